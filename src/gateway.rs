@@ -1,4 +1,4 @@
-//! The path of one call: parse → select → decide → forward or translate → respond.
+//! The path of one call: side → identify → admit → route → decide → send → shadow → respond.
 //!
 //! The listener calls [`handle`] for each HTTP request. A REST request is one call. An RPC request is one call per
 //! message, and the same function serves a single message and each message of a batch. Each call has one record, which

@@ -20,17 +20,17 @@
 //!   Socket            TLS over TCP
 //! ```
 
-mod accept;
-mod accepting;
+mod accept_backoff;
 pub mod admin;
 mod client_certificate;
-mod delivery;
 mod flush_before_error;
 mod h2_monitor;
 mod http2;
+mod http2_delivery;
 pub mod inspected_socket;
 pub mod listen;
 mod proxy_protocol;
 mod shared_timer;
+mod tls_handshake;
 mod unread_body;
 pub mod write_timeout;

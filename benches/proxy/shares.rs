@@ -44,7 +44,7 @@ const PURPOSES: [(&str, &[&str]); 13] = [
         &[
             "domain::wire",
             "server::inspected_socket",
-            "server::delivery",
+            "server::http2_delivery",
             "server::write_timeout",
         ],
     ),

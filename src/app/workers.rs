@@ -183,12 +183,12 @@ pub struct WorkersHandle {
 impl WorkersHandle {
     /// Installs a plan, its links and the TLS configuration for new connections; returns when all workers use them.
     pub async fn install(&self, (plan, links): (Arc<Plan>, Links), tls: Option<Arc<ServerConfig>>) {
-        let epoch = Generation(1 + self.installs.fetch_add(1, Ordering::Relaxed));
+        let generation = Generation(1 + self.installs.fetch_add(1, Ordering::Relaxed));
         let next = WorkerConfig {
             plan,
             links,
             tls,
-            epoch,
+            generation,
         };
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, response};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::headers::first_value;
-use super::max_forwards::without_secrets;
+use super::max_forwards::strip_trace_secrets;
 use super::record::Record;
 use super::request_body::memory_exhausted;
 use crate::domain::failure::{Advice, Failure, Reason};
@@ -40,13 +40,13 @@ pub(super) async fn send_and_collect(
     retry_policy: RetryPolicy,
     limit: Duration,
 ) -> Result<UpstreamResponse, Failure> {
-    let outgoing = without_secrets(record, outgoing);
+    let outgoing = strip_trace_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let since = clock::now();
     record.start_upstream_time(since);
     let limit = record.time_left(limit);
     let max_body = record.installed().plan.limits.answer;
-    let budget = record.budget().cloned();
+    let budget = record.second_run_budget().cloned();
     let memory = record.worker().memory().clone();
     let attempt = upstream.attempt(since);
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
@@ -84,10 +84,12 @@ pub(super) async fn send_and_collect(
     record.store_timer(timer);
     finish_timing(record, since, outcome.as_ref());
     outcome.unwrap_or_else(|| {
-        Err(slow_client(record, Duration::ZERO).unwrap_or_else(|| {
-            attempt.record_timeout();
-            upstream_timeout(limit)
-        }))
+        Err(
+            client_timeout_failure(record, Duration::ZERO).unwrap_or_else(|| {
+                attempt.record_timeout();
+                upstream_timeout(limit)
+            }),
+        )
     })
 }
 
@@ -129,11 +131,11 @@ pub(super) async fn send_notification(
     outgoing: OutgoingRequest,
     limit: Duration,
 ) -> Result<(), Failure> {
-    let outgoing = without_secrets(record, outgoing);
+    let outgoing = strip_trace_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
     let max_body = record.installed().plan.limits.answer;
-    let budget = record.budget().cloned();
+    let budget = record.second_run_budget().cloned();
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
         let attempt = upstream.attempt(clock::now());
@@ -163,7 +165,7 @@ pub(super) async fn send_and_wait_head(
     outgoing: OutgoingRequest,
     wait: HeadDeadline<'_>,
 ) -> Result<Exchange, Failure> {
-    let outgoing = without_secrets(record, outgoing);
+    let outgoing = strip_trace_secrets(record, outgoing);
     let permit = reserve(record, upstream, wait.limit).await?;
     let since = clock::now();
     record.start_upstream_time(since);
@@ -204,12 +206,14 @@ pub(super) async fn send_and_wait_head(
                 let client_time = wait
                     .progress
                     .map_or(Duration::ZERO, UploadProgress::client_time);
-                break Err(slow_client(record, client_time).unwrap_or_else(|| {
-                    attempt.record_timeout();
-                    upstream_timeout(
-                        deadline.map_or(wait.limit, |(_, total)| wait.limit.min(total)),
-                    )
-                }));
+                break Err(
+                    client_timeout_failure(record, client_time).unwrap_or_else(|| {
+                        attempt.record_timeout();
+                        upstream_timeout(
+                            deadline.map_or(wait.limit, |(_, total)| wait.limit.min(total)),
+                        )
+                    }),
+                );
             }
         }
     };
@@ -242,7 +246,7 @@ fn total_timeout(limit: Duration) -> Failure {
 
 /// Returns the failure of a call that exceeded its deadline because of a slow client; see
 /// [`Record::limit_exceeded_by_client`].
-pub(super) fn slow_client(record: &Record, uploading: Duration) -> Option<Failure> {
+pub(super) fn client_timeout_failure(record: &Record, uploading: Duration) -> Option<Failure> {
     let limit = record.limit_exceeded_by_client(uploading)?;
     let message = format!(
         "the request took too much of the {limit:?} that a call may take; the server could not answer in the rest"
@@ -293,9 +297,11 @@ pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
 pub(super) fn remaining_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
     let left = record.time_left(limit);
     match left.is_zero() {
-        true => Err(slow_client(record, Duration::ZERO).unwrap_or_else(|| {
-            upstream_timeout(record.deadline().map_or(limit, |(_, total)| total))
-        })),
+        true => Err(
+            client_timeout_failure(record, Duration::ZERO).unwrap_or_else(|| {
+                upstream_timeout(record.deadline().map_or(limit, |(_, total)| total))
+            }),
+        ),
         false => Ok(left),
     }
 }

@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 
 use super::exchange::{
-    UpstreamResponse, ensure_client_open, remaining_time, slow_client, upstream_timeout,
+    UpstreamResponse, client_timeout_failure, ensure_client_open, remaining_time, upstream_timeout,
 };
 use super::record::Record;
 use super::request_body::memory_exhausted;
@@ -81,7 +81,7 @@ pub(super) async fn send(
             "a call that requires an answer got none",
         )),
         (LinkReply::Answer(id, body), _) => {
-            let body = match record.budget() {
+            let body = match record.second_run_budget() {
                 _ if body.len() > limit_bytes => return Err(too_large(limit_bytes)),
                 // Second runs are charged to their own budget, not to the memory of client calls.
                 Some(budget) if budget.charge(body.len()) => body,
@@ -141,10 +141,12 @@ async fn exchange(
     let reply_future = link.request_for(requester, (message, retry_rule), limit);
     let reply = record.worker().until_shutdown(reply_future).await;
     record.add_upstream_time(since);
-    reply?.map_err(|why| match (why, slow_client(record, Duration::ZERO)) {
-        (RequestError::Late, Some(client_failure)) => client_failure,
-        (why, _) => request_failure(why, link.plan(), limit),
-    })
+    reply?.map_err(
+        |why| match (why, client_timeout_failure(record, Duration::ZERO)) {
+            (RequestError::Late, Some(client_failure)) => client_failure,
+            (why, _) => request_failure(why, link.plan(), limit),
+        },
+    )
 }
 
 pub(super) fn request_failure(

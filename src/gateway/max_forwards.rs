@@ -109,7 +109,10 @@ fn trace_response(head: &request::Parts, plan: &Plan) -> FullResponse {
 
 /// Removes credentials and other secrets from a TRACE request, because its recipient returns all fields in the
 /// response.
-pub(super) fn without_secrets(record: &Record, mut outgoing: OutgoingRequest) -> OutgoingRequest {
+pub(super) fn strip_trace_secrets(
+    record: &Record,
+    mut outgoing: OutgoingRequest,
+) -> OutgoingRequest {
     if outgoing.head.method == Method::TRACE {
         let plan = &record.installed().plan;
         let headers = &mut outgoing.head.headers;

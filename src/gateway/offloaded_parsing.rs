@@ -169,7 +169,7 @@ pub(super) type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
 /// # Errors
 ///
 /// Fails when the server's response is invalid, has another id, or violates the schema of the route.
-pub(super) async fn to_rest_response(
+pub(super) async fn translate_to_rest(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Bindings,
@@ -205,7 +205,7 @@ pub(super) type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 /// # Errors
 ///
 /// Fails when the response cannot be represented in JSON-RPC.
-pub(super) async fn to_rpc_response(
+pub(super) async fn translate_to_rpc(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Bindings,

@@ -106,7 +106,7 @@ pub(super) async fn forward(
     // HTTP/1.0 clients do not know interim responses (RFC 9110 §15.2).
     let forwards_interims = interims == InterimResponses::Forwarded
         && head.version == Version::HTTP_11
-        && record.budget().is_none();
+        && record.second_run_budget().is_none();
     let interims = origin.interims().filter(|_| forwards_interims);
     let upgrade_to = prepare_request(&mut head, (&body, upgrade.as_ref()), context, origin);
     let limit = upstream.plan().timeout;

@@ -70,7 +70,7 @@ pub(super) struct Record {
     message: message::MessageNote,
     outcome: CallOutcome,
     role: RecordRole,
-    /// The comparison that starts after the response is sent.
+    /// The second run, which starts after the response is sent.
     candidate: Option<Candidate>,
     /// Connection and request line of the call.
     origin: Option<RequestOrigin>,
@@ -232,7 +232,7 @@ impl Record {
     }
 
     /// Returns the budget of the response body, if this is a second run.
-    pub(super) fn budget(&self) -> Option<&BodyCopy> {
+    pub(super) fn second_run_budget(&self) -> Option<&BodyCopy> {
         match &self.role {
             RecordRole::Candidate(budget) | RecordRole::Noise(budget) => Some(budget),
             RecordRole::Call | RecordRole::SplitRequest | RecordRole::NotStarted => None,
@@ -252,17 +252,17 @@ impl Record {
         }
     }
 
-    /// Sets the comparison that starts after the response is sent.
+    /// Sets the second run, which starts after the response is sent.
     pub(super) fn set_candidate(&mut self, candidate: Candidate) {
         self.candidate = Some(candidate);
     }
 
-    /// Returns the comparison of the call, if there is one.
+    /// Returns the second run of the call, if there is one.
     pub(super) fn candidate(&mut self) -> Option<&mut Candidate> {
         self.candidate.as_mut()
     }
 
-    /// Removes and returns the comparison of the call, if there is one.
+    /// Removes and returns the second run of the call, if there is one.
     pub(super) fn take_candidate(&mut self) -> Option<Candidate> {
         self.candidate.take()
     }
@@ -428,7 +428,7 @@ impl Record {
         self.route = route;
         self.stage = Some(decision.stage);
         self.why = decision.why;
-        self.excluded_by = decision.spared;
+        self.excluded_by = decision.excluded_by;
     }
 
     /// Sets the requested event stream and the decision.
@@ -449,7 +449,7 @@ impl Record {
     }
 
     /// Returns true when the proxy builds the response, so that it also sets the CORS headers.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(super) fn is_built_by_proxy(&self) -> bool {
         self.why == DecisionReason::Local
             || self
                 .stage

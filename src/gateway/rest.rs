@@ -45,7 +45,7 @@ pub(super) async fn serve_content(
     let installed = record.installed().clone();
     let cors_origin = cors::origin(&installed.plan, &head.headers);
     let answer = with_total_timeout(&mut record, async |record| {
-        call(record, (head, content), &origin).await
+        serve_call(record, (head, content), &origin).await
     })
     .await;
     respond((record, &installed.plan), answer, cors_origin.as_ref())
@@ -57,16 +57,19 @@ pub(super) fn respond(
     answer: Result<CallResponse, Failure>,
     cors_origin: Option<&HeaderValue>,
 ) -> Response<ResponseBody> {
-    let (is_ours, annotations) = (record.is_ours(), ResponseAnnotations::new(&record));
+    let (is_built_by_proxy, annotations) = (
+        record.is_built_by_proxy(),
+        ResponseAnnotations::new(&record),
+    );
     let mut response = response::render(record, answer);
     annotations.write(plan, response.headers_mut());
-    if let Some(cors) = plan.cors.as_ref().filter(|_| is_ours) {
+    if let Some(cors) = plan.cors.as_ref().filter(|_| is_built_by_proxy) {
         cors.mark(cors_origin, response.headers_mut());
     }
     response
 }
 
-async fn call(
+async fn serve_call(
     record: &mut Record,
     (head, content): (Box<request::Parts>, RequestBody),
     origin: &RequestOrigin,

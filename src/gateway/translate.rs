@@ -61,7 +61,8 @@ pub(super) async fn serve_rest_call(
     }
     let since = body.is_awaited().then(clock::now);
     let bounds = (limits, &**record.worker());
-    let body = request_body::collect_json(&head.headers, body, bounds, record.budget()).await?;
+    let body =
+        request_body::collect_json(&head.headers, body, bounds, record.second_run_budget()).await?;
     record.add_body_time(since);
     let handle = RouteHandle {
         plan: &installed.plan,
@@ -73,7 +74,7 @@ pub(super) async fn serve_rest_call(
     let reply = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
     record.worker().header_maps().put(head);
     match reply {
-        Some(reply) => to_rest_response(record, (handle, &call.call), reply).await,
+        Some(reply) => render_rest_response(record, (handle, &call.call), reply).await,
         None => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
             let acknowledged = response::acknowledgement(StatusCode::ACCEPTED);
@@ -179,7 +180,7 @@ pub(super) fn read_response(
 }
 
 /// Translates an RPC response to a REST response.
-async fn to_rest_response(
+async fn render_rest_response(
     record: &mut Record,
     (handle, call): (RouteHandle<'_>, &Bindings),
     (reply, id): (UpstreamResponse, u64),
@@ -190,7 +191,7 @@ async fn to_rest_response(
         let refused = outcomes.refused(&rest_reply(&reply), call, context);
         (refused.answered, refused.code)
     } else {
-        offloaded_parsing::to_rest_response(record.worker(), handle, call, (&reply, id)).await?
+        offloaded_parsing::translate_to_rest(record.worker(), handle, call, (&reply, id)).await?
     };
     record.add_dropped(translated.dropped);
     let answer = translated.answer;
@@ -284,11 +285,11 @@ pub(super) async fn serve_rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     let reply = send(record, upstream, route, outgoing).await?;
-    to_rpc_response(record, (handle, &call.call), reply).await
+    render_rpc_response(record, (handle, &call.call), reply).await
 }
 
 /// Translates a REST response to an RPC response.
-async fn to_rpc_response(
+async fn render_rpc_response(
     record: &mut Record,
     (handle, call): (RouteHandle<'_>, &Bindings),
     reply: UpstreamResponse,
@@ -299,7 +300,7 @@ async fn to_rpc_response(
         body: reply.body,
     };
     let (translated, validity) =
-        offloaded_parsing::to_rpc_response(record.worker(), handle, call, &reply).await?;
+        offloaded_parsing::translate_to_rpc(record.worker(), handle, call, &reply).await?;
     record.add_dropped(translated.dropped);
     validity?;
     let answer = translated.answer;
@@ -376,7 +377,7 @@ fn decode_body(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failu
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
     let limit = record.installed().plan.limits.answer;
-    let budgets = (record.worker().memory(), record.budget());
+    let budgets = (record.worker().memory(), record.second_run_budget());
     let decoded = coding.decode_within(reply.body.clone(), limit, budgets);
     decoded.map_err(|error| match (&error, budgets.1) {
         (DecodeError::Malformed(_), _) => {

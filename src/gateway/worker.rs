@@ -109,9 +109,9 @@ impl Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrainMode {
     /// They may complete.
-    Waits,
+    Graceful,
     /// The drain exceeded its limit: calls dropped now are cut by the proxy.
-    Over,
+    Aborting,
 }
 
 /// A counted client connection.
@@ -172,7 +172,7 @@ impl Worker {
             in_flight: Cell::new(0),
             connections: Cell::new(0),
             peers: Peers::default(),
-            drain_mode: Cell::new(DrainMode::Waits),
+            drain_mode: Cell::new(DrainMode::Graceful),
             is_ending: Cell::new(false),
             calls_end: Notify::new(),
             draining: watch::Sender::new(false),
@@ -181,11 +181,11 @@ impl Worker {
     }
 
     /// Replaces the plan for new calls. Unchanged upstreams keep their connections.
-    pub fn install(&self, plan: Arc<Plan>, links: &Links, epoch: Generation) {
+    pub fn install(&self, plan: Arc<Plan>, links: &Links, generation: Generation) {
         self.shared.memory.allow(plan.limits.memory);
         let previous = self.installed();
         let next = Rc::new(RuntimePlan::new(
-            (plan, links, epoch),
+            (plan, links, generation),
             &self.shared,
             Some(&previous),
             &self.tasks,
@@ -448,7 +448,7 @@ impl Worker {
 
     /// Marks the remaining calls as cut by the proxy; the caller drops them next.
     pub fn abort_calls(&self) {
-        self.drain_mode.set(DrainMode::Over);
+        self.drain_mode.set(DrainMode::Aborting);
     }
 
     /// Returns the trace context of a call with these headers, if it has one.

@@ -21,8 +21,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::delivery::{AbortReason, DeliveryPace, TrackedBody};
 use super::h2_monitor::{MonitoredSocket, SocketObserver};
+use super::http2_delivery::{AbortReason, DeliveryPace, TrackedBody};
 use super::write_timeout::WriteTimeout;
 use crate::domain::plan::Limits;
 use crate::domain::wire::{FloodReason, HeadLimits as WireLimits, settle};
@@ -175,7 +175,7 @@ impl Drop for PendingCall<'_> {
 /// Serves a connection until it ends or has drained. [`super`] shows the stack of I/O layers.
 pub(super) async fn serve(
     worker: Rc<Worker>,
-    (socket, arrivals): (Socket, RequestOrigin),
+    (socket, origin): (Socket, RequestOrigin),
     mut drains: watch::Receiver<()>,
 ) {
     let limits = worker.installed().plan.limits;
@@ -194,7 +194,7 @@ pub(super) async fn serve(
         let pace = Rc::<DeliveryPace>::default();
         streams.begun.replace(Some(pace.clone()));
         let (worker, streams) = (worker.clone(), streams.clone());
-        answer((worker, streams, pace), request, arrivals.clone(), limits)
+        answer((worker, streams, pace), request, origin.clone(), limits)
     });
     let socket = MonitoredSocket::new(socket, streams.clone());
     let io = TokioIo::new(WriteTimeout::new(
@@ -296,7 +296,7 @@ async fn idles(streams: &Http2Connection, limit: Duration) {
 async fn answer(
     (worker, streams, pace): (Rc<Worker>, Rc<Http2Connection>, Rc<DeliveryPace>),
     request: Request<Incoming>,
-    arrivals: RequestOrigin,
+    origin: RequestOrigin,
     limits: Limits,
 ) -> Result<Response<TrackedBody<ResponseBody>>, Infallible> {
     let asked = PendingCall(&streams);
@@ -305,10 +305,10 @@ async fn answer(
         head: limits.head,
         target: limits.target,
     };
-    let arrival = arrivals.with_violation(settle(&mut head, wire));
+    let request_origin = origin.with_violation(settle(&mut head, wire));
     let request = Request::from_parts(head, body);
     let request = IncomingBody::from_request(request, None, (None, limits.body_rate));
-    let response = handle(worker, request, arrival).await;
+    let response = handle(worker, request, request_origin).await;
     asked.answered();
     Ok(response.map(|body| TrackedBody::new(body, pace)))
 }

@@ -29,13 +29,13 @@ use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
-use super::accept;
-use super::accepting::AcceptPause;
+use super::accept_backoff::AcceptBackoff;
 use super::flush_before_error::FlushBeforeError;
 use super::http2;
 use super::inspected_socket::{DisconnectWatch, Inspected, Inspection};
 use super::proxy_protocol;
 use super::shared_timer::SharedTimer;
+use super::tls_handshake;
 use super::unread_body::UnreadBody;
 use super::write_timeout::WriteTimeout;
 use crate::domain::compare::Mismatches;
@@ -91,7 +91,7 @@ pub struct WorkerConfig {
     /// The TLS configuration of new connections.
     pub tls: Option<Arc<ServerConfig>>,
     /// The generation of the plan.
-    pub epoch: Generation,
+    pub generation: Generation,
 }
 
 /// The listening sockets of a worker.
@@ -115,7 +115,7 @@ struct Accepted {
 #[derive(Debug, Clone)]
 struct ShutdownSignal {
     /// True if each response is to be the last of its connection.
-    last: Rc<Cell<bool>>,
+    is_closing: Rc<Cell<bool>>,
     /// A channel whose sender is dropped when idle connections are to close.
     drains: watch::Receiver<()>,
 }
@@ -216,10 +216,10 @@ pub async fn run(
     let turn = Cell::new(0);
     let (drain, drains) = watch::channel(());
     let ending = ShutdownSignal {
-        last: Rc::default(),
+        is_closing: Rc::default(),
         drains,
     };
-    let mut pause = AcceptPause::new("calls");
+    let mut pause = AcceptBackoff::new("calls");
     let mut tidy = interval(TIDY);
     tidy.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -235,9 +235,9 @@ pub async fn run(
             () = pause.wait(), if pause.is_on() => {}
             command = commands.recv() => match command {
                 Some(WorkerCommand::Install(next, done)) => {
-                    let WorkerConfig { plan, links, tls: shown, epoch } = *next;
-                    worker.install(plan, &links, epoch);
-                    tls = shown;
+                    let WorkerConfig { plan, links, tls: new_tls, generation } = *next;
+                    worker.install(plan, &links, generation);
+                    tls = new_tls;
                     let _ = done.send(());
                 }
                 Some(WorkerCommand::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
@@ -246,7 +246,7 @@ pub async fn run(
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
                 Some(WorkerCommand::Retire) => {
-                    ending.last.set(true);
+                    ending.is_closing.set(true);
                     break;
                 }
                 Some(WorkerCommand::Drain) | None => break,
@@ -265,7 +265,7 @@ async fn drain_calls(
     commands: &mut mpsc::Receiver<WorkerCommand>,
     (ending, drain): (ShutdownSignal, watch::Sender<()>),
 ) {
-    if ending.last.get() {
+    if ending.is_closing.get() {
         // Connections in use get time to end with a response that announces the close.
         let linger = LINGER.min(worker.installed().plan.limits.drain);
         let _ = wait_until_idle(worker, commands, linger).await;
@@ -275,8 +275,8 @@ async fn drain_calls(
     worker.stop_pooling();
     worker.close_upgraded();
     let limit = worker.installed().plan.limits.drain;
-    let last = LAST_ANSWERS.min(limit / 10);
-    if wait_until_idle(worker, commands, limit.saturating_sub(last))
+    let reserved = LAST_ANSWERS.min(limit / 10);
+    if wait_until_idle(worker, commands, limit.saturating_sub(reserved))
         .await
         .is_ok()
     {
@@ -284,7 +284,7 @@ async fn drain_calls(
     }
     // The clients of unfinished calls get a response while there is time to write it.
     worker.end_calls();
-    if wait_until_idle(worker, commands, last.max(LEAST_FOR_ANSWERS))
+    if wait_until_idle(worker, commands, reserved.max(LEAST_FOR_ANSWERS))
         .await
         .is_err()
     {
@@ -360,7 +360,7 @@ async fn set_up(
                 proxy_protocol::client_address(&mut stream, peer.ip(), hops).await?
             }
         };
-        let socket = accept::handshake(stream, tls.as_ref()).await?;
+        let socket = tls_handshake::handshake(stream, tls.as_ref()).await?;
         io::Result::Ok((socket, client))
     };
     let ready = timeout(limit, ready).await;
@@ -371,11 +371,13 @@ async fn set_up(
         worker.count(|shard| shard.failed_handshake());
         return None;
     };
-    let arrival = match &socket {
+    let request_origin = match &socket {
         Client::Plain(_) | Client::Deferring(_) => RequestOrigin::from_peer(client, reach),
-        Client::Secured(_) => RequestOrigin::from_tls_peer(client, reach, accept::subject(&socket)),
+        Client::Secured(_) => {
+            RequestOrigin::from_tls_peer(client, reach, tls_handshake::subject(&socket))
+        }
     };
-    let counted = connected.count(arrival);
+    let counted = connected.count(request_origin);
     if counted.is_none() {
         worker.count(|shard| shard.refused_connection());
     }
@@ -400,7 +402,7 @@ fn inspect(
 /// Serves one connection until it ends or has drained.
 async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending: ShutdownSignal) {
     let (accepted, mut connected) = admitted;
-    let ShutdownSignal { last, mut drains } = ending;
+    let (is_closing, mut drains) = (ending.is_closing, ending.drains);
     let limits = worker.installed().plan.limits;
     // A handshake dropped by a drain has carried no call yet. Its future, and that of HTTP/2, are boxed: inline, they
     // would take memory for as long as an HTTP/1.1 connection is open.
@@ -408,42 +410,42 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
         ready = Box::pin(set_up(&worker, (accepted, &mut connected), limits.header_timeout)) => ready,
         _ = drains.changed() => return,
     };
-    let Some((socket, arrivals)) = ready else {
+    let Some((socket, origin)) = ready else {
         return;
     };
-    if accept::is_http2(&socket) {
-        return Box::pin(http2::serve(worker, (socket, arrivals), drains)).await;
+    if tls_handshake::is_http2(&socket) {
+        return Box::pin(http2::serve(worker, (socket, origin), drains)).await;
     }
     let socket = socket.coalescing(worker.tasks().write_coalescer());
     let write_control = socket.write_control();
     let inspection = Inspection::with_write_control(write_control.clone());
     let interims = Interims::default();
-    let arrivals = arrivals.with_interims(interims.clone());
-    let told = (inspection.clone(), interims.clone());
-    let io = inspect((socket, write_control.clone()), told, &limits);
+    let origin = origin.with_interims(interims.clone());
+    let inspector_state = (inspection.clone(), interims.clone());
+    let io = inspect((socket, write_control.clone()), inspector_state, &limits);
     let filter = WakeFilter::default();
     let filtered_poll = filter.filtered_poll();
     let service = service_fn(|mut request: Request<Incoming>| {
         let begun = inspection.begin();
-        let (number, took) = (begun.number, begun.took);
-        if !took.is_zero() {
-            request.extensions_mut().insert(HeaderReadTime(took));
+        let (number, head_time) = (begun.number, begun.head_time);
+        if !head_time.is_zero() {
+            request.extensions_mut().insert(HeaderReadTime(head_time));
         }
-        let arrival = arrivals
+        let request_origin = origin
             .with_violation(begun.refused)
             .with_header_case(begun.spelling)
             .with_sent_target(begun.target);
-        let (inspection, last) = (inspection.clone(), last.clone());
+        let (inspection, is_closing) = (inspection.clone(), is_closing.clone());
         let interims = interims.clone();
-        let mut request =
-            IncomingBody::from_request(request, Some(&filter), (begun.whole, limits.body_rate));
+        let inline = (begun.inline_body, limits.body_rate);
+        let mut request = IncomingBody::from_request(request, Some(&filter), inline);
         let unread = UnreadBody::new(request.body_mut());
-        handle(worker.clone(), request, arrival).map(move |mut response| {
+        handle(worker.clone(), request, request_origin).map(move |mut response| {
             let status = response.status();
             interims.clear();
             inspection.record_status(number, status);
             inspection.record_response_case(response.body_mut().take_header_case());
-            let is_last = last.get() || unread.is_left(&inspection, number);
+            let is_last = is_closing.get() || unread.is_left(&inspection, number);
             if is_last && status != StatusCode::SWITCHING_PROTOCOLS {
                 let close = const { HeaderValue::from_static("close") };
                 response.headers_mut().insert(CONNECTION, close);

@@ -85,7 +85,7 @@ pub struct Decision {
     /// The indexes of the active guarded flags that cover the call but whose share excludes its caller. Their guards
     /// use the outcome of the call as the baseline. If the caller has no key, all active guarded flags that cover the
     /// call.
-    pub spared: Vec<usize>,
+    pub excluded_by: Vec<usize>,
 }
 
 impl Decision {
@@ -95,7 +95,7 @@ impl Decision {
         Decision {
             stage,
             why,
-            spared: Vec::new(),
+            excluded_by: Vec::new(),
         }
     }
 }
@@ -209,7 +209,7 @@ impl Rollout {
     /// Returns the decision for a call of a route.
     #[must_use]
     pub fn decide(&self, call: &CallFacts<'_>) -> Decision {
-        let mut spared = Vec::new();
+        let mut excluded_by = Vec::new();
         for (index, flag) in self.flags.near(call.caller.name, call.route) {
             if flag.arming == Arming::Tripped || !flag.covers(call) {
                 continue;
@@ -222,16 +222,20 @@ impl Rollout {
             let (stage, membership) = was.map_or(now, |was| (was.stage, was.membership));
             if let Some(why) = matches((index, flag, membership), call.caller.key) {
                 let why = was.map_or(why, |_| DecisionReason::Session(index));
-                return Decision { stage, why, spared };
+                return Decision {
+                    stage,
+                    why,
+                    excluded_by,
+                };
             }
             if flag.guard.is_some() || call.caller.key.is_none() {
-                spared.push(index);
+                excluded_by.push(index);
             }
         }
         Decision {
             stage: self.defaults.of(call.side),
             why: DecisionReason::Default,
-            spared,
+            excluded_by,
         }
     }
 

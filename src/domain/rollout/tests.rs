@@ -228,13 +228,16 @@ fn a_decision_names_the_guarded_flags_that_spared_the_caller() {
         share("b"),
         flag("c", Stage::Shadow),
     ]);
-    let spared = |key| {
+    let excluded_by = |key| {
         let decision = decide(&rollout, caller("other", key), "r", Side::Rest);
-        (decision.why, decision.spared)
+        (decision.why, decision.excluded_by)
     };
-    assert_eq!(spared(Some("k")), (DecisionReason::Flag(4), vec![0, 3]));
+    assert_eq!(
+        excluded_by(Some("k")),
+        (DecisionReason::Flag(4), vec![0, 3])
+    );
     // No percentage can be applied to a caller without a key, which is counted for every flag that has one.
-    assert_eq!(spared(None), (DecisionReason::Flag(4), vec![0, 2, 3]));
+    assert_eq!(excluded_by(None), (DecisionReason::Flag(4), vec![0, 2, 3]));
 }
 
 #[test]
@@ -269,7 +272,7 @@ fn a_flag_with_headers_takes_the_calls_that_have_all_of_them() {
         });
         assert_eq!(decision.stage == Stage::Translate, taken, "{rows:?}");
         assert!(
-            decision.spared.is_empty(),
+            decision.excluded_by.is_empty(),
             "a call that a flag does not cover is no business of its guard"
         );
     }
@@ -288,7 +291,7 @@ fn those_who_are_held_back_stay_out_at_any_percentage() {
     let out = (0..1000).filter(|key| {
         let key = key.to_string();
         let decision = decide(&rollout, caller("other", Some(&key)), "r", Side::Rest);
-        decision.spared == [0]
+        decision.excluded_by == [0]
     });
     // Five standard deviations of a binomial of 1,000.
     assert!((53..=147).contains(&out.count()));

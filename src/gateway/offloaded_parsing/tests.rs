@@ -91,7 +91,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         )]),
         body: value.clone().into(),
     };
-    let (translated, validity) = to_rpc_response(worker, handle, &rest.call, &reply)
+    let (translated, validity) = translate_to_rpc(worker, handle, &rest.call, &reply)
         .await
         .unwrap();
     validity.unwrap();
@@ -119,7 +119,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         headers: HeaderMap::new(),
         body: result(members),
     };
-    let answer = to_rest_response(worker, handle, &rpc.call, (&reply, 7)).await;
+    let answer = translate_to_rest(worker, handle, &rpc.call, (&reply, 7)).await;
     let (translated, code) = answer.unwrap();
     assert_eq!((translated.answer.status, code), (200, None));
     assert_eq!(text(translated.answer.body), value);
@@ -189,13 +189,13 @@ fn long_texts_are_not_parsed_on_the_worker() {
         headers: HeaderMap::new(),
         body: value,
     };
-    let answer = to_rpc_response(&worker, handle, &bindings, &reply).now_or_never();
+    let answer = translate_to_rpc(&worker, handle, &bindings, &reply).now_or_never();
     assert!(answer.is_none());
     let reply = UpstreamResponse {
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: result(MANY),
     };
-    let answer = to_rest_response(&worker, handle, &bindings, (&reply, 7)).now_or_never();
+    let answer = translate_to_rest(&worker, handle, &bindings, (&reply, 7)).now_or_never();
     assert!(answer.is_none());
 }

@@ -38,8 +38,8 @@ impl Record {
     /// shutdown.
     fn final_outcome(&self) -> (Outcome, Option<Blame>) {
         let default = match self.worker.drain_mode() {
-            DrainMode::Waits => (Outcome::Cancelled, Some(Blame::Client)),
-            DrainMode::Over => (Outcome::Cut, Some(Blame::Proxy)),
+            DrainMode::Graceful => (Outcome::Cancelled, Some(Blame::Client)),
+            DrainMode::Aborting => (Outcome::Cut, Some(Blame::Proxy)),
         };
         self.outcome.kind.unwrap_or(default)
     }

@@ -220,7 +220,9 @@ impl RpcRequest {
         id: &RequestId,
         upstream_id: Option<u64>,
     ) -> Option<CancellableCall> {
-        let scope = self.scope().filter(|_| record.budget().is_none())?;
+        let scope = self
+            .scope()
+            .filter(|_| record.second_run_budget().is_none())?;
         Some(
             self.worker
                 .cancellations()

@@ -114,7 +114,7 @@ impl ReplayableCall {
             Ok(answer) => collect(record, answer).await?,
             Err(failure) => self.failure_response(record, &failure),
         };
-        match record.budget() {
+        match record.second_run_budget() {
             Some(budget) if budget.is_over() => Err(Skip::Large),
             Some(_) | None => Ok(response),
         }
@@ -178,7 +178,7 @@ async fn collect(record: &mut Record, answer: CallResponse) -> Result<RecordedRe
     let (head, body) = stream.response.into_parts();
     record.set_response(head.status.as_u16());
     let limit = record.installed().plan.limits.answer;
-    let Some(budget) = record.budget().cloned() else {
+    let Some(budget) = record.second_run_budget().cloned() else {
         return Err(Skip::Large);
     };
     match collect_budgeted(body, limit, &budget).await {

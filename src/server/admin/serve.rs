@@ -24,7 +24,7 @@ use tokio::time;
 
 use super::connection_limit::{ConnectionLimit, ConnectionSlot};
 use super::problem::AdminProblem;
-use crate::server::accepting::AcceptPause;
+use crate::server::accept_backoff::AcceptBackoff;
 use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
 
 /// The timeout for a request head, which also bounds the idle time between two requests.
@@ -58,7 +58,7 @@ pub async fn serve(
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut limit = ConnectionLimit::new();
-    let mut pause = AcceptPause::new("admin");
+    let mut pause = AcceptBackoff::new("admin");
     let mut shutdown = pin!(shutdown);
     loop {
         let has_capacity = limit.has_capacity();

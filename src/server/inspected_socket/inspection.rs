@@ -36,7 +36,7 @@ struct InspectionState {
     /// The header case of the response head that is written next.
     answer: Option<HeaderCase>,
     /// The inline body of a request that has not begun, with its number.
-    whole: Option<(u64, InlineBody)>,
+    inline_body: Option<(u64, InlineBody)>,
     /// The number of the request whose body is incomplete.
     owes: u64,
     /// The number of the request answered last, and its result.
@@ -79,11 +79,12 @@ impl Inspection {
         let sent = |(own, _): &mut (u64, Rc<SentTarget>)| *own == number;
         AdmittedRequest {
             number,
-            took: mem::take(&mut shared.head),
+            head_time: mem::take(&mut shared.head),
             refused: shared.refusal(number),
             spelling: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
             target: shared.targets.pop_front_if(sent).map(|(_, own)| own),
-            whole: (shared.whole.take_if(|(own, _)| *own == number)).map(|(_, body)| body),
+            inline_body: (shared.inline_body.take_if(|(own, _)| *own == number))
+                .map(|(_, body)| body),
         }
     }
 
@@ -104,8 +105,8 @@ impl Inspection {
     }
 
     /// Records the time of a head, before hyper has its end.
-    pub(super) fn record_head_time(&self, took: Duration) {
-        self.shared.get().head = took;
+    pub(super) fn record_head_time(&self, head_time: Duration) {
+        self.shared.get().head = head_time;
     }
 
     /// Records the header case of a request, before hyper has the end of its head.
@@ -121,12 +122,12 @@ impl Inspection {
 
     /// Returns true if an inline body can be recorded.
     pub(super) fn can_record_inline_body(&self) -> bool {
-        self.shared.get().whole.is_none()
+        self.shared.get().inline_body.is_none()
     }
 
     /// Records the inline body of a request, before hyper has the end of its head.
     pub(super) fn record_inline_body(&self, request: u64, body: InlineBody) {
-        self.shared.get().whole = Some((request, body));
+        self.shared.get().inline_body = Some((request, body));
     }
 
     /// Records the header case of a response, before hyper has the response.
@@ -232,7 +233,7 @@ pub struct AdmittedRequest {
     /// The number of the request, from 1.
     pub number: u64,
     /// The time that the head took; zero if it arrived in one read.
-    pub took: Duration,
+    pub head_time: Duration,
     /// The violation for which the request must be refused, if any.
     pub refused: Option<Violation>,
     /// The header case; `None` is lower case.
@@ -240,7 +241,7 @@ pub struct AdmittedRequest {
     /// The original target, if hyper has another one.
     pub target: Option<Rc<SentTarget>>,
     /// The inline body, if it arrived with the head.
-    pub whole: Option<InlineBody>,
+    pub inline_body: Option<InlineBody>,
 }
 
 /// The result of an upgrade request.

@@ -71,8 +71,12 @@ async fn header_case_changes_a_head_alone() {
 
 /// Says what it was called with; a refused request is answered with its violation.
 async fn service(inspection: Inspection, request: Request<Incoming>) -> Reply {
-    let AdmittedRequest { number, whole, .. } = inspection.begin();
-    let request = IncomingBody::from_request(request, None, (whole, None));
+    let AdmittedRequest {
+        number,
+        inline_body,
+        ..
+    } = inspection.begin();
+    let request = IncomingBody::from_request(request, None, (inline_body, None));
     let reply = match inspection.refusal(number) {
         Some(violation) => refused(number, violation),
         None => tell(&inspection, number, request).await,

@@ -31,7 +31,7 @@ async fn a_body_that_arrives_with_its_head_is_extracted() {
         assert_eq!(read, format!("{blank}{added}\r\n"));
         let mut headers = HeaderMap::new();
         headers.insert("content-length", "0000".parse().unwrap());
-        let body = begun.whole.unwrap().restore(&mut headers);
+        let body = begun.inline_body.unwrap().restore(&mut headers);
         assert_eq!(
             (body.as_ref(), headers["content-length"].as_bytes()),
             (BODY.as_bytes(), &b"0013"[..])
@@ -55,7 +55,7 @@ async fn a_body_followed_by_another_request_is_not_extracted() {
         let (read, begun) = read(&input).await;
         let expected = input.replace(FIRST, "GET /1 HTTP/1.1\r\nHost: a\r\nte: TRAILERS\r\n\r\n");
         assert_eq!(read, expected);
-        assert!(begun.whole.is_none());
+        assert!(begun.inline_body.is_none());
     }
 }
 

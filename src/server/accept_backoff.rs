@@ -17,7 +17,7 @@ const LOGGED_EVERY: Duration = Duration::from_secs(10);
 
 /// The pause of one listener.
 #[derive(Debug)]
-pub(super) struct AcceptPause {
+pub(super) struct AcceptBackoff {
     listener: &'static str,
     until: Option<Instant>,
     logged: Option<Instant>,
@@ -25,9 +25,9 @@ pub(super) struct AcceptPause {
     faults: u64,
 }
 
-impl AcceptPause {
-    pub(super) const fn new(listener: &'static str) -> AcceptPause {
-        AcceptPause {
+impl AcceptBackoff {
+    pub(super) const fn new(listener: &'static str) -> AcceptBackoff {
+        AcceptBackoff {
             listener,
             until: None,
             logged: None,
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_listener_without_descriptors_pauses_and_continues() {
-        let mut pause = AcceptPause::new("calls");
+        let mut pause = AcceptBackoff::new("calls");
         assert!(!pause.is_on());
         let begun = clock::now();
         // EMFILE
@@ -93,14 +93,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_is_gone_delays_no_other() {
-        let mut pause = AcceptPause::new("calls");
+        let mut pause = AcceptBackoff::new("calls");
         pause.begin(&ErrorKind::ConnectionAborted.into());
         assert!(!pause.is_on());
     }
 
     #[tokio::test(start_paused = true)]
     async fn faults_are_logged_once_in_a_while() {
-        let mut pause = AcceptPause::new("calls");
+        let mut pause = AcceptBackoff::new("calls");
         let mut logged = 0;
         for _ in 0..=400 {
             pause.begin(&Error::from_raw_os_error(24));
