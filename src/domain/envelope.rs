@@ -12,9 +12,8 @@ use super::pattern::{
     HoleFacts, HolePosition, HoleResolver, PatternError, PatternReader, PatternWriter, Slot,
     TextPatterns, UnknownMembers, WriteScope,
 };
-use super::route::{BindError, HeaderItem};
+use super::route::{BindError, HeaderItem, read_headers, write_headers};
 use super::side::Side;
-use super::translate::{read_headers, write_headers};
 
 /// A member and its header: `auth = { header = "authorization", value = "Bearer {token}" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! Laws: content that no hole names keeps its bytes and its place; translating a call there and back gives the call or
 //! its normal form; an object that a rule opens has each name once, in any letter case.
 
+mod context;
+
 use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -10,23 +12,17 @@ use memchr::memchr_iter;
 
 use super::json::{Json, JsonKind, same_ignoring_case};
 use super::pattern::{
-    Bindings, Now, Pattern, PatternReader, PatternWriter, TextPatterns, WriteScope,
+    Bindings, MatchError as BindError, Pattern, PatternReader, PatternWriter, TextPatterns,
+    WriteScope,
 };
 use super::rope::Rope;
 use super::route::{
-    BindError, EmptyBody, Extra, HasRequestBody, HeaderItem, Query, Route, Segments, has_content,
-    read_url, refuse_unknown, write_url,
+    EmptyBody, Extra, HasRequestBody, Query, Route, Segments, has_content, read_headers, read_url,
+    refuse_unknown, write_headers, write_url,
 };
 use super::schema::{Schema, SchemaError};
 
-/// The settings of every translation of a plan.
-#[derive(Debug, Clone, Copy)]
-pub struct TranslateContext {
-    /// The deepest nesting of arrays and objects.
-    pub depth: u16,
-    /// The clock.
-    pub now: Now,
-}
+pub use context::TranslateContext;
 
 /// The head of a REST call.
 #[derive(Debug, Clone, Copy)]
@@ -107,43 +103,6 @@ pub fn read_rest_call(
         refuse_unknown(route, &Query::parse(head.query)?)?;
     }
     Ok(reading)
-}
-
-/// Reads the headers that the pattern names, and ignores others.
-pub(in crate::domain) fn read_headers(
-    items: &[HeaderItem],
-    headers: &HeaderMap,
-    reading: &mut PatternReader,
-) -> Result<(), BindError> {
-    for item in items {
-        let location = || format!("header `{}`", item.name);
-        let mut texts = Vec::new();
-        for value in headers.get_all(&item.name) {
-            let text = std::str::from_utf8(value.as_bytes())
-                .map_err(|_| BindError::new(location(), "it is not UTF-8"))?;
-            texts.push(text);
-        }
-        let read = item.words.read(&texts, reading);
-        read.map_err(|misfit| misfit.within(&location()))?;
-    }
-    Ok(())
-}
-
-/// Writes the headers that the pattern names.
-pub(in crate::domain) fn write_headers(
-    items: &[HeaderItem],
-    writing: &PatternWriter<'_>,
-) -> Result<Vec<(HeaderName, HeaderValue)>, BindError> {
-    let mut written = Vec::with_capacity(items.len());
-    for item in items {
-        for text in item.words.write(writing)? {
-            let value = item.value(&text);
-            let value =
-                value.map_err(|what| BindError::new(format!("header `{}`", item.name), what))?;
-            written.push((item.name.clone(), value));
-        }
-    }
-    Ok(written)
 }
 
 /// Reads the body of a REST call whose head has been read.

@@ -17,9 +17,9 @@ use crate::domain::pattern::{
     TextPatterns, UnknownMembers, ValuePresence, WriteScope,
 };
 use crate::domain::rope::{Rope, RopeWriter};
-use crate::domain::route::{HeaderItem, QueryItem, Route, RouteTable, write_url};
+use crate::domain::route::{HeaderItem, QueryItem, Route, RouteTable, write_headers, write_url};
 use crate::domain::side::Side;
-use crate::domain::translate::{TranslateContext, write_body, write_headers};
+use crate::domain::translate::{TranslateContext, write_body};
 
 /// The context of the proof: the default nesting limit and a fixed time.
 pub(super) const TERMS: TranslateContext = TranslateContext {

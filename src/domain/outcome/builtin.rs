@@ -4,10 +4,9 @@ use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::problem::{read_problem, write_problem};
-use super::refused::refuses;
-use super::row::reports_failure;
-use super::status::{asks_for_credentials, forwarded};
-use super::{BodyPattern, OutcomeRow, RestAnswer, RestReply, RpcAnswer, is_json};
+use super::response::{RestAnswer, RestReply, RpcAnswer, is_json};
+use super::row::{BodyPattern, OutcomeRow, reports_failure};
+use super::status::{asks_for_credentials, forwarded, refuses};
 use crate::domain::failure::{Blame, Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};

@@ -6,9 +6,9 @@
 
 use http::HeaderMap;
 
+use super::response::{RestReply, RpcAnswer, TranslatedReply};
 use super::row::{BodyPattern, OutcomeRow, ReplyContent, ReplyReader};
-use super::table::{Outcomes, TranslatedReply};
-use super::{RestReply, RpcAnswer};
+use super::table::Outcomes;
 use crate::domain::json::Json;
 use crate::domain::pattern::{
     Bindings, BoundValue, HoleSource, Pattern, PatternReader, Role, Slot,

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use super::RestAnswer;
+use super::response::RestAnswer;
 use crate::domain::failure::{Advice, Failure, FailureCodes, Pause};
 use crate::domain::json::{Json, JsonKind, is_integer};
 use crate::domain::jsonrpc::ErrorObject;

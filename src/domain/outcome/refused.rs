@@ -7,9 +7,10 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
-use super::builtin::{envelope_of, failure};
+use super::builtin::{ReplyLimits, envelope_of, failure};
 use super::problem::{PROBLEM, write_problem};
-use super::{Outcomes, ReplyLimits, RestAnswer, RestReply, TranslatedReply};
+use super::response::{RestAnswer, RestReply, TranslatedReply};
+use super::table::Outcomes;
 use crate::domain::failure::code_of_status;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, ErrorObject, RequestId, ResponseReply, parse_response};
@@ -26,15 +27,8 @@ pub struct Refused {
     pub code: Option<i64>,
 }
 
-/// Returns whether a REST client gets this HTTP status of an RPC server (RFC 9110 §15.5.2, §15.5.4, §15.6.4; RFC 6585
-/// §4).
-#[must_use]
-pub const fn refuses(status: u16) -> bool {
-    matches!(status, 401 | 403 | 429 | 503)
-}
-
 impl Outcomes {
-    /// Translates a response whose status [`refuses`] the call.
+    /// Translates a response whose status [`refuses`](super::refuses) the call.
     ///
     /// A JSON-RPC error is written by the matching row if that row has the same status, otherwise as a problem document
     /// with this status. Any other body stays unchanged.

@@ -6,8 +6,8 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use memchr::memmem::Finder;
 
 use super::number::NumberPattern;
+use super::response::{RestAnswer, RestReply, RpcAnswer, is_json};
 use super::status::forwarded;
-use super::{RestAnswer, RestReply, RpcAnswer, is_json};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::pattern::{
@@ -15,9 +15,9 @@ use crate::domain::pattern::{
     UnknownMembers, WriteScope,
 };
 use crate::domain::rope::Rope;
-use crate::domain::route::HeaderItem;
+use crate::domain::route::{HeaderItem, read_headers, write_headers};
 use crate::domain::side::Side;
-use crate::domain::translate::{TranslateContext, read_headers, write_headers};
+use crate::domain::translate::TranslateContext;
 
 /// One outcome.
 #[derive(Debug, Clone)]

@@ -1,9 +1,8 @@
-//! The HTTP status that an RPC client gets for a REST server's response.
+//! The HTTP statuses that one side gets for a response of the other side's server.
 
 use http::header::WWW_AUTHENTICATE;
 
-use super::table::Outcomes;
-use super::{RestReply, RpcAnswer, ToolResult};
+use super::response::RestReply;
 
 /// The HTTP status for an RPC client when a REST server responds with 401, 403, 429 or 503.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,17 +32,9 @@ pub(super) fn asks_for_credentials(reply: &RestReply) -> bool {
     }
 }
 
-impl Outcomes {
-    /// Returns the HTTP status of a response to a single call (not in a batch).
-    #[must_use]
-    pub fn rpc_status(&self, reply: &RestReply, answer: &RpcAnswer, errors: ErrorStatus) -> u16 {
-        let keeps = match (answer, errors) {
-            (RpcAnswer::Result(_), _) | (_, ErrorStatus::Always200) => false,
-            (RpcAnswer::Error(_), ErrorStatus::OfServer) => match self.tool() {
-                ToolResult::Succeeded => asks_for_credentials(reply),
-                ToolResult::Any => matches!(reply.status, 401 | 403 | 429 | 503),
-            },
-        };
-        if keeps { reply.status } else { 200 }
-    }
+/// Returns whether a REST client gets this HTTP status of an RPC server (RFC 9110 §15.5.2, §15.5.4, §15.6.4; RFC 6585
+/// §4).
+#[must_use]
+pub const fn refuses(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 503)
 }

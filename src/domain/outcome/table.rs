@@ -3,14 +3,15 @@
 use std::cmp::Reverse;
 
 use super::builtin::{self, EMPTY_TOOL_RESULT, EmptySuccess, ReplyLimits};
+use super::compare;
 use super::draft::RowSource;
 use super::problem::write_problem;
+use super::response::{RestAnswer, RestReply, RpcAnswer, TranslatedReply, is_json};
 use super::row::{
     OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, reports_failure,
     rope_reports_failure,
 };
-use super::status::forwarded;
-use super::{RestAnswer, RestReply, RpcAnswer, compare, is_json};
+use super::status::{ErrorStatus, asks_for_credentials, forwarded};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
@@ -46,21 +47,6 @@ const fn index(side: Side) -> usize {
         Side::Rest => 0,
         Side::Rpc => 1,
     }
-}
-
-/// A response translated for the other side.
-#[derive(Debug)]
-pub struct TranslatedReply<A> {
-    /// The response.
-    pub answer: A,
-    /// Members that no pattern named.
-    pub dropped: usize,
-    /// The index of the row that it matched; `None` for the built-in table.
-    pub row: Option<usize>,
-    /// True for a tool error: the result of a tool with `isError: true`. For a REST client, only if no row matches it.
-    pub tool_error: bool,
-    /// Whether a result for an RPC client may have the member `resultType`.
-    pub result_type: ResultType,
 }
 
 impl Outcomes {
@@ -333,6 +319,19 @@ impl Outcomes {
             tool_error,
             result_type: ResultType::Possible,
         }
+    }
+
+    /// Returns the HTTP status of a response to a single call (not in a batch).
+    #[must_use]
+    pub fn rpc_status(&self, reply: &RestReply, answer: &RpcAnswer, errors: ErrorStatus) -> u16 {
+        let keeps = match (answer, errors) {
+            (RpcAnswer::Result(_), _) | (_, ErrorStatus::Always200) => false,
+            (RpcAnswer::Error(_), ErrorStatus::OfServer) => match self.tool() {
+                ToolResult::Succeeded => asks_for_credentials(reply),
+                ToolResult::Any => matches!(reply.status, 401 | 403 | 429 | 503),
+            },
+        };
+        if keeps { reply.status } else { 200 }
     }
 }
 

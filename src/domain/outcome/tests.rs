@@ -1,13 +1,15 @@
 use std::fmt::Write;
 
 use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_TYPE, LOCATION};
 use proptest::prelude::*;
 
 use super::builtin::{EmptySuccess, rest_to_rpc};
 use super::*;
 use crate::domain::failure::{Failure, FailureCodes, Reason};
 use crate::domain::json::Json;
-use crate::domain::jsonrpc::ResponseReply;
+use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
 use crate::domain::mcp::ResultType;
 
 const LIMITS: ReplyLimits = ReplyLimits {

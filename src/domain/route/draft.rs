@@ -1,15 +1,16 @@
 //! Compilation of one route: each part is parsed on its own, then all parts are resolved together.
 
-use http::HeaderName;
-
+use super::definition::{RestCall, Route, RpcCall};
 use super::extra;
-use super::frame::{self, Wire};
-use super::parse::{RestSpelling, parse_rest};
-use super::source::Notify;
-use super::{
-    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, HeaderItem, PlacedHole, QueryItem,
-    RestCall, Route, RouteForm, RouteSource, RpcCall, Template, UnknownQuery,
+use super::frame;
+use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
+use super::options::{
+    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownQuery,
 };
+use super::parse::{RestSpelling, parse_rest};
+use super::source::{Notify, RouteSource};
+use super::template::{PlacedHole, QueryItem, Template};
+use super::wire::Wire;
 use crate::domain::outcome::{Outcomes, ToolResult};
 use crate::domain::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
@@ -149,68 +150,6 @@ fn parse_query(
         })
     });
     items.collect()
-}
-
-/// Reads `headers = { name = "{hole}" }`.
-pub(in crate::domain) fn parse_headers(
-    headers: &[(String, SourceTree)],
-    errors: &mut Vec<PatternError>,
-) -> Vec<HeaderItem<HoleRef>> {
-    let items = headers.iter().filter_map(|(name, tree)| {
-        let item = header_name(name).and_then(|name| {
-            let words = words(tree)?;
-            Ok(HeaderItem { name, words })
-        });
-        keep(item, &format!("headers.{}", as_key(name)), errors)
-    });
-    items.collect()
-}
-
-/// Headers of one connection, of the framing and of what the proxy writes itself.
-const OF_THE_CONNECTION: [&str; 12] = [
-    "connection",
-    "content-encoding",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-    "forwarded",
-];
-
-fn header_name(name: &str) -> Result<HeaderName, PatternError> {
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Err(PatternError::new(format!(
-            "header names are written in lower case: `{}`",
-            name.to_ascii_lowercase()
-        )));
-    }
-    let parsed = HeaderName::from_bytes(name.as_bytes());
-    let parsed =
-        parsed.map_err(|_| PatternError::new(format!("`{name}` is no name of an HTTP header")))?;
-    if OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-") {
-        return Err(PatternError::new(format!(
-            "`{name}` belongs to a single connection or is written by the proxy, so no pattern may name it"
-        )));
-    }
-    Ok(parsed)
-}
-
-/// Parses the pattern of a text; numbers and booleans count as texts here.
-pub(in crate::domain) fn words(tree: &SourceTree) -> Result<TextPatterns<HoleRef>, PatternError> {
-    match tree {
-        SourceTree::Text(text) => TextPatterns::parse(text),
-        SourceTree::Literal(json) => Ok(TextPatterns::Literal(
-            String::from_utf8_lossy(json.as_bytes()).into_owned(),
-        )),
-        SourceTree::Table(_) | SourceTree::List(_) => {
-            Err(PatternError::new("it must be text, not a table or a list"))
-        }
-    }
 }
 
 impl RouteDraft {
@@ -475,28 +414,4 @@ impl RouteDraft {
             params,
         })
     }
-}
-
-/// Resolves the slots of headers.
-pub(in crate::domain) fn resolve_headers(
-    headers: &[HeaderItem<HoleRef>],
-    facts: &HoleFacts,
-) -> Result<Vec<HeaderItem>, PatternError> {
-    let items = headers.iter().map(|item| {
-        let within = |error: PatternError| error.under(&format!("headers.{}", item.name));
-        let words = facts.words(Side::Rest, &item.words, HolePosition::Words);
-        let mut words = words.map_err(within)?;
-        if item.is_url()
-            && let TextPatterns::Mixed(text) = &mut words
-        {
-            text.percent_encoded();
-        }
-        let fits = |text: &str| Ok(item.value(text).map(drop)?);
-        facts.expect_fit(&words, fits).map_err(within)?;
-        Ok(HeaderItem {
-            name: item.name.clone(),
-            words,
-        })
-    });
-    items.collect()
 }

@@ -2,7 +2,8 @@
 
 use http::Method;
 
-use super::{Extra, HasRequestBody, RouteForm, RouteSource, has_content};
+use super::options::{Extra, HasRequestBody, RouteForm, has_content};
+use super::source::RouteSource;
 use crate::domain::pattern::PatternError;
 
 /// Returns whether a short form has a body, and the treatment of unknown names.

@@ -4,45 +4,15 @@
 //! calls are looked up separately. Laws: a frame never matches an HTTP route, nor an HTTP call a frame. `{id}` in a
 //! frame whose RPC side has no `id` is the id of the call, which JSON-RPC carries outside its params.
 
-use http::{HeaderMap, Method};
+use http::Method;
 
+use super::definition::Route;
 use super::parse::RestSpelling;
-use super::{Route, RouteTable, Template};
+use super::template::Template;
+use super::wire::Wire;
 use crate::domain::json::Json;
 use crate::domain::outcome::{BodyPattern, RowSource};
 use crate::domain::pattern::{Bindings, BoundValue, PatternError, Scalar, Shape, SourceTree};
-use crate::domain::translate::RestHead;
-
-use super::segments::Segments;
-
-/// The protocol of a route's REST side.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wire {
-    /// An HTTP request, answered by a response.
-    #[default]
-    Http,
-    /// A frame of a socket, answered by a frame or silence.
-    Frame,
-}
-
-impl Wire {
-    /// Returns the key used in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Wire::Http => "rest",
-            Wire::Frame => "frame",
-        }
-    }
-
-    /// Returns the name of its content, for messages.
-    pub(in crate::domain) const fn content(self) -> &'static str {
-        match self {
-            Wire::Http => "body",
-            Wire::Frame => "frame",
-        }
-    }
-}
 
 /// The hole of a frame that is the id of the call.
 pub(super) const ID: &str = "id";
@@ -53,14 +23,15 @@ const METHOD: &[u8] = b"FRAME";
 /// Placeholder for the request line of a frame in examples.
 pub const FRAME: &str = "FRAME /";
 
-fn method() -> Method {
+/// Returns the method in the head of a frame.
+pub(super) fn frame_method() -> Method {
     Method::from_bytes(METHOD).unwrap_or(Method::POST)
 }
 
 /// Returns the empty head of a frame.
 pub(super) fn spelling() -> RestSpelling {
     RestSpelling {
-        method: method(),
+        method: frame_method(),
         path: Template {
             segments: Vec::new(),
             holes: Vec::new(),
@@ -173,20 +144,5 @@ impl Route {
             call.set(hole, value.map_or(BoundValue::Absent, BoundValue::Value));
         }
         call
-    }
-}
-
-impl RouteTable {
-    /// Finds the route of a frame. If none matches, returns the nearest one whose literals the frame has.
-    #[must_use]
-    pub fn select_frame(&self, frame: &Json) -> Option<usize> {
-        let segments = Segments::split("/");
-        let head = RestHead {
-            segments: &segments,
-            query: None,
-            headers: &HeaderMap::new(),
-        };
-        let group = self.entered_by((&segments, &method()))?;
-        self.select_by_body(group, head, Some(frame))
     }
 }

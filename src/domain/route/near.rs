@@ -6,7 +6,7 @@
 use http::Method;
 
 use super::path::{EmptyHole, PathMatch, PathTree};
-use super::{AmbiguousPath, Segments};
+use super::segments::{AmbiguousPath, Segments};
 
 /// The routes near a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

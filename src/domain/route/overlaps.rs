@@ -5,12 +5,24 @@
 
 use std::collections::HashMap;
 
+use super::definition::Route;
 use super::name_map::NameMap;
 use super::specificity::{heads_share, literals, refines, share};
-use super::{Route, TableError};
 use crate::domain::json::Json;
 use crate::domain::pattern::Pattern;
 use crate::domain::side::Side;
+
+/// The reason why routes cannot be in one table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct TableError {
+    /// The index of the refused route in the list.
+    pub route: usize,
+    /// The faulty key.
+    pub key: &'static str,
+    /// The reason, with the name of the other route.
+    pub what: String,
+}
 
 /// A group of overlapping routes, the most specific first.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::{PlacedHole, QueryItem, SegmentPattern, Template};
+use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
 use crate::domain::pattern::{
     HoleRef, HoleUse, PatternError, TextPatterns, Token, hole_name, mention_named, parse_type,
     tokens,

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 
 use http::Method;
 
+use super::definition::Route;
 use super::name_map::NameMap;
 use super::overlaps::OverlapGroup;
-use super::segments::cut;
-use super::{Route, SegmentPattern, Segments, Template};
+use super::segments::{Segments, cut};
+use super::template::{SegmentPattern, Template};
 use crate::domain::percent::normalise;
 
 impl Template {

@@ -1,6 +1,7 @@
 //! The comparison of compiled routes, independent of the text they were compiled from.
 
-use super::{Route, Schemas};
+use super::definition::Route;
+use super::source::Schemas;
 use crate::domain::schema::Schema;
 
 impl Route {

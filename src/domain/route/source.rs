@@ -10,7 +10,8 @@ use crate::domain::rollout::Glob;
 use crate::domain::schema::Schema;
 use crate::domain::side::Side;
 
-use super::{Effect, Extra, Wire};
+use super::options::{Effect, Extra};
+use super::wire::Wire;
 
 /// One route, as the route table declares it.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,9 @@
 //! headers and body, the RPC side by method and params. The comparison assumes a closed world: a call with a name that
 //! a route does not have does not match it.
 
-use super::{HeaderItem, PlacedHole, QueryItem, Route};
+use super::definition::Route;
+use super::headers::HeaderItem;
+use super::template::{PlacedHole, QueryItem};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
     MemberPolicy, Pattern, Subsumption, TextPatterns, intersection, words_intersection,

@@ -2,30 +2,23 @@
 
 use http::{HeaderMap, Method};
 
+use super::definition::Route;
+use super::frame::frame_method;
 use super::name_map::NameMap;
 use super::near::{self, NearRoutes};
-use super::overlaps::{OverlapGroup, arrange, duplicate_names, has_literals};
+use super::overlaps::{OverlapGroup, TableError, arrange, duplicate_names, has_literals, names};
 use super::path::{PathMatch, PathTree};
+use super::segments::{AmbiguousPath, Segments};
 use super::url::Query;
-use super::{AmbiguousPath, BindError, Route, Segments, Wire};
+use super::wire::Wire;
 use crate::domain::json::Json;
-use crate::domain::pattern::{BoundValue, PatternReader, TextPatterns, UnknownMembers};
+use crate::domain::pattern::{
+    BoundValue, MatchError as BindError, PatternReader, TextPatterns, UnknownMembers,
+};
 use crate::domain::side::Side;
 use crate::domain::translate::{
     RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
 };
-
-/// The reason why routes cannot be in one table.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct TableError {
-    /// The index of the refused route in the list.
-    pub route: usize,
-    /// The faulty key.
-    pub key: &'static str,
-    /// The reason, with the name of the other route.
-    pub what: String,
-}
 
 /// All routes, compiled.
 #[derive(Debug, Default)]
@@ -403,6 +396,19 @@ impl RouteTable {
         }
     }
 
+    /// Finds the route of a frame. If none matches, returns the nearest one whose literals the frame has.
+    #[must_use]
+    pub fn select_frame(&self, frame: &Json) -> Option<usize> {
+        let segments = Segments::split("/");
+        let head = RestHead {
+            segments: &segments,
+            query: None,
+            headers: &HeaderMap::new(),
+        };
+        let group = self.entered_by((&segments, &frame_method()))?;
+        self.select_by_body(group, head, Some(frame))
+    }
+
     fn index(&self, speech: Wire) -> &RouteIndex {
         match speech {
             Wire::Http => &self.http,
@@ -411,10 +417,7 @@ impl RouteTable {
     }
 
     /// Returns all routes for frames.
-    pub(super) fn entered_by(
-        &self,
-        (segments, method): (&Segments<'_>, &Method),
-    ) -> Option<&OverlapGroup> {
+    fn entered_by(&self, (segments, method): (&Segments<'_>, &Method)) -> Option<&OverlapGroup> {
         match self.frames.find(segments, method) {
             PathMatch::Routes(group) => Some(group),
             PathMatch::OtherMethods(_) | PathMatch::Nothing => None,
@@ -475,7 +478,7 @@ impl RouteTable {
             .and_then(|params| params.open().ok())
             .unwrap_or_default();
         let named = |route: &&usize| {
-            let names = super::overlaps::names(&self.route(**route).rpc_call.params);
+            let names = names(&self.route(**route).rpc_call.params);
             let known = |name: &&str| members.iter().any(|member| member.name == **name);
             names.iter().filter(|name| known(name)).count()
         };

@@ -3,13 +3,14 @@ mod full;
 mod laws;
 mod lists;
 
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use proptest::prelude::*;
 
 use super::*;
 use crate::domain::json::Json;
-use crate::domain::pattern::{PatternReader, PatternWriter, WriteScope};
+use crate::domain::pattern::{PatternReader, PatternWriter, UnknownMembers, WriteScope};
 use crate::domain::rope::RopeWriter;
+use crate::domain::side::Side;
 use crate::domain::translate::{TranslateContext, rpc_to_rest};
 
 fn source(name: &str, rest: &str, rpc: &str) -> RouteSource {

@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::{
-    BindError, Extra, PlacedHole, QueryItem, RestCall, Route, SegmentPattern, Segments, Template,
-};
+use super::definition::{RestCall, Route};
+use super::options::Extra;
+use super::segments::Segments;
+use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
 use crate::domain::json::same_ignoring_case;
-use crate::domain::pattern::{PatternReader, PatternWriter, Shape, TextPatterns};
+use crate::domain::pattern::{
+    MatchError as BindError, PatternReader, PatternWriter, Shape, TextPatterns,
+};
 use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, split into pairs; values are decoded on demand.

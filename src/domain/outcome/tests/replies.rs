@@ -1,5 +1,7 @@
 //! Each construct of the language in an answer, with the very bytes on both sides.
 
+use http::HeaderName;
+
 use super::*;
 use crate::domain::pattern::Bindings;
 use crate::domain::route::test_syntax::{route_source, row};
