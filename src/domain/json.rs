@@ -11,262 +11,28 @@ mod equality;
 mod fault;
 mod index;
 mod inline_bytes;
+mod kind;
+mod letter_case;
 mod members;
 mod simd;
 mod string;
 mod trusted_scan;
 mod validator;
+mod value;
 
-use std::borrow::Cow;
-use std::fmt;
-use std::ops::Range;
-
-use bytes::Bytes;
-
-use crate::domain::rope::Rope;
-pub(in crate::domain) use inline_bytes::InlineBuffer;
-use inline_bytes::InlineBytes;
-
-pub use duplicate_names::same_ignoring_case;
 pub use fault::{FaultKind, JsonFault};
 pub(in crate::domain) use index::{JsonIndex, Spelled, Value};
+pub(in crate::domain) use inline_bytes::InlineBuffer;
+pub use kind::{JsonKind, kind_of};
+pub use letter_case::same_ignoring_case;
 pub use members::{OpenFault, OpenMember};
 pub(in crate::domain) use simd::all_plain;
 pub use string::{LoneSurrogate, decode, encode};
 pub use trusted_scan::{Elements, elements};
 pub(in crate::domain) use trusted_scan::{Members, StringForm};
-use validator::scan_value_with_names;
 pub use validator::{MemberSpan, is_integer, is_number, scan_array, scan_object, scan_value};
-
-/// The kind of a JSON value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JsonKind {
-    /// `{…}`
-    Object,
-    /// `[…]`
-    Array,
-    /// `"…"`
-    String,
-    /// A number of any size and form.
-    Number,
-    /// `true` or `false`
-    Boolean,
-    /// `null`
-    Null,
-}
-
-impl JsonKind {
-    /// Returns the kind with its article, for messages.
-    #[must_use]
-    pub const fn described(self) -> &'static str {
-        match self {
-            JsonKind::Object => "an object",
-            JsonKind::Array => "an array",
-            JsonKind::String => "a string",
-            JsonKind::Number => "a number",
-            JsonKind::Boolean => "a boolean",
-            JsonKind::Null => "null",
-        }
-    }
-}
-
-/// One valid JSON value in its original text, without surrounding white space.
-#[derive(Clone)]
-pub struct Json(InlineBytes);
-
-impl Json {
-    /// Validates a whole text: UTF-8, grammar, nesting up to `depth`, nothing after the value.
-    ///
-    /// # Errors
-    /// [`JsonFault`] names the offset and what was expected there.
-    pub fn parse(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
-        let range = scan_value(&text, depth)?;
-        Ok(Json::from_range(text, range))
-    }
-
-    /// Returns a part of `text` that a scan found to be a value, without a copy of a whole text.
-    fn from_range(text: Bytes, range: Range<usize>) -> Json {
-        if range.len() == text.len() {
-            return Json(InlineBytes::Shared(text));
-        }
-        Json::scanned(&text, range)
-    }
-
-    /// Validates a text from another program like [`Json::parse`], but ignores a byte order mark before the value (RFC
-    /// 8259 §8.1).
-    ///
-    /// # Errors
-    /// [`JsonFault`] names the offset and what was expected there.
-    pub fn read(text: Bytes, depth: u16) -> Result<Json, JsonFault> {
-        Json::parse(unmarked(text), depth)
-    }
-
-    /// Validates a text like [`Json::read`], and passes the name of each member of an object, without its quotes and
-    /// with its escapes, to a callback.
-    ///
-    /// # Errors
-    /// [`JsonFault`] names the offset and what was expected there.
-    pub fn read_with_names(
-        text: Bytes,
-        depth: u16,
-        visit: impl FnMut(&[u8]),
-    ) -> Result<Json, JsonFault> {
-        let text = unmarked(text);
-        let range = scan_value_with_names(&text, depth, visit)?;
-        Ok(Json::from_range(text, range))
-    }
-
-    /// Returns a literal of the source code, such as `{}`.
-    #[must_use]
-    pub const fn literal(text: &'static str) -> Json {
-        Json(InlineBytes::Shared(Bytes::from_static(text.as_bytes())))
-    }
-
-    /// Returns the JSON string for a text.
-    #[must_use]
-    pub fn string(text: &str) -> Json {
-        if all_plain(text.as_bytes()) {
-            return Json::quoted(text);
-        }
-        let mut out = Vec::with_capacity(text.len() + 2);
-        encode(text, &mut out);
-        Json::written(out)
-    }
-
-    /// Returns the JSON string for a text that needs no escapes.
-    #[inline]
-    pub(in crate::domain) fn quoted(text: &str) -> Json {
-        match InlineBytes::quoted(text.as_bytes()) {
-            Some(short) => Json(short),
-            None => Json::written(["\"", text, "\""].concat()),
-        }
-    }
-
-    /// Returns a number, or one of the JSON words.
-    #[inline]
-    pub(in crate::domain) fn copied(text: &str) -> Json {
-        match InlineBytes::short(text.as_bytes()) {
-            Some(short) => Json(short),
-            None => Json::written(text.to_owned()),
-        }
-    }
-
-    /// Returns a value that the domain wrote from literals and valid values.
-    pub(in crate::domain) fn written(text: impl AsRef<[u8]> + Into<Bytes>) -> Json {
-        let whole = || 0..text.as_ref().len();
-        debug_assert_eq!(scan_value(text.as_ref(), u16::MAX), Ok(whole()));
-        match InlineBytes::short(text.as_ref()) {
-            Some(short) => Json(short),
-            None => Json(InlineBytes::Shared(text.into())),
-        }
-    }
-
-    /// Returns a short value that the domain wrote.
-    #[inline(always)]
-    pub(in crate::domain) fn short(text: InlineBuffer) -> Json {
-        let json = Json(text.finish());
-        debug_assert!(scan_value(json.as_bytes(), u16::MAX).is_ok());
-        json
-    }
-
-    /// Returns a message that the domain wrote.
-    #[must_use]
-    pub fn sent(pieces: Rope) -> Json {
-        Json::written(pieces.into_bytes())
-    }
-
-    /// Returns a part of this value that a scan found to be a value.
-    #[must_use]
-    #[inline(always)]
-    pub fn piece(&self, range: Range<usize>) -> Json {
-        Json(self.0.piece(range))
-    }
-
-    /// Returns a part of `text` that a scan found to be a value.
-    #[inline]
-    pub(in crate::domain) fn scanned(text: &Bytes, range: Range<usize>) -> Json {
-        Json(InlineBytes::part(text, range))
-    }
-
-    /// Returns the text.
-    #[must_use]
-    #[inline]
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-
-    /// Appends the text to another.
-    #[inline(always)]
-    pub(in crate::domain) fn copy_to(&self, out: &mut Vec<u8>) {
-        self.0.copy_to(out);
-    }
-
-    /// Returns the text; shared unless it is short.
-    #[must_use]
-    pub fn into_bytes(self) -> Bytes {
-        self.0.into_bytes()
-    }
-
-    /// Returns the kind.
-    #[must_use]
-    pub fn kind(&self) -> JsonKind {
-        kind_of(self.as_bytes())
-    }
-
-    /// Returns the decoded text of a string; `None` for other kinds.
-    ///
-    /// # Errors
-    /// [`LoneSurrogate`] if the string is not Unicode text.
-    pub fn text(&self) -> Option<Result<String, LoneSurrogate>> {
-        let text = text_of(self.as_bytes())?;
-        Some(text.map(Cow::into_owned))
-    }
-}
-
-impl PartialEq for Json {
-    fn eq(&self, other: &Json) -> bool {
-        self.as_bytes() == other.as_bytes()
-    }
-}
-
-impl Eq for Json {}
-
-impl fmt::Debug for Json {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Json({})", String::from_utf8_lossy(self.as_bytes()))
-    }
-}
-
-/// The byte order mark in UTF-8.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Returns a text without a leading byte order mark.
-#[must_use]
-pub fn unmarked(text: Bytes) -> Bytes {
-    match text.starts_with(BYTE_ORDER_MARK) {
-        true => text.slice(BYTE_ORDER_MARK.len()..),
-        false => text,
-    }
-}
-
-/// Returns the kind of a valid value according to its first byte.
-#[must_use]
-pub fn kind_of(text: &[u8]) -> JsonKind {
-    match text.first() {
-        Some(b'{') => JsonKind::Object,
-        Some(b'[') => JsonKind::Array,
-        Some(b'"') => JsonKind::String,
-        Some(b't' | b'f') => JsonKind::Boolean,
-        Some(b'n') => JsonKind::Null,
-        _ => JsonKind::Number,
-    }
-}
-
-/// Returns the decoded text of a valid string; `None` for other kinds.
-pub(in crate::domain) fn text_of(value: &[u8]) -> Option<Result<Cow<'_, str>, LoneSurrogate>> {
-    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some(decode(inner))
-}
+pub(in crate::domain) use value::text_of;
+pub use value::{BYTE_ORDER_MARK, Json, unmarked};
 
 #[cfg(test)]
 mod tests;

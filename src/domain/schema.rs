@@ -19,11 +19,13 @@ use self::value::ValueTree;
 use super::json::Json;
 
 mod equality;
+mod error;
 mod meter;
 mod node;
 mod recursion;
 mod value;
 
+pub use self::error::{SchemaError, SchemaViolation};
 pub use self::meter::{Exceeded, MemoryShare};
 
 /// The maximum number of violations in one message.
@@ -39,28 +41,6 @@ pub struct Schema {
     source_hash: u64,
     /// The limit that counts the memory of validations.
     memory: OnceLock<Arc<dyn MemoryShare>>,
-}
-
-/// A violation of a schema.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct SchemaViolation {
-    /// A JSON pointer (RFC 6901) to the value; empty for the whole value.
-    pub pointer: String,
-    /// The violation; further ones follow, each with its pointer. The text contains only names of members, never their
-    /// values.
-    pub what: String,
-}
-
-/// The reason why a value was rejected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SchemaError {
-    /// The value violates the schema.
-    #[error(transparent)]
-    Violation(SchemaViolation),
-    /// Validation exceeded its budget.
-    #[error("validation against the schema exceeds its budget")]
-    Exceeded(Exceeded),
 }
 
 impl Schema {

@@ -1,6 +1,6 @@
 //! Compilation of a configured event into its pair of patterns.
 
-use super::{EventDefinition, EventForm};
+use super::definition::{EventDefinition, EventForm};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
     HoleFacts, HoleRef, HoleResolver, ListPattern, ObjectPattern, Pattern, PatternError,

@@ -2,14 +2,38 @@
 
 use std::cmp::Reverse;
 
-use super::value::ID;
-use super::{EventAction, EventDefinition, EventForm, EventSource, EventValue};
+use super::definition::{EventDefinition, EventForm};
+use super::draft::EventSource;
+use super::value::{EventValue, ID};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
     MatchError, MemberPolicy, Pattern, PatternError, PatternReader, PatternWriter, Slot,
     UnknownMembers, WriteScope, intersection, within,
 };
 use crate::domain::translate::TranslateContext;
+
+/// The action for an event.
+#[derive(Debug)]
+pub enum EventAction {
+    /// No definition matches: the event stays unchanged.
+    Untouched,
+    /// The definition has no other side: the event is dropped.
+    Swallowed,
+    /// The event is rewritten for the other side.
+    Rewritten {
+        /// The rewritten event.
+        event: EventValue,
+        /// Members that no pattern named.
+        dropped: usize,
+    },
+    /// A definition matches but cannot write the event.
+    Failed {
+        /// The key of the definition.
+        key: String,
+        /// The reason.
+        why: MatchError,
+    },
+}
 
 /// The declared events.
 #[derive(Debug, Clone, Default)]

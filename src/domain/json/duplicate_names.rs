@@ -2,10 +2,10 @@
 //!
 //! Law: finding duplicates among n names costs no more than sorting them, even for hostile names.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::{OpenFault, OpenMember};
+use super::letter_case::fold;
+use super::members::{OpenFault, OpenMember};
 
 /// Up to this many names are compared without a list; that is nearly always enough.
 const FEW: usize = 16;
@@ -122,28 +122,4 @@ fn cmp_ignoring_ascii_case(one: &str, other: &str) -> Ordering {
     let lengths = one.len().cmp(&other.len());
     let lower = |byte: u8| byte.to_ascii_lowercase();
     lengths.then_with(|| one.bytes().map(lower).cmp(other.bytes().map(lower)))
-}
-
-/// Returns whether two names differ at most in letter case, as lenient parsers compare them.
-#[must_use]
-pub fn same_ignoring_case(one: &str, other: &str) -> bool {
-    if one.is_ascii() && other.is_ascii() {
-        one.eq_ignore_ascii_case(other)
-    } else {
-        fold(one) == fold(other)
-    }
-}
-
-/// Returns one spelling for all names for which [`same_ignoring_case`] holds.
-fn fold(name: &str) -> Cow<'_, str> {
-    if !name.is_ascii() {
-        // Conversion to upper and then lower case folds characters without a single counterpart, such as `ſ` and the
-        // Kelvin sign.
-        return name.to_uppercase().to_lowercase().into();
-    }
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        name.to_ascii_lowercase().into()
-    } else {
-        name.into()
-    }
 }

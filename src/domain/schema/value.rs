@@ -2,8 +2,8 @@
 
 use serde_json::Number;
 
+use super::error::{SchemaError, SchemaViolation};
 use super::meter::{Exceeded, Meter};
-use super::{SchemaError, SchemaViolation};
 use crate::domain::json::{Json, JsonKind};
 
 /// Bytes of a member's index while its object is read.

@@ -1,11 +1,13 @@
 //! Laws of operations on values that were validated before.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::domain::json::inline_bytes::InlineBytes;
 use crate::domain::json::trusted_scan::{self, StringForm};
 
 /// White space of every kind, and none.
