@@ -7,19 +7,11 @@
 
 use std::ops::Range;
 
+use super::object_plan::{FastKind, FastMatch, ReadPlan};
 use super::{Codec, ObjectPattern, Pattern, PatternReader, Role, Scalar, Shape, Slot};
 use crate::domain::json::{
     Json, JsonKind, Members, StringForm, is_integer, kind_of, same_ignoring_case,
 };
-
-/// The plan for reading the objects of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ReadPlan {
-    /// In one pass, unless something is unusual; with the check for each member.
-    OnePass(Box<[FastMatch]>),
-    /// By opening the object.
-    Opened,
-}
 
 impl ReadPlan {
     /// Returns the plan for objects with these members, and others if `rest` receives them.
@@ -45,28 +37,6 @@ impl ReadPlan {
             )
         }
     }
-}
-
-/// The condition for reading a value in the pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FastMatch {
-    /// A value of this kind, which is bound to this hole.
-    Value(usize, FastKind),
-    /// No condition: the value is read by its pattern.
-    ByPattern,
-}
-
-/// The kind of a value, as its first bytes tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FastKind {
-    /// Anything but `null`, which may mean no value.
-    Any,
-    /// A string without escapes.
-    Plain,
-    /// A number without fraction and exponent.
-    Integer,
-    /// Any value of this kind.
-    Of(JsonKind),
 }
 
 impl Pattern {

@@ -5,9 +5,9 @@
 //! has the type of a text everywhere.
 
 use super::hole_facts::no_such_hole;
-use super::hole_syntax::{Codec, Declared, HoleRef, HoleUse, PatternError};
+use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
-use super::{Absence, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
+use super::{Absence, Codec, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::side::Side;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Delimiter, Scalar, Shape};
+use super::slot::{Codec, Delimiter, Scalar, Shape};
 
 /// The reason why a pattern is rejected on loading.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -156,17 +156,6 @@ pub enum Declared {
     Yes,
     /// Not declared.
     No,
-}
-
-/// The encoding of a value at a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codec {
-    /// The value itself.
-    Plain,
-    /// `{x:json}`: a string that contains its JSON text.
-    Json,
-    /// Percent-encoded (RFC 3986 §2.1), within the text of a header that is a URL.
-    Percent,
 }
 
 /// Splits `name…` into the name and the rest.

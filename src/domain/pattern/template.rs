@@ -2,19 +2,9 @@
 //!
 //! Law: the output is the same as that of writing member by member.
 
+use super::object_plan::ObjectTemplate;
 use super::{Absence, BoundValue, Codec, ObjectPattern, Pattern, PatternWriter, Role, Slot};
 use crate::domain::rope::{Rope, RopeWriter};
-
-/// The text of an object around the values of its holes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ObjectTemplate {
-    /// Each hole with the text before it.
-    holes: Vec<(Box<[u8]>, usize)>,
-    /// The text after the last hole.
-    end: Box<[u8]>,
-    /// The length of all texts.
-    length: usize,
-}
 
 impl ObjectTemplate {
     /// Creates the template of an object. Returns `None` if the object needs more than text and values.

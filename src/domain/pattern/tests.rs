@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::json::Json;
 use crate::domain::side::Side;
 
 /// The slot of a hole in a query, whose other side declares only its name.

@@ -1,15 +1,14 @@
 //! Intersection: builds a value from the constraints of two patterns, and checks that both read it.
 
+use super::acceptance::{
+    DEPTH, MemberPolicy, array, element, is_nullable, is_unopened, matches_all,
+    member_matches_null, named, object, reads, texts_of, values_of,
+};
 use super::grammar::Fit;
 use super::repeated_holes::{Split, pins};
-use super::subsumption::{is_unopened, named};
-use super::{
-    DEPTH, MemberPolicy, element, is_nullable, matches_all, member_matches_null, reads, texts_of,
-};
-use crate::domain::json::{Json, encode};
+use crate::domain::json::Json;
 use crate::domain::pattern::{
-    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape,
-    Slot,
+    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Shape, Slot,
 };
 
 /// Returns a value that matches both patterns, if there is one.
@@ -297,79 +296,4 @@ fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
             .iter()
             .all(|slot| slot.read_json(Some(value), DEPTH).is_ok())
     })
-}
-
-/// Returns values that a hole accepts, covering all relevant distinctions.
-pub(super) fn values_of(slot: &Slot) -> Vec<Json> {
-    let mut values = shape_values(&slot.shape);
-    if slot.codec == Codec::Json {
-        for value in &mut values {
-            let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            *value = Json::string(&text);
-        }
-    }
-    values.push(Json::literal("null"));
-    values.retain(|value| slot.read_json(Some(value), DEPTH).is_ok());
-    values
-}
-
-fn shape_values(shape: &Shape) -> Vec<Json> {
-    match shape {
-        Shape::Any => vec![
-            Json::literal("\"text\""),
-            Json::literal("1"),
-            Json::literal("true"),
-            Json::literal("{}"),
-            Json::literal("[]"),
-            Json::literal("null"),
-        ],
-        Shape::One(scalar) => scalar_values(scalar),
-        Shape::Repeated(scalar) | Shape::Separated(scalar, _) => {
-            let mut values: Vec<Json> = scalar_values(scalar)
-                .into_iter()
-                .map(|value| array(&[value]))
-                .collect();
-            values.push(Json::literal("[]"));
-            values
-        }
-        Shape::Object => vec![Json::literal("{}")],
-        Shape::Array => vec![Json::literal("[]")],
-        Shape::Null => vec![Json::literal("null")],
-    }
-}
-
-fn scalar_values(scalar: &Scalar) -> Vec<Json> {
-    match scalar {
-        Scalar::String => vec![Json::literal("\"text\"")],
-        Scalar::Integer => vec![Json::literal("1")],
-        Scalar::Number => vec![Json::literal("1.5"), Json::literal("1")],
-        Scalar::Boolean => vec![Json::literal("true"), Json::literal("false")],
-        Scalar::Enum(words) => words.iter().map(|word| Json::string(word)).collect(),
-    }
-}
-
-pub(in crate::domain::pattern) fn array(items: &[Json]) -> Json {
-    let mut text = vec![b'['];
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        text.extend_from_slice(item.as_bytes());
-    }
-    text.push(b']');
-    Json::written(text)
-}
-
-pub(in crate::domain::pattern) fn object(members: &[(&str, Json)]) -> Json {
-    let mut text = vec![b'{'];
-    for (index, (name, value)) in members.iter().enumerate() {
-        if index > 0 {
-            text.push(b',');
-        }
-        encode(name, &mut text);
-        text.push(b':');
-        text.extend_from_slice(value.as_bytes());
-    }
-    text.push(b'}');
-    Json::written(text)
 }

@@ -1,8 +1,6 @@
 //! Replacement of repeated holes by a value, which removes their equality constraints.
 
-use super::MemberPolicy;
-use super::reading;
-use super::subsumption::named;
+use super::acceptance::{DEPTH, MemberPolicy, few, named, reading, values_of};
 use crate::domain::json::Json;
 use crate::domain::pattern::{
     Absence, BoundValue, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role,
@@ -141,18 +139,16 @@ pub(super) fn pins(
     for (index, (slot, pattern)) in found.iter().enumerate().take(MOST) {
         for (_, next) in found.iter().skip(index + 1).take(1) {
             let common = find_common(pattern, next);
-            let read = common.and_then(|common| slot.read_json(Some(&common), super::DEPTH).ok());
+            let read = common.and_then(|common| slot.read_json(Some(&common), DEPTH).ok());
             values.extend(read);
         }
     }
     values.extend(one.0.values(hole, nearest));
     if let Some(slot) = one.0.slot(hole) {
-        let mut add = |value: &Json| values.extend(slot.read_json(Some(value), super::DEPTH));
+        let mut add = |value: &Json| values.extend(slot.read_json(Some(value), DEPTH));
         literals(other.1, &mut add);
         add(&Json::literal("\"\""));
-        super::intersection::values_of(slot)
-            .iter()
-            .for_each(&mut add);
+        values_of(slot).iter().for_each(&mut add);
     }
     let mut apart: Vec<BoundValue> = Vec::new();
     for value in values {
@@ -211,7 +207,7 @@ fn facing<'p>(
 fn literals(pattern: &Pattern, visit: &mut dyn FnMut(&Json)) {
     match pattern {
         Pattern::Literal(value) => visit(value),
-        Pattern::Hole(slot) => super::few(slot).iter().flatten().for_each(visit),
+        Pattern::Hole(slot) => few(slot).iter().flatten().for_each(visit),
         Pattern::Text(_) => {}
         Pattern::Object(object) => {
             for (_, member) in &object.members {

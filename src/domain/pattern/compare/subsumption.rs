@@ -1,12 +1,13 @@
 //! Subsumption: decides by structure whether every value that matches one pattern matches another. The cost is bounded
 //! by the number of parts of the two patterns; the result is `false` if the structure does not tell.
 
+use super::acceptance::{
+    DEPTH, MemberPolicy, element, few, is_nullable, is_unopened, matches_all, matches_null,
+    member_matches_null, named, reading, reads, texts_of,
+};
 use super::grammar::Fit;
 use super::hole_links::{HoleLink, HoleLinks};
-use super::{
-    MemberPolicy, element, few, is_nullable, matches_all, matches_null, member_matches_null,
-    reading, reads, texts_of, words_within,
-};
+use super::words::words_within;
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{
     Codec, EachPattern, ListPattern, ObjectPattern, Pattern, Scalar, Shape, Slot, TextPart,
@@ -187,7 +188,7 @@ impl<'p> Subsumption<'p> {
         }
         if let Some(values) = few(one) {
             let mut values = values.iter();
-            return values.all(|value| other.read_json(Some(value), super::DEPTH).is_ok());
+            return values.all(|value| other.read_json(Some(value), DEPTH).is_ok());
         }
         let null = !matches_null(one) || matches_null(other);
         let shapes = match (one.codec, other.codec) {
@@ -465,15 +466,22 @@ fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
     }
 }
 
-/// Returns the pattern of a named member.
-pub(super) fn named<'o>(object: &'o ObjectPattern, name: &str) -> Option<&'o Pattern> {
-    let member = object.members.iter().find(|(known, _)| known == name);
-    member.map(|(_, pattern)| pattern)
+/// Returns true if every value that matches `one` matches `other`; `false` if that cannot be determined.
+#[must_use]
+pub fn within(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> bool {
+    Subsumption::new(policy).alone(one, other)
 }
 
-/// Returns true if any object matches, so that it is not opened.
-pub(super) fn is_unopened(object: &ObjectPattern) -> bool {
-    object.members.is_empty() && object.foreign.is_empty() && object.rest.is_some()
+/// Does the same where the value may be absent, as in a member of an object: absence counts as a value. `None` is a
+/// position that a pattern does not name.
+#[must_use]
+pub fn optional_within(
+    one: Option<&Pattern>,
+    other: Option<&Pattern>,
+    policy: MemberPolicy,
+) -> bool {
+    let mut comparison = Subsumption::new(policy);
+    comparison.optional(one, other) && comparison.agrees()
 }
 
 impl ListPattern {

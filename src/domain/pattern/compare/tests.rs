@@ -2,14 +2,16 @@ mod cost;
 
 use proptest::prelude::*;
 
+use super::acceptance::reads;
 use super::repeated_holes::Split;
 use super::*;
+use crate::domain::json::Json;
 use crate::domain::pattern::arbitrary::{
     Dice, dice, near, pattern, plain_pattern, texts, value, words,
 };
 use crate::domain::pattern::{
-    BoundValue, HoleFacts, HolePosition, HoleResolver, SourceTree, TextPart, TextPattern,
-    TextPatterns,
+    BoundValue, HoleFacts, HolePosition, HoleResolver, Pattern, PatternReader, Slot, SourceTree,
+    TextPart, TextPattern, TextPatterns, UnknownMembers,
 };
 use crate::domain::side::Side;
 

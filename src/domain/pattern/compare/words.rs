@@ -1,9 +1,10 @@
 //! The specificity relation for texts outside of JSON, of which there may be none, one or several: query parameters,
 //! headers and methods.
 
+use super::acceptance::{DEPTH, MemberPolicy};
 use super::grammar::{Empty, Fit, Grammar};
 use super::texts::TextSet;
-use super::{DEPTH, MemberPolicy, intersection, subsumption};
+use super::{intersection, subsumption};
 use crate::domain::pattern::{
     Bindings, Codec, Pattern, PatternReader, Role, Scalar, Shape, Slot, TextPart, TextPattern,
     TextPatterns, UnknownMembers,
