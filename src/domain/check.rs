@@ -34,10 +34,9 @@ pub use flag_warnings::{FlagWarning, MissingEffect, Ramps, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
 pub use report::{
-    Direction, Finding, FindingKind, LossVerdict, Never, RouteReport, UnnamedMembers, Weight,
-    Witness,
+    Direction, Finding, FindingKind, LossVerdict, Never, RouteReport, UnnamedMembers, Witness,
 };
-pub use rules::CheckRule;
+pub use rules::{CheckRule, Weight};
 pub use upgrade::{Change, GeneralChange, WrittenKeys, changes, general_changes};
 pub use verify::check;
 

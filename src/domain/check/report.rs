@@ -108,15 +108,6 @@ impl LossVerdict {
     }
 }
 
-/// The weight of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
-    /// The message comes back as one that means the same, and that one comes back unchanged.
-    Norm,
-    /// Something is lost.
-    Loss,
-}
-
 /// One reason why a message does not come back unchanged.
 #[derive(Debug, Clone)]
 pub struct Finding {

@@ -4,12 +4,10 @@ use super::examples;
 use super::mapped::Replies;
 use super::message::Message;
 use super::overlap;
-use super::report::{
-    Direction, Finding, FindingKind, Never, RouteReport, UnnamedMembers, Weight, Witness,
-};
+use super::report::{Direction, Finding, FindingKind, Never, RouteReport, UnnamedMembers, Witness};
 use super::rivals::RivalCalls;
 use super::round_trip::RoundTrip;
-use super::rules::{CheckRule, Hypothesis, RULES, RuleFn, built_in};
+use super::rules::{CheckRule, Hypothesis, RULES, RuleFn, Weight, built_in};
 use super::subject::CheckSubject;
 use crate::domain::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern};
 use crate::domain::pattern::Pattern;

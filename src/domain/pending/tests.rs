@@ -1,5 +1,10 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+
 use super::*;
 use crate::domain::json::Json;
+use crate::domain::jsonrpc::RequestTemplate;
 use crate::domain::rope::Rope;
 
 mod dice;

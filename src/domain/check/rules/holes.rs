@@ -1,10 +1,9 @@
 //! Rules about a single hole or a single object, at any location.
 
-use super::{CheckRule, Hypothesis, Rivals};
+use super::rule::{CheckRule, Hypothesis, Rivals, Weight};
 use crate::domain::check::locations::{LocatedHole, LocationKind};
 use crate::domain::check::message::Message;
 use crate::domain::check::mutation::{Mutation, MutationTarget, RawMutation};
-use crate::domain::check::report::Weight;
 use crate::domain::check::subject::{CheckSubject, Chosen};
 use crate::domain::json::{Json, JsonKind, is_integer};
 use crate::domain::pattern::{

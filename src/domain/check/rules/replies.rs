@@ -5,10 +5,9 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
 use super::holes::leaves_whole;
-use super::{CheckRule, Hypothesis, Rivals};
+use super::rule::{CheckRule, Hypothesis, Rivals, Weight};
 use crate::domain::check::locations::LocationKind;
 use crate::domain::check::message::Message;
-use crate::domain::check::report::Weight;
 use crate::domain::check::subject::{CheckSubject, headers_of};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::ResponseReply;

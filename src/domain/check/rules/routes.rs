@@ -4,11 +4,9 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 
-use super::{CheckRule, Hypothesis, Rivals};
+use super::rule::{CheckRule, Hypothesis, Rivals, Weight};
 use crate::domain::check::message::Message;
-use crate::domain::check::report::{
-    Direction, Finding, FindingKind, UnnamedMembers, Weight, Witness,
-};
+use crate::domain::check::report::{Direction, Finding, FindingKind, UnnamedMembers, Witness};
 use crate::domain::check::subject::CheckSubject;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};

@@ -1,0 +1,5 @@
+//! The identifiers of the requests of callers.
+
+/// Identifies one request of a caller; never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
