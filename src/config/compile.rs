@@ -45,12 +45,10 @@ use crate::domain::forwarding::Forwarding;
 use crate::domain::hosts::Reach;
 use crate::domain::lenient::LenientPaths;
 use crate::domain::local_reply::LocalReplies;
-use crate::domain::plan::{
-    ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams, without_slash,
-};
+use crate::domain::plan::{ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams};
 use crate::domain::proxy_protocol::ProxyProtocolUse;
 use crate::domain::redact::Redaction;
-use crate::domain::route::{Route, RouteTable, Segments};
+use crate::domain::route::{Route, RouteTable, Segments, without_slash};
 use crate::domain::side::Side;
 use crate::domain::stream::Streams;
 use crate::domain::upload_rate::MinimumRate;

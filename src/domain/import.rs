@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! refs        local references of a document, followed within limits; no other reference is followed
+//! unsupported the reason why an operation is left out
 //! schema      the type, the members and the requirement of a value, read from its JSON Schema
 //! openapi, parameter, reply    an OpenAPI 3.0 to 3.2 document → REST operations
 //! openrpc     an OpenRPC document, or the answer to `tools/list` → RPC operations
@@ -12,6 +13,8 @@
 //! matching    pairs of a param and a part of a REST call
 //! values      the values of one call: the location of each on either side
 //! bind        two operations → those values
+//! drafted     one drafted route as plain values
+//! keys        the keys that routes have claimed, and free names
 //! route       one route, from a pair or from one side alone
 //! param_patterns    the params of a route, by name or by position
 //! table       all routes, without two that match the same call
@@ -23,7 +26,9 @@
 //! no I/O.
 
 mod bind;
+mod drafted;
 mod hole;
+mod keys;
 mod matching;
 mod model;
 mod name_words;
@@ -34,11 +39,13 @@ mod param_patterns;
 mod parameter;
 mod refs;
 mod reply;
+mod report;
 mod route;
 mod schema;
 mod table;
 #[cfg(test)]
 pub(crate) mod tests;
+mod unsupported;
 mod values;
 mod write;
 
@@ -46,6 +53,7 @@ use serde_json::Value;
 
 use model::Operations;
 pub use refs::{DocumentFault, printable};
+pub use report::{ImportReport, LeftOut};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,32 +94,6 @@ pub struct ImportDraft {
     pub toml: String,
     /// The counts of the import, and the operations without a route.
     pub report: ImportReport,
-}
-
-/// The outcome of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ImportReport {
-    /// REST operations that were read.
-    pub rest: usize,
-    /// RPC operations that were read.
-    pub rpc: usize,
-    /// Routes made of one operation of each side.
-    pub paired: usize,
-    /// Routes made of a REST operation alone.
-    pub rest_alone: usize,
-    /// Routes made of an RPC operation alone.
-    pub rpc_alone: usize,
-    /// The operations without a route.
-    pub left_out: Vec<LeftOut>,
-}
-
-/// An operation without a route.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// The operation, for people.
-    pub what: String,
-    /// The reason why it has no route.
-    pub why: String,
 }
 
 /// Drafts a route table from all the documents together.

@@ -16,24 +16,13 @@ use super::side::Side;
 use super::stream::Streams;
 use tree::{End, Part, Tree};
 
+pub use tree::Target;
+
 /// All paths that the proxy serves, in the form that a lenient server compares.
 #[derive(Debug, Default)]
 pub struct LenientPaths {
     tree: Tree,
     letter_case: LetterCase,
-}
-
-/// The owner of a path according to a lenient server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// The route with this index.
-    Route(usize),
-    /// The stream with this index.
-    Stream(usize),
-    /// An RPC path.
-    Rpc,
-    /// A local reply.
-    Local,
 }
 
 /// The presence of capital letters in literals of a path. If there are any, a path in lower case may be irregular.

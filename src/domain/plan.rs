@@ -25,7 +25,7 @@ use super::outcome::{ErrorStatus, ReplyLimits};
 use super::proxy_protocol::ProxyProtocolUse;
 use super::redact::Redaction;
 use super::rollout::Rollout;
-use super::route::{AmbiguousPath, RouteTable, Segments, Wire};
+use super::route::{AmbiguousPath, RouteTable, Segments, Wire, without_slash};
 use super::series::SeriesRules;
 use super::shadow_limits::ShadowLimits;
 use super::side::Side;
@@ -278,13 +278,6 @@ impl RpcFace {
         let ends = before.len() < path.len();
         (ends && self.find(path) == Some(PathIrregularity::No)).then_some(before)
     }
-}
-
-/// Removes a trailing slash from a path; `/` stays.
-#[must_use]
-pub fn without_slash(path: &str) -> &str {
-    let before = path.strip_suffix('/');
-    before.filter(|before| !before.is_empty()).unwrap_or(path)
 }
 
 /// Returns whether a path may have other spellings.

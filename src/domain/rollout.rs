@@ -17,19 +17,19 @@ mod glob;
 mod guard;
 mod identify;
 pub mod overrides;
+mod percent;
 mod ramp;
+mod stage;
 mod subject;
 mod tally;
 mod unix_ms;
-
-use super::side::Side;
 
 pub use aggregate::{Aggregate, Reporter, Tallies};
 pub use bucket::{Bucket, bucket};
 pub use client::{Caller, Client, Digest, KeySource, Matcher, MatcherSource, OTHER, Proof};
 pub use decide::{CallFacts, DecidedBy, Decision, DecisionReason, Defaults, Kill, Rollout};
 pub use fault::{FlagFault, RouteEntry, StageFault};
-pub use flag::{Arming, Flag, Percent, WithoutKey};
+pub use flag::{Arming, Flag, WithoutKey};
 pub use flag_history::{
     FlagHistory, Generation, Membership, PreviousFlag, ProcessTime, SessionStart,
 };
@@ -40,115 +40,15 @@ pub use guard::{
     Quantile, Ratio, Share, Trigger, Trip,
 };
 pub use identify::{ClientEvidence, Clients, Identity};
+pub use percent::Percent;
 pub use ramp::{Ramp, RampFault, RampState, RampStep};
+pub use stage::{Path, Stage};
 pub use subject::{
     AlternativeName, DnsPattern, EmailPattern, NameAttribute, NameFault, NamePattern, Subject,
     SubjectPattern, UriPattern,
 };
 pub use tally::{ArmTally, CallEnd, Latency, Tally};
 pub use unix_ms::UnixMillis;
-
-/// The stage of a call: which upstream serves it and which one it is compared with.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Sends the call unchanged to the upstream of its own side.
-    Passthrough,
-    /// Like `Passthrough`, and also translates the call and compares the two responses afterwards.
-    Shadow,
-    /// Like `Translate`, and also passes the call through and compares the two responses afterwards.
-    Verify,
-    /// Rewrites the call for the upstream of the other side, and rewrites the response back.
-    Translate,
-    /// Rejects the call with 410 Gone or an RPC error that names the successor.
-    Retired,
-}
-
-impl Stage {
-    /// All stages.
-    pub const ALL: [Stage; 5] = [
-        Stage::Passthrough,
-        Stage::Shadow,
-        Stage::Verify,
-        Stage::Translate,
-        Stage::Retired,
-    ];
-
-    /// Returns the name used in configuration, metrics and logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Stage::Passthrough => "passthrough",
-            Stage::Shadow => "shadow",
-            Stage::Verify => "verify",
-            Stage::Translate => "translate",
-            Stage::Retired => "retired",
-        }
-    }
-
-    /// Parses the name of a stage.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Stage> {
-        Stage::ALL.into_iter().find(|stage| stage.as_str() == word)
-    }
-
-    /// Returns the path whose response the client gets; `None` if the call is rejected.
-    #[must_use]
-    pub const fn control(self) -> Option<Path> {
-        match self {
-            Stage::Passthrough | Stage::Shadow => Some(Path::Old),
-            Stage::Verify | Stage::Translate => Some(Path::New),
-            Stage::Retired => None,
-        }
-    }
-
-    /// Returns the path that is taken only for comparison.
-    #[must_use]
-    pub const fn candidate(self) -> Option<Path> {
-        match self {
-            Stage::Shadow => Some(Path::New),
-            Stage::Verify => Some(Path::Old),
-            Stage::Passthrough | Stage::Translate | Stage::Retired => None,
-        }
-    }
-
-    /// Returns the sides whose upstreams a call of `side` needs in this stage.
-    pub fn needs(self, side: Side) -> impl Iterator<Item = Side> {
-        let ways = self.control().into_iter().chain(self.candidate());
-        ways.map(move |way| way.leads_to(side))
-    }
-}
-
-/// The path of a call: the two ways of serving it before and after a migration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Path {
-    /// Unchanged, through the upstream of its own side.
-    Old,
-    /// Translated, through the upstream of the other side.
-    New,
-}
-
-impl Path {
-    /// Returns the side whose upstream serves a call of `side` on this path.
-    #[must_use]
-    pub const fn leads_to(self, side: Side) -> Side {
-        match self {
-            Path::Old => side,
-            Path::New => side.other(),
-        }
-    }
-
-    /// Returns the name used in metrics and logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Path::Old => "old",
-            Path::New => "new",
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -37,11 +37,11 @@ pub use options::{
 };
 pub use overlaps::{OverlapGroup, TableError};
 pub use path::PathMatch;
-pub use segments::{AmbiguousPath, Segments};
+pub use segments::{AmbiguousPath, Segments, without_slash};
 pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable};
 pub use template::{PlacedHole, QueryItem, SegmentPattern, Template};
-pub use url::{Query, read as read_url, refuse_unknown, write as write_url};
+pub use url::{Query, read_url, refuse_unknown, write_url};
 pub use wire::Wire;
 
 /// The reason why a call cannot be translated.

@@ -4,64 +4,35 @@
 //! Nothing here reads a body; if the body decides, the result names the routes that it decides among. Law: the same
 //! plan and the same head always give the same result.
 
+mod decision;
 mod eras;
+mod head;
 mod irregular;
 mod near;
+mod streams;
 
-use http::{HeaderMap, Method, Uri, request};
+use http::{HeaderMap, Method};
 
 use super::cors;
 use super::failure::Failure;
 use super::hosts::{self, AllowedHosts, ConnectionEntry, Reach};
 use super::json::Json;
-use super::lifecycle::Window;
 use super::local_reply::{LocalMatch, RestLocalReply};
 use super::plan::{PathIrregularity, Plan, Unrouted, UpstreamPlan};
 use super::proxy_protocol::ProxyProtocolUse;
 use super::rejections;
-use super::rollout::{self, Caller, Decision, DecisionReason, Kill, Path, SessionStart, Stage};
+use super::rollout::{Caller, DecisionReason, Path};
 use super::route::{NearRoutes, OverlapGroup, RestSelection, Segments};
 use super::side::Side;
-use super::stream::{self, StreamMatch};
+use super::stream::StreamMatch;
 use super::time::Timestamp;
-use super::translate::RestHead;
 use super::websocket;
 
+pub use decision::{browned_out, decide};
 pub use eras::{batch, linked, mcp, notification_status, rpc_face_status};
+pub use head::RequestHead;
 pub use near::{NearMiss, pass_near};
-
-/// The head of a request, as far as routing needs it.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestHead<'a> {
-    /// The HTTP method.
-    pub method: &'a Method,
-    /// The request target.
-    pub uri: &'a Uri,
-    /// The headers.
-    pub headers: &'a HeaderMap,
-}
-
-impl<'a> RequestHead<'a> {
-    /// Creates the head of a received request.
-    #[must_use]
-    pub fn new(head: &'a request::Parts) -> RequestHead<'a> {
-        RequestHead {
-            method: &head.method,
-            uri: &head.uri,
-            headers: &head.headers,
-        }
-    }
-
-    /// Returns the head in the form that translation reads.
-    #[must_use]
-    pub fn rest(self, segments: &'a Segments<'a>) -> RestHead<'a> {
-        RestHead {
-            segments,
-            query: self.uri.query(),
-            headers: self.headers,
-        }
-    }
-}
+pub use streams::decide_stream;
 
 /// The endpoint that a request addresses.
 #[derive(Debug)]
@@ -228,7 +199,7 @@ fn is_intercepted(
 ) -> bool {
     let facing = facing(plan, head);
     if let (Some(followed), None) = (facing.stream, &facing.refused) {
-        let decision = stream::decide(plan, (caller, head.headers), followed);
+        let decision = decide_stream(plan, (caller, head.headers), followed);
         return decision.stage.control() != Some(Path::Old);
     }
     if facing.refused.is_some() {
@@ -381,63 +352,6 @@ pub fn other_path<'p>(plan: &'p Plan, path: &str) -> Option<&'p UpstreamPlan> {
 /// Returns true if unrouted calls pass through.
 fn may_pass(plan: &Plan) -> bool {
     plan.upstream(Side::Rest).is_some() && plan.unrouted == Unrouted::Passthrough
-}
-
-/// Returns the decision for a call that begins now. A call without a route passes through.
-#[must_use]
-pub fn decide(
-    plan: &Plan,
-    (caller, headers): (Caller<'_>, &HeaderMap),
-    (route, side): (Option<usize>, Side),
-    at: Timestamp,
-    session: Option<SessionStart<'_>>,
-) -> Decision {
-    let Some(index) = route else {
-        return Decision::plain(Stage::Passthrough, DecisionReason::Unrouted);
-    };
-    if plan.rollout.kill == Kill::On {
-        // Without an upstream on the old path, only the new path remains.
-        let stage = match plan.upstream_for(route, side) {
-            Some(_) => Stage::Passthrough,
-            None => Stage::Translate,
-        };
-        return Decision::plain(stage, DecisionReason::Killed);
-    }
-    if browned_out(plan, (route, side), at).is_some() {
-        return Decision::plain(Stage::Retired, DecisionReason::Brownout);
-    }
-    let decision = plan.rollout.decide(&rollout::CallFacts {
-        caller,
-        route: &plan.routes.route(index).name,
-        side,
-        headers,
-        session,
-    });
-    served(plan, decision, (index, side))
-}
-
-/// Replaces the old path with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
-/// only HTTP or only frames, for calls of the other kind.
-fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Decision {
-    let old = decision.stage.control() == Some(Path::Old);
-    let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
-    let stage = match old && alone {
-        true => Stage::Translate,
-        false => decision.stage,
-    };
-    Decision { stage, ..decision }
-}
-
-/// Returns the brownout window in which calls of a side of a route are rejected now, if any.
-#[must_use]
-pub fn browned_out(
-    plan: &Plan,
-    (route, side): (Option<usize>, Side),
-    at: Timestamp,
-) -> Option<Window> {
-    let window = plan.lifecycle.of(route, side)?.browned_out(at)?;
-    let name = &plan.routes.route(route?).name;
-    plan.rollout.brownouts.hold(name).then_some(window)
 }
 
 /// Returns the failure for a call whose decision is to reject it.

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::plan::{Plan, without_slash};
-use super::rollout::{self, Caller, Decision, DecisionReason, Kill, Stage};
-use super::route::Segments;
+use super::route::{Segments, without_slash};
 use super::side::Side;
 
 pub use path::{StreamPath, StreamPathError};
@@ -120,31 +118,6 @@ impl Streams {
         each.filter(move |(_, own, side)| fits(own.path(*side)))
             .map(|(stream, _, side)| StreamMatch { stream, side })
     }
-}
-
-/// Decides the side for a client that requests a stream. Streams are never shadowed.
-#[must_use]
-pub fn decide(
-    plan: &Plan,
-    (caller, headers): (Caller<'_>, &http::HeaderMap),
-    followed: StreamMatch,
-) -> Decision {
-    let side = followed.side;
-    if plan.rollout.kill == Kill::On {
-        let stage = match plan.upstream_of_stream(followed.stream, side) {
-            Some(_) => Stage::Passthrough,
-            None => Stage::Translate,
-        };
-        return Decision::plain(stage, DecisionReason::Killed);
-    }
-    let name = plan.streams.all.get(followed.stream);
-    plan.rollout.decide(&rollout::CallFacts {
-        caller,
-        route: name.map_or("", |stream| &stream.name),
-        side,
-        headers,
-        session: None,
-    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::domain::rollout::Path;
 use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::domain::sse;
-use crate::domain::stream::{self, Rewriter, StreamMatch};
+use crate::domain::stream::{Rewriter, StreamMatch};
 use crate::upstream::{
     Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
     SendOptions,
@@ -55,7 +55,7 @@ async fn open_stream(
     let plan = &installed.plan;
     let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
-    let decision = stream::decide(plan, (caller, &head.headers), matched);
+    let decision = routing::decide_stream(plan, (caller, &head.headers), matched);
     let stage = decision.stage;
     record.set_stream(matched.stream, decision);
     record.admit()?;

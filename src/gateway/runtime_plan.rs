@@ -109,9 +109,8 @@ impl RuntimePlan {
         let flag_history = previous.map_or_else(FlagHistory::default, |previous| {
             let now = shared.sessions.now();
             let flags = &*previous.plan.rollout.flags;
-            previous
-                .flag_history
-                .followed((flags, &plan.rollout), (generation, now))
+            let past = (&previous.flag_history, flags);
+            plan.rollout.history_after(past, (generation, now))
         });
         account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());

@@ -9,9 +9,10 @@ use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
 use crate::domain::outcome::RowSource;
-use crate::domain::plan::without_slash;
 use crate::domain::rollout::Glob;
-use crate::domain::route::{Route, RouteSource, RouteTable, Schemas, Segments, parse_route};
+use crate::domain::route::{
+    Route, RouteSource, RouteTable, Schemas, Segments, parse_route, without_slash,
+};
 use crate::domain::schema::Schema;
 
 /// Compiles the table of all valid routes; overlaps among them are reported even if other routes are invalid.

@@ -5,8 +5,9 @@ use super::view::{Decided, Explanation, NamedRoute, SentRequest};
 use crate::domain::failure::Failure;
 use crate::domain::rejections;
 use crate::domain::rollout::Path;
+use crate::domain::routing::decide_stream;
 use crate::domain::side::Side;
-use crate::domain::stream::{self, StreamMatch};
+use crate::domain::stream::StreamMatch;
 
 /// Explains a request for a stream.
 pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
@@ -15,7 +16,7 @@ pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
         return explanation;
     };
     let head = case.request.head;
-    let decision = stream::decide(case.plan, (case.caller, head.headers), followed);
+    let decision = decide_stream(case.plan, (case.caller, head.headers), followed);
     let line = |side: Side| format!("GET {}", declared.path(side).as_str());
     explanation.route = Some(NamedRoute {
         name: declared.name.clone(),

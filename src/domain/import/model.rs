@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::LeftOut;
 use super::name_words;
-use super::openapi::Unsupported;
 use super::refs::DocumentFault;
+use super::report::LeftOut;
 use super::schema::{NamedValue, Others, Requirement, Type};
+use super::unsupported::Unsupported;
 
 /// The operations of all documents.
 #[derive(Debug, Default)]
@@ -252,9 +250,4 @@ pub(super) enum CallModel {
     ByPosition,
     /// `tools/call` with the name of the tool, and an object of arguments.
     Tool,
-}
-
-/// Returns a text member, if there is one.
-pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
-    value.get(name)?.as_str()
 }

@@ -9,60 +9,17 @@ mod paths;
 use http::Method;
 use serde_json::{Map, Value};
 
-use super::LeftOut;
-use super::model::{BodyModel, Operations, ReplyModel, RestOperation, text};
+use super::model::{BodyModel, Operations, ReplyModel, RestOperation};
 use super::parameter;
-use super::refs::{DocumentFault, Refs, shown};
-use super::reply;
+use super::refs::{DocumentFault, Refs, shown, text};
+use super::reply::{self, is_json};
 use super::schema::{self, Others, Requirement, Type};
+use super::unsupported::Unsupported;
 use crate::domain::route::Effect;
 
 const METHODS: &[&str] = &[
     "get", "head", "post", "put", "patch", "delete", "options", "trace", "query",
 ];
-
-/// The reason why an operation is not read.
-#[derive(Debug)]
-pub(super) enum Unsupported {
-    /// The whole document is at fault.
-    Fault(DocumentFault),
-    /// Only this operation cannot be expressed.
-    LeftOut(String),
-}
-
-impl From<DocumentFault> for Unsupported {
-    fn from(fault: DocumentFault) -> Unsupported {
-        match fault {
-            DocumentFault::Kind(_) | DocumentFault::TooDeep(_) | DocumentFault::TooMany => {
-                Unsupported::Fault(fault)
-            }
-            DocumentFault::Remote(_)
-            | DocumentFault::Dangling(_)
-            | DocumentFault::Cycle(_)
-            | DocumentFault::AllOf(_) => Unsupported::LeftOut(fault.to_string()),
-        }
-    }
-}
-
-impl Unsupported {
-    pub(super) fn left_out(why: impl Into<String>) -> Unsupported {
-        Unsupported::LeftOut(why.into())
-    }
-
-    /// Returns the left-out operation with its reason.
-    ///
-    /// # Errors
-    /// Returns a fault of the whole document.
-    pub(super) fn left_out_as(self, what: &str) -> Result<LeftOut, DocumentFault> {
-        match self {
-            Unsupported::Fault(fault) => Err(fault),
-            Unsupported::LeftOut(why) => Ok(LeftOut {
-                what: shown(what),
-                why,
-            }),
-        }
-    }
-}
 
 /// Reads all operations.
 pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
@@ -379,14 +336,4 @@ impl<'v> Context<'_, 'v> {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
             && members.all(|member| member.need == Requirement::Optional)
     }
-}
-
-/// Returns true for `application/json` and types with the suffix `+json`, with any parameters.
-pub(super) fn is_json(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    let kind = kind.to_ascii_lowercase();
-    kind == "application/json"
-        || kind.ends_with("+json")
-        || kind == "*/*"
-        || kind == "application/*"
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::model::{CallModel, Forms, Operations, RpcOperation, text};
-use super::openapi::{Unsupported, plain};
-use super::refs::{DocumentFault, Refs, shown};
+use super::model::{CallModel, Forms, Operations, RpcOperation};
+use super::openapi::plain;
+use super::refs::{DocumentFault, Refs, shown, text};
 use super::schema::{self, NamedValue, Others, Requirement};
+use super::unsupported::Unsupported;
 
 /// The most error codes that are listed in a comment.
 const MOST_ERRORS: usize = 8;

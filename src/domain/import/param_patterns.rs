@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::route::Pattern;
+use super::drafted::Pattern;
 
 /// Patterns of params by position, in the order of insertion.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::model::{Inside, List, Parameter, ParameterLocation, text};
-use super::openapi::Unsupported;
-use super::refs::{Refs, shown};
+use super::model::{Inside, List, Parameter, ParameterLocation};
+use super::refs::{Refs, shown, text};
 use super::schema::{self, NamedValue, Others, Requirement, Schema, Type};
+use super::unsupported::Unsupported;
 
 /// Headers that a document may not declare (OpenAPI 3.1 §4.8.12.1), that the proxy forwards anyway, or that belong to a
 /// single connection.

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::model::text;
 use crate::domain::percent::{self, Plus};
 
 /// The longest chain of references to references.
@@ -245,4 +244,9 @@ pub(super) fn shown(text: &str) -> String {
     }
     let cut: String = words.chars().take(LONGEST).collect();
     format!("{}…", cut.trim_end())
+}
+
+/// Returns a text member, if there is one.
+pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.get(name)?.as_str()
 }

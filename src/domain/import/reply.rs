@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::model::ReplyModel;
-use super::openapi::{Unsupported, is_json};
 use super::refs::{Refs, shown};
+use super::unsupported::Unsupported;
 use crate::domain::route::Effect;
 
 /// Reads the reply to a successful call.
@@ -101,4 +101,14 @@ fn from_content(
         "its answer is {}; only JSON and text/plain are translated, other answers pass through",
         shown(&kinds.join(", "))
     )))
+}
+
+/// Returns true for `application/json` and types with the suffix `+json`, with any parameters.
+pub(super) fn is_json(kind: &str) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let kind = kind.to_ascii_lowercase();
+    kind == "application/json"
+        || kind.ends_with("+json")
+        || kind == "*/*"
+        || kind == "application/*"
 }

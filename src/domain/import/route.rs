@@ -5,61 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bind;
+use super::drafted::{Drafted, Pattern};
+use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
 use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::schema::Others;
-use super::table::ClaimedKeys;
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use crate::domain::percent::{self, Keep};
-
-/// A pattern of JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Pattern {
-    Text(String),
-    Object(Vec<(String, Pattern)>),
-    List(Vec<Pattern>),
-}
-
-/// A route with the values of its keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Drafted {
-    pub(super) name: String,
-    pub(super) rest: String,
-    pub(super) rpc: String,
-    /// The only side from which the route is called.
-    pub(super) from: Option<&'static str>,
-    pub(super) effect: Option<&'static str>,
-    pub(super) headers: Vec<(String, Pattern)>,
-    /// Query names of the document that the route does not have.
-    pub(super) unread: Vec<String>,
-    pub(super) params: Option<Pattern>,
-    pub(super) body: Option<Pattern>,
-    pub(super) outcome: Option<[String; 2]>,
-    pub(super) comments: Vec<String>,
-    /// The reason why the route is written as a comment.
-    pub(super) refused: Option<String>,
-    /// The route for clients that send params by name, if this one has them by position.
-    pub(super) by_name: Option<Box<Drafted>>,
-}
-
-/// The keys that distinguish a route from others.
-#[derive(Debug)]
-pub(super) struct RouteKeys {
-    /// The operations, for people.
-    pub(super) title: String,
-    pub(super) origin: RouteOrigin,
-    pub(super) rest: String,
-    pub(super) rpc: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RouteOrigin {
-    Pair,
-    Rest,
-    Rpc,
-}
 
 /// Drafts the route of a pair.
 ///
@@ -184,13 +138,6 @@ fn rest_key(rest: &RestOperation) -> String {
         key.push('/');
     }
     key
-}
-
-pub(super) fn rpc_key(rpc: &RpcOperation) -> String {
-    match rpc.call {
-        CallModel::ByName | CallModel::ByPosition => rpc.name.clone(),
-        CallModel::Tool => format!("tools/call {}", rpc.name),
-    }
 }
 
 pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {

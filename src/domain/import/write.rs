@@ -2,8 +2,8 @@
 //!
 //! Law: the text is valid TOML for any document; text of a document occurs in strings and comments only.
 
+use super::drafted::{Drafted, Pattern};
 use super::refs::{printable, shown};
-use super::route::{Drafted, Pattern};
 use super::table::Table;
 
 /// The query names that every route ignores in the default configuration.

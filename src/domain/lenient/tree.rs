@@ -6,8 +6,20 @@ use std::collections::BTreeMap;
 
 use http::Method;
 
-use super::Target;
 use super::reading::canonical;
+
+/// The owner of a path according to a lenient server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The route with this index.
+    Route(usize),
+    /// The stream with this index.
+    Stream(usize),
+    /// An RPC path.
+    Rpc,
+    /// A local reply.
+    Local,
+}
 
 /// One part of a template.
 #[derive(Debug, Clone, Copy)]

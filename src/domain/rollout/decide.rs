@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Membership, Path, Percent,
-    ProcessTime, SessionStart, Stage, WithoutKey, bucket,
+    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Generation, Membership, Path,
+    Percent, ProcessTime, SessionStart, Stage, WithoutKey, bucket,
 };
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
@@ -53,6 +53,17 @@ pub struct CallFacts<'a> {
     pub headers: &'a HeaderMap,
     /// The session of the call, if any: the flags at its start decide.
     pub session: Option<SessionStart<'a>>,
+}
+
+impl Flag {
+    /// Returns true if the flag covers a call, regardless of its percentage.
+    #[must_use]
+    pub fn covers(&self, call: &CallFacts<'_>) -> bool {
+        self.side.is_none_or(|own| own == call.side)
+            && self.client.fits(call.caller.name)
+            && self.route.fits(call.route)
+            && self.fits_headers(call.headers)
+    }
 }
 
 /// The default stage of each side.
@@ -206,6 +217,16 @@ impl DecidedBy {
 }
 
 impl Rollout {
+    /// Returns the history of flags after this rollout replaces `flags`, whose history is `past`.
+    #[must_use]
+    pub fn history_after(
+        &self,
+        (past, flags): (&FlagHistory, &[Flag]),
+        at: (Generation, ProcessTime),
+    ) -> FlagHistory {
+        past.followed((flags, &self.flags), self.session_grace, at)
+    }
+
     /// Returns the decision for a call of a route.
     #[must_use]
     pub fn decide(&self, call: &CallFacts<'_>) -> Decision {

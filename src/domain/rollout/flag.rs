@@ -1,10 +1,13 @@
 //! Flags: rules that assign a stage to calls.
 
-use std::fmt;
-
 use http::{HeaderMap, HeaderName};
 
-use super::{Bucket, CallFacts, Caller, Glob, Guard, Ramp, Stage};
+use super::client::Caller;
+use super::glob::Glob;
+use super::guard::Guard;
+use super::percent::Percent;
+use super::ramp::Ramp;
+use super::stage::Stage;
 use crate::domain::side::Side;
 
 /// A rule that assigns a stage to a client, a route and a side.
@@ -57,22 +60,14 @@ impl Arming {
 }
 
 impl Flag {
-    /// Returns true if the flag covers a call, regardless of its percentage.
-    #[must_use]
-    pub fn covers(&self, call: &CallFacts<'_>) -> bool {
-        self.side.is_none_or(|own| own == call.side)
-            && self.client.fits(call.caller.name)
-            && self.route.fits(call.route)
-            && self.fits_headers(call.headers)
-    }
-
     /// Returns true if the flag covers a caller with these headers, on some route and side.
     #[must_use]
     pub fn covers_client(&self, caller: Caller<'_>, headers: &HeaderMap) -> bool {
         self.client.fits(caller.name) && self.fits_headers(headers)
     }
 
-    fn fits_headers(&self, headers: &HeaderMap) -> bool {
+    /// Returns true if each of the headers that the flag names has a matching value.
+    pub(super) fn fits_headers(&self, headers: &HeaderMap) -> bool {
         self.headers.iter().all(|(name, glob)| {
             let mut values = headers.get_all(name).iter();
             values.any(|value| value.to_str().is_ok_and(|value| glob.fits(value)))
@@ -83,101 +78,6 @@ impl Flag {
     #[must_use]
     pub fn share(&self) -> Percent {
         self.percent.min(self.holdback.rest())
-    }
-}
-
-/// A share of callers, in steps of 0.001 %.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(try_from = "String", into = "String")]
-pub struct Percent(u32);
-
-impl Percent {
-    /// All callers.
-    pub const ALL: Percent = Percent(Bucket::COUNT);
-    /// No callers.
-    pub const NONE: Percent = Percent(0);
-
-    /// Creates a share from thousandths of a percent; `None` above 100,000.
-    #[must_use]
-    pub fn from_thousandths(thousandths: u32) -> Option<Percent> {
-        (thousandths <= Bucket::COUNT).then_some(Percent(thousandths))
-    }
-
-    /// Parses a decimal from 0 to 100 exactly, without the rounding of `f64`.
-    ///
-    /// ```
-    /// use dualgauge::domain::rollout::Percent;
-    /// assert_eq!(Percent::parse("33.3330").map(Percent::thousandths), Some(33_333));
-    /// assert_eq!(Percent::parse("0.0001"), None);
-    /// ```
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Percent> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if !digits(whole) || !digits(fraction) {
-            return None;
-        }
-        let fraction = fraction.trim_end_matches('0');
-        if fraction.len() > 3 {
-            return None;
-        }
-        let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
-        let whole: u32 = whole.parse().ok()?;
-        Percent::from_thousandths(whole.checked_mul(1000)?.checked_add(thousandths)?)
-    }
-
-    /// Returns the complement of this share.
-    #[must_use]
-    pub const fn rest(self) -> Percent {
-        Percent(Bucket::COUNT - self.0)
-    }
-
-    /// Returns the share in thousandths of a percent.
-    #[must_use]
-    pub const fn thousandths(self) -> u32 {
-        self.0
-    }
-
-    /// Returns true if a bucket lies within the share.
-    #[must_use]
-    pub fn takes(self, bucket: Bucket) -> bool {
-        bucket.get() < self.0
-    }
-}
-
-/// The error for a text that is not a share of callers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a percentage from 0 to 100 in steps of 0.001")]
-pub struct NoPercent(String);
-
-/// The stored form is a string: a JSON number would be parsed as `f64`.
-impl TryFrom<String> for Percent {
-    type Error = NoPercent;
-
-    fn try_from(text: String) -> Result<Percent, NoPercent> {
-        Percent::parse(&text).ok_or(NoPercent(text))
-    }
-}
-
-impl From<Percent> for String {
-    fn from(percent: Percent) -> String {
-        percent.to_string()
-    }
-}
-
-impl fmt::Display for Percent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, thousandths) = (self.0 / 1000, self.0 % 1000);
-        if thousandths == 0 {
-            return write!(f, "{whole}");
-        }
-        write!(
-            f,
-            "{whole}.{}",
-            format!("{thousandths:03}").trim_end_matches('0')
-        )
     }
 }
 

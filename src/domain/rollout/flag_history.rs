@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Arming, Flag, Percent, Rollout, Stage};
+use super::flag::{Arming, Flag};
+use super::percent::Percent;
+use super::stage::Stage;
 
 /// A time since the start of the process.
 pub type ProcessTime = Duration;
@@ -76,15 +78,16 @@ impl FlagHistory {
         changes.iter().filter(move |was| now < was.at + self.grace)
     }
 
-    /// Returns the history after other flags replace these at the time `now`.
-    #[must_use]
-    pub fn followed(
+    /// Returns the history after the flags `next` replace `flags` at the time `now`. Sessions keep their initial decision
+    /// for `grace`.
+    pub(super) fn followed(
         &self,
-        (flags, next): (&[Flag], &Rollout),
+        (flags, next): (&[Flag], &[Flag]),
+        grace: Duration,
         (epoch, now): (Generation, ProcessTime),
     ) -> FlagHistory {
-        let past = FlagHistory::new(next.session_grace);
-        let was = next.flags.iter().filter_map(|flag| {
+        let past = FlagHistory::new(grace);
+        let was = next.iter().filter_map(|flag| {
             let mut earlier = flags.iter();
             let known = self.was.get(&flag.name).map_or(&[][..], Vec::as_slice);
             let earlier = earlier.find(|earlier| earlier.name == flag.name);

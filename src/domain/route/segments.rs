@@ -178,3 +178,10 @@ fn fault(segment: &str) -> Option<AmbiguousPath> {
         _ => None,
     }
 }
+
+/// Removes a trailing slash from a path; `/` stays.
+#[must_use]
+pub fn without_slash(path: &str) -> &str {
+    let before = path.strip_suffix('/');
+    before.filter(|before| !before.is_empty()).unwrap_or(path)
+}

@@ -128,7 +128,7 @@ fn in_query(name: &str) -> String {
 ///
 /// # Errors
 /// Returns [`BindError`] with the place that does not fit.
-pub fn read(
+pub fn read_url(
     route: &Route,
     segments: &Segments<'_>,
     query: &Query<'_>,
@@ -337,7 +337,7 @@ fn safe_in_path(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Returns [`BindError`] with the hole whose value does not fit.
-pub fn write(route: &Route, writing: &PatternWriter<'_>) -> Result<String, BindError> {
+pub fn write_url(route: &Route, writing: &PatternWriter<'_>) -> Result<String, BindError> {
     let mut target = String::with_capacity(128);
     write_path(&route.rest_call.path, writing, &mut target)?;
     let mut separator = '?';

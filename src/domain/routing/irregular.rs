@@ -1,6 +1,7 @@
 //! Unrouted REST calls whose path a lenient server may read as that of a route.
 
-use super::{NearMiss, RequestHead};
+use super::head::RequestHead;
+use super::near::NearMiss;
 use crate::domain::failure::Failure;
 use crate::domain::lenient::Target;
 use crate::domain::plan::Plan;

@@ -5,14 +5,15 @@
 
 use http::HeaderMap;
 
-use super::decide;
+use super::decision::decide;
+use super::streams::decide_stream;
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::rejections;
 use crate::domain::rollout::{Caller, Path, Stage};
 use crate::domain::route::Likeness;
 use crate::domain::side::Side;
-use crate::domain::stream::{self, StreamMatch};
+use crate::domain::stream::StreamMatch;
 use crate::domain::time::Timestamp;
 
 /// The routes and streams that another program may read a path as.
@@ -63,7 +64,7 @@ pub fn pass_near(
         }
     }
     for followed in &nearby.streams {
-        let decision = stream::decide(plan, (caller, headers), *followed);
+        let decision = decide_stream(plan, (caller, headers), *followed);
         if !passes(decision.stage)
             && let Some(failure) = near_stream(plan, *followed)
         {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Unsupported;
 use crate::domain::import::model::{Parameter, ParameterLocation, Segment};
 use crate::domain::import::refs::shown;
 use crate::domain::import::schema::{self, Requirement};
+use crate::domain::import::unsupported::Unsupported;
 use crate::domain::percent::{self, Plus};
 
 /// Splits a path into segments of a route.

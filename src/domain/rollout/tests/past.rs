@@ -22,7 +22,7 @@ impl Timeline {
     fn become_at(&mut self, flags: Vec<Flag>, at: ProcessTime) {
         let next = rollout(flags);
         let epoch = Generation(at.as_secs());
-        self.past = self.past.followed((&self.now.flags, &next), (epoch, at));
+        self.past = next.history_after((&self.past, &self.now.flags), (epoch, at));
         self.now = next;
     }
 

@@ -1,0 +1,31 @@
+//! A drafted route, as the values of its keys.
+
+/// A pattern of JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Text(String),
+    Object(Vec<(String, Pattern)>),
+    List(Vec<Pattern>),
+}
+
+/// A route with the values of its keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Drafted {
+    pub(super) name: String,
+    pub(super) rest: String,
+    pub(super) rpc: String,
+    /// The only side from which the route is called.
+    pub(super) from: Option<&'static str>,
+    pub(super) effect: Option<&'static str>,
+    pub(super) headers: Vec<(String, Pattern)>,
+    /// Query names of the document that the route does not have.
+    pub(super) unread: Vec<String>,
+    pub(super) params: Option<Pattern>,
+    pub(super) body: Option<Pattern>,
+    pub(super) outcome: Option<[String; 2]>,
+    pub(super) comments: Vec<String>,
+    /// The reason why the route is written as a comment.
+    pub(super) refused: Option<String>,
+    /// The route for clients that send params by name, if this one has them by position.
+    pub(super) by_name: Option<Box<Drafted>>,
+}

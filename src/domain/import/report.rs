@@ -1,0 +1,27 @@
+//! The counts of an import, and the operations without a route.
+
+/// The outcome of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ImportReport {
+    /// REST operations that were read.
+    pub rest: usize,
+    /// RPC operations that were read.
+    pub rpc: usize,
+    /// Routes made of one operation of each side.
+    pub paired: usize,
+    /// Routes made of a REST operation alone.
+    pub rest_alone: usize,
+    /// Routes made of an RPC operation alone.
+    pub rpc_alone: usize,
+    /// The operations without a route.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An operation without a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The operation, for people.
+    pub what: String,
+    /// The reason why it has no route.
+    pub why: String,
+}

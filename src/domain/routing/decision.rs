@@ -1,0 +1,68 @@
+//! The stage of a call that begins now.
+
+use http::HeaderMap;
+
+use crate::domain::lifecycle::Window;
+use crate::domain::plan::Plan;
+use crate::domain::rollout::{
+    CallFacts, Caller, Decision, DecisionReason, Kill, Path, SessionStart, Stage,
+};
+use crate::domain::side::Side;
+use crate::domain::time::Timestamp;
+
+/// Returns the decision for a call that begins now. A call without a route passes through.
+#[must_use]
+pub fn decide(
+    plan: &Plan,
+    (caller, headers): (Caller<'_>, &HeaderMap),
+    (route, side): (Option<usize>, Side),
+    at: Timestamp,
+    session: Option<SessionStart<'_>>,
+) -> Decision {
+    let Some(index) = route else {
+        return Decision::plain(Stage::Passthrough, DecisionReason::Unrouted);
+    };
+    if plan.rollout.kill == Kill::On {
+        // Without an upstream on the old path, only the new path remains.
+        let stage = match plan.upstream_for(route, side) {
+            Some(_) => Stage::Passthrough,
+            None => Stage::Translate,
+        };
+        return Decision::plain(stage, DecisionReason::Killed);
+    }
+    if browned_out(plan, (route, side), at).is_some() {
+        return Decision::plain(Stage::Retired, DecisionReason::Brownout);
+    }
+    let decision = plan.rollout.decide(&CallFacts {
+        caller,
+        route: &plan.routes.route(index).name,
+        side,
+        headers,
+        session,
+    });
+    served(plan, decision, (index, side))
+}
+
+/// Replaces the old path with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
+/// only HTTP or only frames, for calls of the other kind.
+fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Decision {
+    let old = decision.stage.control() == Some(Path::Old);
+    let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
+    let stage = match old && alone {
+        true => Stage::Translate,
+        false => decision.stage,
+    };
+    Decision { stage, ..decision }
+}
+
+/// Returns the brownout window in which calls of a side of a route are rejected now, if any.
+#[must_use]
+pub fn browned_out(
+    plan: &Plan,
+    (route, side): (Option<usize>, Side),
+    at: Timestamp,
+) -> Option<Window> {
+    let window = plan.lifecycle.of(route, side)?.browned_out(at)?;
+    let name = &plan.routes.route(route?).name;
+    plan.rollout.brownouts.hold(name).then_some(window)
+}
