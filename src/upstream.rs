@@ -106,7 +106,7 @@ pub use socket::Socket;
 pub use stdio::{Child, Stdio};
 pub use tasks::Tasks;
 pub use thread_bound::ThreadBound;
-pub use wake_filter::{FilteredPoll, WakeFilter};
+pub use wake_filter::{FilteredPoller, WakeFilter};
 pub use websocket::WebSocket;
 pub use write_coalescer::WriteCoalescer;
 

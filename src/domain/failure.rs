@@ -183,7 +183,7 @@ pub enum Reason {
     /// The result asks for input, which the client's MCP revision does not support in this form.
     UpstreamInputRequired,
     /// The circuit breaker of the upstream is open.
-    UpstreamResting,
+    UpstreamCircuitOpen,
     /// The upstream's concurrency limit is reached and no slot came free in time, or its queue is full.
     UpstreamBusy,
     /// More calls in flight than the limit.
@@ -285,7 +285,7 @@ impl Reason {
         Reason::UpstreamStream,
         Reason::UpstreamUpgrade,
         Reason::UpstreamInputRequired,
-        Reason::UpstreamResting,
+        Reason::UpstreamCircuitOpen,
         Reason::UpstreamBusy,
         Reason::Overloaded,
         Reason::MemoryFull,
@@ -341,7 +341,7 @@ impl Reason {
             Reason::UpstreamStream => upstream(502, -31075, "upstream_stream"),
             Reason::UpstreamUpgrade => upstream(502, -31032, "upstream_upgrade"),
             Reason::UpstreamInputRequired => upstream(502, -31034, "upstream_input_required"),
-            Reason::UpstreamResting => upstream(503, -31033, "upstream_resting"),
+            Reason::UpstreamCircuitOpen => upstream(503, -31033, "upstream_resting"),
             Reason::UpstreamBusy => proxy(503, -31041, "upstream_busy"),
             Reason::Overloaded => proxy(503, -31042, "overloaded"),
             Reason::MemoryFull => proxy(503, -31043, "memory_full"),

@@ -225,7 +225,7 @@ pub(super) async fn send_and_wait_head(
 /// Stops the upstream time. If the circuit breaker rejected the call, no upstream time is reported.
 fn finish_timing<T>(record: &mut Record, since: Instant, outcome: Option<&Result<T, Failure>>) {
     match outcome {
-        Some(Err(failure)) if failure.reason == Reason::UpstreamResting => {
+        Some(Err(failure)) if failure.reason == Reason::UpstreamCircuitOpen => {
             record.discard_upstream_time()
         }
         Some(_) | None => record.add_upstream_time(since),
@@ -349,11 +349,11 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
         UpstreamError::Unreachable { .. } => {
             (Reason::UpstreamUnreachable, "the server cannot be reached")
         }
-        UpstreamError::Resting { again_in, .. } => {
+        UpstreamError::CircuitOpen { retry_in, .. } => {
             let message = "circuit breaker open: the server keeps failing; retry later";
-            let seconds = u32::try_from(again_in.as_secs() + 1).unwrap_or(u32::MAX);
-            let resting = Failure::new(Reason::UpstreamResting, message);
-            return resting
+            let seconds = u32::try_from(retry_in.as_secs() + 1).unwrap_or(u32::MAX);
+            let circuit_open = Failure::new(Reason::UpstreamCircuitOpen, message);
+            return circuit_open
                 .advise(Advice::RetryAfter(seconds))
                 .because(chain(&error));
         }
@@ -366,7 +366,7 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
             Reason::UpstreamCut,
             "the server closed the connection before it answered",
         ),
-        UpstreamError::Malformed(_) | UpstreamError::Unframed(_) | UpstreamError::Padded => (
+        UpstreamError::Malformed(_) | UpstreamError::InvalidFraming(_) | UpstreamError::PaddedHeaderValue => (
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",
         ),

@@ -424,7 +424,7 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
     let inspector_state = (inspection.clone(), interims.clone());
     let io = inspect((socket, write_control.clone()), inspector_state, &limits);
     let filter = WakeFilter::default();
-    let filtered_poll = filter.filtered_poll();
+    let poller = filter.poller();
     let service = service_fn(|mut request: Request<Incoming>| {
         let begun = inspection.begin();
         let (number, head_time) = (begun.number, begun.head_time);
@@ -455,10 +455,10 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
     });
     let builder = builder(write_control, limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    let mut served = |cx: &mut Context<'_>| filtered_poll.poll(connection.as_mut(), cx).map(drop);
+    let mut served = |cx: &mut Context<'_>| poller.poll(connection.as_mut(), cx).map(drop);
     if poll_until_drained(&mut served, drains).await {
         connection.as_mut().graceful_shutdown();
-        let _ = poll_fn(|cx| filtered_poll.poll(connection.as_mut(), cx)).await;
+        let _ = poll_fn(|cx| poller.poll(connection.as_mut(), cx)).await;
     }
 }
 

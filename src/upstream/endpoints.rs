@@ -35,7 +35,7 @@ pub(super) struct Endpoints {
     began: Instant,
     monitored: Monitored,
     counts: Cell<AddressCounts>,
-    cuts: AbuseCounter,
+    aborts: AbuseCounter,
 }
 
 /// The tracking of calls for the load balancer.
@@ -89,7 +89,7 @@ impl Endpoints {
                 Monitored::Yes
             },
             counts: Cell::default(),
-            cuts: AbuseCounter::new(&plan.name),
+            aborts: AbuseCounter::new(&plan.name),
         }
     }
 
@@ -109,9 +109,9 @@ impl Endpoints {
         }
         match self.core.borrow_mut().choose(self.now(), tried) {
             Choice::Address(index, part) => Ok((index, part)),
-            Choice::Unavailable { retry_in } => Err(UpstreamError::Resting {
+            Choice::Unavailable { retry_in } => Err(UpstreamError::CircuitOpen {
                 upstream: plan.name.clone(),
-                again_in: retry_in,
+                retry_in,
             }),
         }
     }
@@ -146,14 +146,14 @@ impl Endpoints {
         AddressCounts {
             left_out: self.core.borrow().avoided(self.now()) as u64,
             healthy: self.core.borrow().healthy() as u64,
-            cut: self.cuts.count(),
+            cut: self.aborts.count(),
             ..self.counts.get()
         }
     }
 
     /// Returns the counter of aborted HTTP/2 connections.
     pub(super) fn abuse_counter(&self) -> AbuseCounter {
-        self.cuts.clone()
+        self.aborts.clone()
     }
 
     /// Returns the HTTP/1.1 connector of an endpoint.
@@ -344,8 +344,8 @@ impl<'a> Attempt<'a> {
     }
 
     fn retire(&self) {
-        if let Some(trunk) = self.http2.borrow().upgrade() {
-            trunk.retire();
+        if let Some(connection) = self.http2.borrow().upgrade() {
+            connection.retire();
         }
     }
 

@@ -18,21 +18,21 @@ pub enum UpstreamError {
     },
     /// The circuit breaker is open after too many failures.
     #[error("the circuit breaker of the upstream `{upstream}` is open")]
-    Resting {
+    CircuitOpen {
         /// The name of the upstream.
         upstream: String,
         /// The time until it is tried again.
-        again_in: Duration,
+        retry_in: Duration,
     },
     /// The concurrency limit is reached, and no call ended in time or the queue is full.
     #[error(
-        "the upstream `{upstream}` is at its limit of {connections} concurrent calls, and {waiting} more calls wait"
+        "the upstream `{upstream}` is at its limit of {limit} concurrent calls, and {waiting} more calls wait"
     )]
     Busy {
         /// The name of the upstream.
         upstream: String,
         /// The concurrency limit of a worker.
-        connections: usize,
+        limit: usize,
         /// The number of waiting calls.
         waiting: usize,
     },
@@ -43,11 +43,11 @@ pub enum UpstreamError {
     #[error("the response is not valid HTTP")]
     Malformed(#[source] hyper::Error),
     /// The response has no valid length, or an unsupported transfer coding.
-    #[error("the response is not valid HTTP")]
-    Unframed(#[source] InvalidFraming),
+    #[error("the response has no valid length or transfer coding")]
+    InvalidFraming(#[source] InvalidFraming),
     /// A header value of an HTTP/2 response begins or ends with white space (RFC 9113 §8.2.1).
     #[error("the response is not valid HTTP: a header value begins or ends with white space")]
-    Padded,
+    PaddedHeaderValue,
 }
 
 pub(super) fn classify(error: hyper::Error) -> UpstreamError {
@@ -58,7 +58,7 @@ pub(super) fn classify(error: hyper::Error) -> UpstreamError {
     }
 }
 
-/// Returns true when the server sent an invalid response, rather than none.
+/// Returns true if the server sent bytes that are not valid HTTP; otherwise the connection just ended.
 pub(super) fn is_malformed(error: &hyper::Error) -> bool {
     let cause = std::error::Error::source(error);
     let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
@@ -86,9 +86,9 @@ pub(super) fn ends_connection(error: &hyper::Error) -> bool {
     http2_error(error).is_none_or(|error| error.is_go_away() || error.is_io())
 }
 
-/// Returns true when this end aborted the connection for an error of the server, or too many of them (RFC 9113
-/// §5.4.1).
-pub(super) fn is_cut(error: &hyper::Error) -> bool {
+/// Returns true when this end aborted the connection with `GOAWAY`, because the server broke the protocol or sent too
+/// many errors (RFC 9113 §5.4.1).
+pub(super) fn is_local_abort(error: &hyper::Error) -> bool {
     http2_error(error).is_some_and(|error| error.is_library() && error.is_go_away())
 }
 

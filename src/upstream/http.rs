@@ -42,11 +42,11 @@ impl Exchange {
     fn settled(mut self) -> Result<Exchange, UpstreamError> {
         let is_http2 = self.response.version() == Version::HTTP_2;
         if is_http2 && has_padded_value(self.response.headers()) {
-            return Err(UpstreamError::Padded);
+            return Err(UpstreamError::PaddedHeaderValue);
         }
         if !self.response.body().is_complete() {
             let ending = settle_response(self.response.headers_mut());
-            if ending.map_err(UpstreamError::Unframed)? == BodyEnd::Conflicting {
+            if ending.map_err(UpstreamError::InvalidFraming)? == BodyEnd::Conflicting {
                 self.lease.mark_unusable();
             }
         }
@@ -309,7 +309,7 @@ impl HttpUpstream {
         }
         let busy = |waiting| UpstreamError::Busy {
             upstream: self.plan.name.clone(),
-            connections: self.plan.connections,
+            limit: self.plan.connections,
             waiting,
         };
         if self.permits.waiting() >= self.plan.queue {

@@ -23,7 +23,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
 use super::body::AbortedUpload;
-use super::error::{ends_connection, is_cut, is_refusal};
+use super::error::{ends_connection, is_local_abort, is_refusal};
 use super::monitored_socket::{AbuseCounter, MonitoredSocket};
 use super::open_count::OpenCount;
 use super::send_error::{RequestDisposition, SendError};
@@ -86,7 +86,7 @@ impl Http2Connection {
     /// Starts HTTP/2 on a new socket. Cancel-safe: dropping the future leaves nothing behind.
     pub(super) async fn handshake(
         socket: Socket,
-        (open, cuts): (OpenCount, AbuseCounter),
+        (open, aborts): (OpenCount, AbuseCounter),
         (tasks, plan): (&Tasks, &UpstreamPlan),
     ) -> Result<Rc<Http2Connection>, Http2HandshakeError> {
         let (ends, ended) = watch::channel(());
@@ -97,7 +97,7 @@ impl Http2Connection {
         let data_received = Rc::<Notify>::default();
         let socket = TokioIo::new(MonitoredSocket::new(
             socket,
-            (open, cuts.clone()),
+            (open, aborts.clone()),
             data_received.clone(),
         ));
         let handshake = builder(executor.clone(), plan).handshake(socket).await;
@@ -121,9 +121,9 @@ impl Http2Connection {
                 noted.set(connection.current_max_send_streams());
                 polled.map(|ended| {
                     if let Err(error) = ended
-                        && is_cut(&error)
+                        && is_local_abort(&error)
                     {
-                        cuts.add(&error);
+                        aborts.add(&error);
                     }
                 })
             })
@@ -218,29 +218,29 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for TaskExecutor {
 /// A call on a connection. Dropped, its upload ends.
 #[derive(Debug)]
 pub(super) struct Http2Stream {
-    trunk: Rc<Http2Connection>,
+    connection: Rc<Http2Connection>,
     _upload: Option<oneshot::Sender<Infallible>>,
 }
 
 impl Drop for Http2Stream {
     fn drop(&mut self) {
-        self.trunk.streams.set(self.trunk.streams.get() - 1);
-        self.trunk.idle_since.set(clock::now());
+        self.connection.streams.set(self.connection.streams.get() - 1);
+        self.connection.idle_since.set(clock::now());
     }
 }
 
 impl Http2Stream {
     /// Reserves a stream on a connection that has capacity.
-    pub(super) fn open_on(trunk: &Rc<Http2Connection>) -> Http2Stream {
-        trunk.streams.set(trunk.streams.get() + 1);
+    pub(super) fn open_on(connection: &Rc<Http2Connection>) -> Http2Stream {
+        connection.streams.set(connection.streams.get() + 1);
         Http2Stream {
-            trunk: trunk.clone(),
+            connection: connection.clone(),
             _upload: None,
         }
     }
 
     pub(super) fn connection(&self) -> &Rc<Http2Connection> {
-        &self.trunk
+        &self.connection
     }
 
     /// Sends a call and waits for the head of its response.
@@ -253,7 +253,7 @@ impl Http2Stream {
         let (body, upload) = UploadBody::new(body);
         self._upload = upload;
         let request = Request::from_parts(self.conform(head), body);
-        let mut sender = self.trunk.sender.clone();
+        let mut sender = self.connection.sender.clone();
         let mut failed = match sender.try_send_request(request).await {
             Ok(response) => return Ok(IncomingBody::from_response(response, None, None)),
             Err(failed) => failed,
@@ -261,7 +261,7 @@ impl Http2Stream {
         let unsent = failed.take_message();
         let error = failed.into_error();
         if unsent.is_some() || ends_connection(&error) {
-            self.trunk.retire();
+            self.connection.retire();
         }
         let left = match (unsent, spare) {
             (Some(unsent), _) => {
@@ -290,8 +290,8 @@ impl Http2Stream {
         let host = head.headers.remove(HOST);
         let named = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let mut parts = Parts::default();
-        parts.scheme = Some(self.trunk.scheme.clone());
-        parts.authority = named.or_else(|| self.trunk.authority.clone());
+        parts.scheme = Some(self.connection.scheme.clone());
+        parts.authority = named.or_else(|| self.connection.authority.clone());
         parts.path_and_query = head.uri.path_and_query().cloned();
         if let Ok(uri) = Uri::from_parts(parts) {
             head.uri = uri;

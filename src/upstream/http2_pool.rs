@@ -60,35 +60,35 @@ impl Http2Pool {
     /// Returns a stream on an open connection that has capacity.
     pub(super) fn take(&self, plan: &UpstreamPlan) -> Option<Http2Stream> {
         let now = clock::now();
-        let is_young = |trunk: &&Rc<Http2Connection>| {
-            let is_kept = trunk
+        let is_young = |connection: &&Rc<Http2Connection>| {
+            let is_kept = connection
                 .idle_since()
                 .is_none_or(|since| now - since < plan.keep_alive);
-            is_kept && plan.max_age.is_none_or(|age| now - trunk.opened() < age)
+            is_kept && plan.max_age.is_none_or(|age| now - connection.opened() < age)
         };
         let all = self.all.borrow();
         let mut usable = all.iter().filter(is_young);
         usable
-            .find(|trunk| trunk.has_capacity())
+            .find(|connection| connection.has_capacity())
             .map(Http2Stream::open_on)
     }
 
     /// Adds a connection for other calls to share.
-    pub(super) fn add(&self, trunk: Rc<Http2Connection>) {
+    pub(super) fn add(&self, connection: Rc<Http2Connection>) {
         let mut all = self.all.borrow_mut();
-        all.retain(|trunk| !trunk.is_over());
-        all.push(trunk);
+        all.retain(|connection| !connection.is_over());
+        all.push(connection);
     }
 
     /// Drops connections that are closed, too old, or idle for too long. Calls in progress on them complete.
     pub(super) fn forget_idle(&self, plan: &UpstreamPlan) {
         let now = clock::now();
-        self.all.borrow_mut().retain(|trunk| {
-            let is_kept = trunk
+        self.all.borrow_mut().retain(|connection| {
+            let is_kept = connection
                 .idle_since()
                 .is_none_or(|since| now - since < plan.keep_alive);
-            let is_young = plan.max_age.is_none_or(|age| now - trunk.opened() < age);
-            is_kept && is_young && !trunk.is_over()
+            let is_young = plan.max_age.is_none_or(|age| now - connection.opened() < age);
+            is_kept && is_young && !connection.is_over()
         });
     }
 
@@ -100,7 +100,7 @@ impl Http2Pool {
     /// Returns the number of connections without calls.
     pub(super) fn idle(&self) -> usize {
         let all = self.all.borrow();
-        all.iter().filter(|trunk| trunk.is_idle()).count()
+        all.iter().filter(|connection| connection.is_idle()).count()
     }
 
     pub(super) fn negotiated(&self) -> NegotiatedVersion {
@@ -127,12 +127,12 @@ impl Http2Pool {
         let mut faults = self.faults.borrow_mut();
         let last = match error {
             UpstreamError::Unreachable { source, .. } => (source.kind(), chain(source)),
-            UpstreamError::Resting { .. }
+            UpstreamError::CircuitOpen { .. }
             | UpstreamError::Busy { .. }
             | UpstreamError::Broken(_)
             | UpstreamError::Malformed(_)
-            | UpstreamError::Unframed(_)
-            | UpstreamError::Padded => (io::ErrorKind::Other, chain(error)),
+            | UpstreamError::InvalidFraming(_)
+            | UpstreamError::PaddedHeaderValue => (io::ErrorKind::Other, chain(error)),
         };
         *faults = OpenFailures {
             count: faults.count + 1,

@@ -59,7 +59,7 @@ pub(super) struct MonitoredSocket {
     data_received: Rc<Notify>,
     flood: FrameCounter,
     began: Instant,
-    cuts: AbuseCounter,
+    aborts: AbuseCounter,
     _open: OpenCount,
 }
 
@@ -71,7 +71,7 @@ struct FloodError;
 impl MonitoredSocket {
     pub(super) fn new(
         socket: Socket,
-        (open, cuts): (OpenCount, AbuseCounter),
+        (open, aborts): (OpenCount, AbuseCounter),
         data_received: Rc<Notify>,
     ) -> MonitoredSocket {
         MonitoredSocket {
@@ -79,7 +79,7 @@ impl MonitoredSocket {
             data_received,
             flood: FrameCounter::of_server(),
             began: clock::now(),
-            cuts,
+            aborts,
             _open: open,
         }
     }
@@ -89,7 +89,7 @@ impl MonitoredSocket {
         if !self.flood.is_flooded_by(bytes, || clock::now() - began) {
             return Ok(());
         }
-        self.cuts.add(&FloodError);
+        self.aborts.add(&FloodError);
         Err(io::Error::other(FloodError))
     }
 }

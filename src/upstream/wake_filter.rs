@@ -2,7 +2,8 @@
 //!
 //! hyper wakes the task whenever a piece of a body is taken, to read the next piece: even after the last one, when
 //! the task has nothing to do. Law: a wake-up is discarded only if a sized body was taken to its end while the filter
-//! suppressed wake-ups.
+//! suppressed wake-ups. The caller, `IncomingBody`, decides: it calls `discard` after the last
+//! piece, and drops the guard otherwise.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -20,7 +21,7 @@ pub struct WakeFilter(Arc<FilterShared>);
 
 #[derive(Debug, Default)]
 struct FilterShared {
-    /// The task to wake: the first one that polled the connection.
+    /// The task to wake: the first one that polled the connection. A later task is woken directly.
     task: OnceLock<FilteredTask>,
 }
 
@@ -40,14 +41,14 @@ enum WakeState {
     Deferred,
 }
 
-/// The poller of a connection, which receives its wake-ups through the filter.
+/// Polls a connection so that its wake-ups pass the filter.
 #[derive(Debug)]
-pub struct FilteredPoll {
+pub struct FilteredPoller {
     filter: Arc<FilterShared>,
     waker: Waker,
 }
 
-impl FilteredPoll {
+impl FilteredPoller {
     /// Polls the connection.
     pub fn poll<F: Future>(
         &self,
@@ -69,8 +70,8 @@ impl FilteredPoll {
 impl WakeFilter {
     /// Returns the poller of the connection.
     #[must_use]
-    pub fn filtered_poll(&self) -> FilteredPoll {
-        FilteredPoll {
+    pub fn poller(&self) -> FilteredPoller {
+        FilteredPoller {
             filter: self.0.clone(),
             waker: Waker::from(self.0.clone()),
         }
@@ -79,7 +80,7 @@ impl WakeFilter {
     /// Suppresses wake-ups while a piece of a body is taken. Dropping the guard delivers a wake-up that came
     /// meanwhile.
     pub(super) fn suppress(&self) -> SuppressGuard<'_> {
-        self.0.set(WakeState::Suppressed);
+        self.0.replace_state(WakeState::Suppressed);
         SuppressGuard(&self.0)
     }
 }
@@ -90,13 +91,13 @@ pub(super) struct SuppressGuard<'a>(&'a FilterShared);
 impl SuppressGuard<'_> {
     /// Ends the suppression and discards a wake-up that came meanwhile.
     pub(super) fn discard(self) {
-        self.0.set(WakeState::Idle);
+        self.0.replace_state(WakeState::Idle);
     }
 }
 
 impl Drop for SuppressGuard<'_> {
     fn drop(&mut self) {
-        if self.0.set(WakeState::Idle) == Some(WakeState::Deferred) {
+        if self.0.replace_state(WakeState::Idle) == Some(WakeState::Deferred) {
             self.0.wake_task();
         }
     }
@@ -104,8 +105,8 @@ impl Drop for SuppressGuard<'_> {
 
 impl FilterShared {
     /// Replaces the state and returns the previous one; `None` on another thread, or before the first poll.
-    fn set(&self, wake_state: WakeState) -> Option<WakeState> {
-        self.wake_state().map(|own| own.replace(wake_state))
+    fn replace_state(&self, wake_state: WakeState) -> Option<WakeState> {
+        self.wake_state().map(|state| state.replace(wake_state))
     }
 
     fn wake_state(&self) -> Option<&Cell<WakeState>> {
@@ -146,54 +147,54 @@ mod tests {
     /// Returns a filter that has polled a future, the future's waker, and a counter of the task's wake-ups.
     fn polled_filter() -> (WakeFilter, Waker, Arc<CountingWaker>) {
         let (filter, woken) = (WakeFilter::default(), Arc::<CountingWaker>::default());
-        let mut filtered_poll = None;
-        let asked = poll_fn(|cx| {
-            filtered_poll = Some(cx.waker().clone());
+        let mut waker = None;
+        let connection = poll_fn(|cx| {
+            waker = Some(cx.waker().clone());
             Poll::<()>::Pending
         });
         let task = Waker::from(woken.clone());
         let polled = filter
-            .filtered_poll()
-            .poll(pin!(asked), &mut Context::from_waker(&task));
+            .poller()
+            .poll(pin!(connection), &mut Context::from_waker(&task));
         assert!(polled.is_pending());
-        (filter, filtered_poll.unwrap(), woken)
+        (filter, waker.unwrap(), woken)
     }
 
     #[test]
     fn a_wake_up_wakes_the_task() {
-        let (_bell, filtered_poll, woken) = polled_filter();
-        filtered_poll.wake_by_ref();
-        filtered_poll.wake();
+        let (_filter, waker, woken) = polled_filter();
+        waker.wake_by_ref();
+        waker.wake();
         assert_eq!(woken.count(), 2);
     }
 
     #[test]
-    fn a_wake_up_is_deferred_while_suppressed_and_dropped_where_useless() {
-        let (filter, filtered_poll, woken) = polled_filter();
+    fn a_wake_up_is_deferred_while_suppressed_and_dropped_if_needless() {
+        let (filter, waker, woken) = polled_filter();
         let count = || woken.count();
-        let held = filter.suppress();
-        filtered_poll.wake_by_ref();
-        filtered_poll.wake_by_ref();
+        let guard = filter.suppress();
+        waker.wake_by_ref();
+        waker.wake_by_ref();
         assert_eq!(count(), 0);
-        drop(held);
+        drop(guard);
         assert_eq!(count(), 1);
         drop(filter.suppress());
-        assert_eq!(count(), 1, "nobody has rung");
-        let held = filter.suppress();
-        filtered_poll.wake_by_ref();
-        held.discard();
+        assert_eq!(count(), 1, "no wake-up came");
+        let guard = filter.suppress();
+        waker.wake_by_ref();
+        guard.discard();
         assert_eq!(count(), 1);
-        filtered_poll.wake_by_ref();
+        waker.wake_by_ref();
         assert_eq!(count(), 2);
     }
 
     #[test]
     fn another_thread_wakes_the_task_at_any_time() {
-        let (filter, filtered_poll, woken) = polled_filter();
-        let held = filter.suppress();
-        thread::scope(|scope| drop(scope.spawn(|| filtered_poll.wake_by_ref())));
+        let (filter, waker, woken) = polled_filter();
+        let guard = filter.suppress();
+        thread::scope(|scope| drop(scope.spawn(|| waker.wake_by_ref())));
         assert_eq!(woken.count(), 1);
-        held.discard();
+        guard.discard();
         drop(filter.suppress());
         assert_eq!(woken.count(), 1);
     }
@@ -201,16 +202,16 @@ mod tests {
     #[test]
     fn a_connection_that_has_changed_its_task_wakes_that_one() {
         let filter = WakeFilter::default();
-        let filtered_poll = filter.filtered_poll();
-        for own in [Arc::<CountingWaker>::default(), Arc::default()] {
-            let asked = poll_fn(|cx| {
+        let poller = filter.poller();
+        for counter in [Arc::<CountingWaker>::default(), Arc::default()] {
+            let connection = poll_fn(|cx| {
                 cx.waker().wake_by_ref();
                 Poll::<()>::Pending
             });
-            let task = Waker::from(own.clone());
-            let polled = filtered_poll.poll(pin!(asked), &mut Context::from_waker(&task));
+            let task = Waker::from(counter.clone());
+            let polled = poller.poll(pin!(connection), &mut Context::from_waker(&task));
             assert!(polled.is_pending());
-            assert_eq!(own.count(), 1);
+            assert_eq!(counter.count(), 1);
         }
     }
 }

@@ -219,14 +219,14 @@ impl PostClient {
             let upstream = &self.http.plan().name;
             tracing::warn!(upstream, error = chain(&error), "cannot deliver a message");
             match error {
-                UpstreamError::Unreachable { .. } | UpstreamError::Resting { .. } => {
+                UpstreamError::Unreachable { .. } | UpstreamError::CircuitOpen { .. } => {
                     RequestError::Unreachable
                 }
                 UpstreamError::Busy { .. } => RequestError::Busy,
                 UpstreamError::Broken(_) => RequestError::Cut,
                 UpstreamError::Malformed(_)
-                | UpstreamError::Unframed(_)
-                | UpstreamError::Padded => RequestError::Unusable(0),
+                | UpstreamError::InvalidFraming(_)
+                | UpstreamError::PaddedHeaderValue => RequestError::Unusable(0),
             }
         })
     }
