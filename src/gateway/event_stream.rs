@@ -119,7 +119,7 @@ async fn open_translated(
             retry: RetryPolicy::Allowed,
             // A response that is not a stream is passed through.
             heads: HeaderCasing::Passed(PassedHead::default()),
-            need: ConnectionNeed::Answer,
+            need: ConnectionNeed::Any,
         },
     };
     let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;

@@ -141,7 +141,11 @@ pub(super) async fn send_notification(
         let attempt = upstream.attempt(clock::now());
         // Dropping the exchange at the limit closes its connection.
         let response = timeout(limit, async {
-            let sent = upstream.send(&attempt, (permit, outgoing), RetryPolicy::Unsent.into());
+            let sent = upstream.send(
+                &attempt,
+                (permit, outgoing),
+                RetryPolicy::Unprocessed.into(),
+            );
             if let Ok(Exchange { response, lease }) = sent.await
                 && !is_event_stream(response.headers())
                 && collect_response(response.into_body(), max_body, (budget.as_ref(), &memory))
@@ -366,7 +370,9 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
             Reason::UpstreamCut,
             "the server closed the connection before it answered",
         ),
-        UpstreamError::Malformed(_) | UpstreamError::InvalidFraming(_) | UpstreamError::PaddedHeaderValue => (
+        UpstreamError::Malformed(_)
+        | UpstreamError::InvalidFraming(_)
+        | UpstreamError::PaddedHeaderValue => (
             Reason::UpstreamMalformedHttp,
             "the server's answer is not valid HTTP",
         ),

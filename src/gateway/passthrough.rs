@@ -125,7 +125,7 @@ pub(super) async fn forward(
             }),
             need: match upgrade_to {
                 Some(_) => ConnectionNeed::Upgrade,
-                None => ConnectionNeed::Answer,
+                None => ConnectionNeed::Any,
             },
         },
     };
@@ -257,7 +257,7 @@ fn retry_policy(
     upgrade_to: Option<&HeaderValue>,
 ) -> RetryPolicy {
     if !body.is_empty() || !head.method.is_idempotent() || upgrade_to.is_some() {
-        return RetryPolicy::Unsent;
+        return RetryPolicy::Unprocessed;
     }
     RetryPolicy::Allowed
 }

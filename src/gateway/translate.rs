@@ -351,7 +351,7 @@ async fn send(
     let retry_policy = if route.effect.may_repeat() {
         RetryPolicy::Allowed
     } else {
-        RetryPolicy::Unsent
+        RetryPolicy::Unprocessed
     };
     let mut reply =
         exchange::send_and_collect(record, upstream, outgoing, retry_policy, limit).await?;

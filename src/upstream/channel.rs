@@ -35,9 +35,9 @@ impl Channel {
         heads: HeaderCasing<'_>,
     ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
         match self {
-            Channel::Http1(connection) => connection.offer(outgoing, heads).await,
+            Channel::Http1(connection) => connection.send(outgoing, heads).await,
             // Boxed, so that the future of an HTTP/1.1 call does not reserve space for it.
-            Channel::Http2(ride) => Box::pin(ride.offer(outgoing.into())).await.map(Box::new),
+            Channel::Http2(stream) => Box::pin(stream.send(outgoing.into())).await.map(Box::new),
         }
     }
 }

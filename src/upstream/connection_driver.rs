@@ -21,7 +21,7 @@ pub(super) struct ConnectionDriver(Rc<DriverShared>);
 struct DriverShared {
     /// `None` once it has ended.
     connection: RefCell<Option<Pin<Box<ConnectionFuture>>>>,
-    hand: Arc<WakeTarget>,
+    wake_target: Arc<WakeTarget>,
     /// Wakes the call or task that polls the connection.
     waker: Waker,
 }
@@ -32,7 +32,7 @@ type ConnectionFuture = dyn Future<Output = ()>;
 impl fmt::Debug for DriverShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectionDriver")
-            .field("hand", &self.hand)
+            .field("wake_target", &self.wake_target)
             .finish_non_exhaustive()
     }
 }
@@ -51,46 +51,46 @@ struct LocalState {
     call: RefCell<Option<Waker>>,
     mode: Cell<WakeMode>,
     /// The number of consecutive ready results of a call.
-    row: Cell<u8>,
+    consecutive_ready: Cell<u8>,
 }
 
 /// The limit of consecutive ready results before other tasks get a turn: a server may send as fast as it is read.
-const IN_A_ROW: u8 = 8;
+const MAX_CONSECUTIVE_READY: u8 = 8;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum WakeMode {
     #[default]
-    Open,
+    Forwarded,
     /// Suppressed: the connection is polled before anything waits for it.
-    Closed,
+    Suppressed,
     /// Suppressed, and a wake-up was missed.
     Missed,
     /// Suppressed, and the connection asked to be polled again.
-    Stirred,
+    RepollRequested,
 }
 
 impl ConnectionDriver {
     /// Wraps a connection that its task polls first.
     pub(super) fn new(connection: impl Future<Output = ()> + 'static) -> ConnectionDriver {
-        let hand = Arc::new(WakeTarget {
+        let wake_target = Arc::new(WakeTarget {
             task: OnceLock::new(),
             local: Fragile::new(LocalState::default()),
         });
         ConnectionDriver(Rc::new(DriverShared {
             connection: RefCell::new(Some(Box::pin(connection))),
-            waker: Waker::from(hand.clone()),
-            hand,
+            waker: Waker::from(wake_target.clone()),
+            wake_target,
         }))
     }
 
     /// Polls the connection in its task, until it has ended. While a call polls it, wakes that call instead.
     pub(super) fn poll_in_task(&self, cx: &Context<'_>) -> Poll<()> {
-        self.0.hand.task.get_or_init(|| cx.waker().clone());
+        self.0.wake_target.task.get_or_init(|| cx.waker().clone());
         if self.0.connection.borrow().is_none() {
             return Poll::Ready(());
         }
         if self.local_state().call.borrow().is_some() {
-            self.0.hand.wake_by_ref();
+            self.0.wake_target.wake_by_ref();
             return Poll::Pending;
         }
         self.poll()
@@ -103,26 +103,30 @@ impl ConnectionDriver {
         cx: &Context<'_>,
         mut ask: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let LocalState { mode, row, .. } = self.local_state();
-        if row.get() == IN_A_ROW {
-            row.set(0);
+        let LocalState {
+            mode,
+            consecutive_ready,
+            ..
+        } = self.local_state();
+        if consecutive_ready.get() == MAX_CONSECUTIVE_READY {
+            consecutive_ready.set(0);
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         loop {
             self.poll_in_call(cx);
-            let stirred = mode.replace(WakeMode::Closed) == WakeMode::Missed;
+            let repoll_requested = mode.replace(WakeMode::Suppressed) == WakeMode::Missed;
             let polled = ask(&mut Context::from_waker(Waker::noop()));
             if polled.is_ready() {
-                if stirred {
-                    mode.set(WakeMode::Stirred);
+                if repoll_requested {
+                    mode.set(WakeMode::RepollRequested);
                 }
-                row.set(row.get() + 1);
+                consecutive_ready.set(consecutive_ready.get() + 1);
                 return polled;
             }
-            row.set(0);
-            let missed = mode.replace(WakeMode::Open) == WakeMode::Missed;
-            if stirred {
+            consecutive_ready.set(0);
+            let missed = mode.replace(WakeMode::Forwarded) == WakeMode::Missed;
+            if repoll_requested {
                 // The connection asked to be polled again.
                 cx.waker().wake_by_ref();
                 return polled;
@@ -140,11 +144,11 @@ impl ConnectionDriver {
         let mut call = self.local_state().call.borrow_mut();
         match &mut *call {
             Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
+            empty => *empty = Some(cx.waker().clone()),
         }
         drop(call);
         if self.poll().is_ready()
-            && let Some(task) = self.0.hand.task.get()
+            && let Some(task) = self.0.wake_target.task.get()
         {
             task.wake_by_ref();
         }
@@ -160,29 +164,32 @@ impl ConnectionDriver {
     }
 
     fn local_state(&self) -> &LocalState {
-        self.0.hand.local.get()
+        self.0.wake_target.local.get()
     }
 
     /// Suppresses wake-ups until the connection is polled next, or handed back to its task.
     pub(super) fn suppress_wakes(&self) {
-        self.local_state().mode.set(WakeMode::Closed);
+        self.local_state().mode.set(WakeMode::Suppressed);
     }
 
     /// Discards a wake-up missed since the last poll.
     pub(super) fn clear_wake(&self) {
         let mode = &self.local_state().mode;
         if mode.get() == WakeMode::Missed {
-            mode.set(WakeMode::Closed);
+            mode.set(WakeMode::Suppressed);
         }
     }
 
     /// Hands the connection back to its task.
-    pub(super) fn hand_back(&self) {
-        let own = self.local_state();
-        own.call.take();
-        own.row.take();
-        if matches!(own.mode.take(), WakeMode::Missed | WakeMode::Stirred) {
-            self.0.hand.wake_by_ref();
+    pub(super) fn return_to_task(&self) {
+        let state = self.local_state();
+        state.call.take();
+        state.consecutive_ready.take();
+        if matches!(
+            state.mode.take(),
+            WakeMode::Missed | WakeMode::RepollRequested
+        ) {
+            self.0.wake_target.wake_by_ref();
         }
     }
 
@@ -198,13 +205,13 @@ impl Wake for WakeTarget {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if let Ok(own) = self.local.try_get() {
-            match own.mode.get() {
-                WakeMode::Open => {}
-                WakeMode::Closed => return own.mode.set(WakeMode::Missed),
-                WakeMode::Missed | WakeMode::Stirred => return,
+        if let Ok(state) = self.local.try_get() {
+            match state.mode.get() {
+                WakeMode::Forwarded => {}
+                WakeMode::Suppressed => return state.mode.set(WakeMode::Missed),
+                WakeMode::Missed | WakeMode::RepollRequested => return,
             }
-            if let Some(call) = &*own.call.borrow() {
+            if let Some(call) = &*state.call.borrow() {
                 call.wake_by_ref();
                 return;
             }
@@ -223,57 +230,64 @@ mod tests {
     use super::*;
     use crate::upstream::counting_waker::CountingWaker;
 
-    /// A connection that ends when `ends` is set, its waker, and counters of the wake-ups of its task and of a call.
-    struct Scene {
+    /// A connection that ends when `is_ended` is set, its waker, and counters of the wake-ups of its task and of a
+    /// call.
+    struct TestDriver {
         driver: ConnectionDriver,
-        ends: Rc<Cell<bool>>,
+        is_ended: Rc<Cell<bool>>,
         waker: Waker,
         task: Arc<CountingWaker>,
         call: Arc<CountingWaker>,
     }
 
-    impl Scene {
-        fn new() -> Scene {
-            let (ends, waker) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
-            let (ended, noted) = (ends.clone(), waker.clone());
+    impl TestDriver {
+        fn new() -> TestDriver {
+            let (is_ended, waker) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
+            let (is_ended_now, recorded_waker) = (is_ended.clone(), waker.clone());
             let driver = ConnectionDriver::new(poll_fn(move |cx| {
-                *noted.borrow_mut() = Some(cx.waker().clone());
-                match ended.get() {
+                *recorded_waker.borrow_mut() = Some(cx.waker().clone());
+                match is_ended_now.get() {
                     true => Poll::Ready(()),
                     false => Poll::Pending,
                 }
             }));
             let (task, call) = (Arc::<CountingWaker>::default(), Arc::default());
-            let own = Waker::from(task.clone());
-            assert!(driver.poll_in_task(&Context::from_waker(&own)).is_pending());
+            let task_waker = Waker::from(task.clone());
+            assert!(
+                driver
+                    .poll_in_task(&Context::from_waker(&task_waker))
+                    .is_pending()
+            );
             let waker = waker.take().unwrap();
-            Scene {
+            TestDriver {
                 driver,
-                ends,
+                is_ended,
                 waker,
                 task,
                 call,
             }
         }
 
-        /// Polls in a call, with `rings` wake-ups while it asks. Returns how often the call asked.
-        fn calls(&self, rings: usize) -> usize {
-            let own = Waker::from(self.call.clone());
+        /// Polls in a call, with `wake_ups` wake-ups while it asks. Returns how often the call asked.
+        fn calls(&self, wake_ups: usize) -> usize {
+            let waker = Waker::from(self.call.clone());
             let mut asked = 0;
-            let polled = self.driver.poll_for_call(&Context::from_waker(&own), |_| {
-                asked += 1;
-                if asked <= rings {
-                    self.waker.wake_by_ref();
-                }
-                Poll::<()>::Pending
-            });
+            let polled = self
+                .driver
+                .poll_for_call(&Context::from_waker(&waker), |_| {
+                    asked += 1;
+                    if asked <= wake_ups {
+                        self.waker.wake_by_ref();
+                    }
+                    Poll::<()>::Pending
+                });
             assert!(polled.is_pending());
             asked
         }
 
         fn in_task(&self) -> Poll<()> {
-            let own = Waker::from(self.task.clone());
-            self.driver.poll_in_task(&Context::from_waker(&own))
+            let waker = Waker::from(self.task.clone());
+            self.driver.poll_in_task(&Context::from_waker(&waker))
         }
 
         fn woken(&self) -> (usize, usize) {
@@ -283,40 +297,40 @@ mod tests {
 
     #[test]
     fn the_last_poller_is_woken() {
-        let scene = Scene::new();
-        scene.waker.wake_by_ref();
-        assert_eq!(scene.woken(), (1, 0));
-        assert_eq!(scene.calls(0), 1);
-        scene.waker.wake_by_ref();
-        assert_eq!(scene.woken(), (1, 1));
-        scene.driver.hand_back();
-        scene.waker.wake_by_ref();
-        assert_eq!(scene.woken(), (2, 1));
+        let test = TestDriver::new();
+        test.waker.wake_by_ref();
+        assert_eq!(test.woken(), (1, 0));
+        assert_eq!(test.calls(0), 1);
+        test.waker.wake_by_ref();
+        assert_eq!(test.woken(), (1, 1));
+        test.driver.return_to_task();
+        test.waker.wake_by_ref();
+        assert_eq!(test.woken(), (2, 1));
     }
 
     #[test]
     fn a_wake_up_without_a_call_wakes_the_task() {
-        let scene = Scene::new();
-        assert_eq!(scene.calls(0), 1);
-        scene.driver.suppress_wakes();
-        scene.waker.wake_by_ref();
-        assert_eq!(scene.woken(), (0, 0));
-        scene.driver.hand_back();
-        assert_eq!(scene.woken(), (1, 0));
-        scene.driver.hand_back();
-        assert_eq!(scene.woken(), (1, 0));
+        let test = TestDriver::new();
+        assert_eq!(test.calls(0), 1);
+        test.driver.suppress_wakes();
+        test.waker.wake_by_ref();
+        assert_eq!(test.woken(), (0, 0));
+        test.driver.return_to_task();
+        assert_eq!(test.woken(), (1, 0));
+        test.driver.return_to_task();
+        assert_eq!(test.woken(), (1, 0));
     }
 
     #[test]
     fn a_wake_up_during_a_poll_polls_again() {
-        let scene = Scene::new();
-        scene.driver.suppress_wakes();
-        scene.waker.wake_by_ref();
-        assert_eq!(scene.calls(0), 1, "it was polled since");
-        assert_eq!(scene.calls(2), 3);
-        assert_eq!(scene.woken(), (0, 0));
-        scene.waker.wake_by_ref();
-        assert_eq!(scene.woken(), (0, 1));
+        let test = TestDriver::new();
+        test.driver.suppress_wakes();
+        test.waker.wake_by_ref();
+        assert_eq!(test.calls(0), 1, "it was polled since");
+        assert_eq!(test.calls(2), 3);
+        assert_eq!(test.woken(), (0, 0));
+        test.waker.wake_by_ref();
+        assert_eq!(test.woken(), (0, 1));
     }
 
     #[test]
@@ -329,7 +343,7 @@ mod tests {
             Arc::<CountingWaker>::default(),
             Arc::<CountingWaker>::default(),
         );
-        let [in_task, in_call] = [&task, &call].map(|own| Waker::from(own.clone()));
+        let [in_task, in_call] = [&task, &call].map(|counter| Waker::from(counter.clone()));
         assert!(
             driver
                 .poll_in_task(&Context::from_waker(&in_task))
@@ -345,43 +359,43 @@ mod tests {
         assert_eq!((task.count(), call.count()), (1, 1));
         assert!(driver.poll_for_call(&cx, |_| Poll::Ready(())).is_ready());
         driver.clear_wake();
-        driver.hand_back();
+        driver.return_to_task();
         assert_eq!((task.count(), call.count()), (2, 1));
     }
 
     #[test]
     fn a_call_with_much_data_yields() {
-        let scene = Scene::new();
-        let own = Waker::from(scene.call.clone());
-        let cx = Context::from_waker(&own);
+        let test = TestDriver::new();
+        let waker = Waker::from(test.call.clone());
+        let cx = Context::from_waker(&waker);
         let asked = |_: &mut Context<'_>| Poll::Ready(());
         for turn in 1..4 {
-            for _ in 0..IN_A_ROW {
-                assert!(scene.driver.poll_for_call(&cx, asked).is_ready());
+            for _ in 0..MAX_CONSECUTIVE_READY {
+                assert!(test.driver.poll_for_call(&cx, asked).is_ready());
             }
-            assert!(scene.driver.poll_for_call(&cx, asked).is_pending());
-            assert_eq!(scene.woken(), (0, turn));
+            assert!(test.driver.poll_for_call(&cx, asked).is_pending());
+            assert_eq!(test.woken(), (0, turn));
         }
     }
 
     #[test]
     fn a_task_that_is_woken_from_elsewhere_wakes_the_call() {
-        let scene = Scene::new();
-        assert_eq!(scene.calls(0), 1);
-        thread::scope(|scope| drop(scope.spawn(|| scene.waker.wake_by_ref())));
-        assert_eq!(scene.woken(), (1, 0));
-        assert!(scene.in_task().is_pending());
-        assert_eq!(scene.woken(), (1, 1));
+        let test = TestDriver::new();
+        assert_eq!(test.calls(0), 1);
+        thread::scope(|scope| drop(scope.spawn(|| test.waker.wake_by_ref())));
+        assert_eq!(test.woken(), (1, 0));
+        assert!(test.in_task().is_pending());
+        assert_eq!(test.woken(), (1, 1));
     }
 
     #[test]
     fn the_task_ends_with_its_connection() {
-        let scene = Scene::new();
-        scene.ends.set(true);
-        assert_eq!(scene.calls(0), 1);
-        assert_eq!(scene.woken(), (1, 0));
-        assert!(scene.in_task().is_ready());
-        let other = Scene::new();
+        let test = TestDriver::new();
+        test.is_ended.set(true);
+        assert_eq!(test.calls(0), 1);
+        assert_eq!(test.woken(), (1, 0));
+        assert!(test.in_task().is_ready());
+        let other = TestDriver::new();
         other.driver.close();
         assert!(other.in_task().is_ready());
     }

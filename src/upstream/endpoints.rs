@@ -108,7 +108,7 @@ impl Endpoints {
             return Ok((0, CallRole::Usual));
         }
         match self.core.borrow_mut().choose(self.now(), tried) {
-            Choice::Address(index, part) => Ok((index, part)),
+            Choice::Address(index, role) => Ok((index, role)),
             Choice::Unavailable { retry_in } => Err(UpstreamError::CircuitOpen {
                 upstream: plan.name.clone(),
                 retry_in,
@@ -121,14 +121,14 @@ impl Endpoints {
         self.all.len() > 1
     }
 
-    /// Returns true when the retry budget allows another attempt. Counts the answer either way.
+    /// Returns true when the retry budget allows another attempt. Counts the decision.
     pub(super) fn may_retry(&self) -> bool {
-        let repeats = self.core.borrow_mut().try_retry(self.now());
-        self.count(|counts| match repeats {
+        let decision = self.core.borrow_mut().try_retry(self.now());
+        self.count(|counts| match decision {
             RetryDecision::Allowed => counts.repeats += 1,
             RetryDecision::Exhausted => counts.exhausted += 1,
         });
-        repeats == RetryDecision::Allowed
+        decision == RetryDecision::Allowed
     }
 
     fn now(&self) -> Duration {
@@ -184,19 +184,19 @@ impl Endpoints {
     }
 
     fn record_end(&self, upstream: &str, index: (usize, CallRole), end: End) {
-        let news = self.core.borrow_mut().record_end(index, end, self.now());
-        for news in news {
-            self.report(upstream, news);
+        let events = self.core.borrow_mut().record_end(index, end, self.now());
+        for event in events {
+            self.report(upstream, event);
         }
     }
 
-    fn report(&self, upstream: &str, news: HealthEvent) {
+    fn report(&self, upstream: &str, event: HealthEvent) {
         let address = |index: usize| {
             self.all
                 .get(index)
                 .map_or("", |endpoint| endpoint.address.as_str())
         };
-        match news {
+        match event {
             HealthEvent::Ejected(index, pause) => {
                 self.count(|counts| counts.ejections += 1);
                 tracing::warn!(
@@ -257,26 +257,26 @@ impl Endpoints {
     pub(super) fn record_check(
         &self,
         upstream: &str,
-        (index, sign): (usize, HealthSignal),
+        (index, signal): (usize, HealthSignal),
         every: Duration,
     ) {
         if let Some(endpoint) = self.all.get(index) {
             endpoint.check.set(CheckState::Due(clock::now() + every));
         }
-        let news = self.core.borrow_mut().record_check(index, sign);
-        if let Some(news) = news {
-            self.report(upstream, news);
+        let event = self.core.borrow_mut().record_check(index, signal);
+        if let Some(event) = event {
+            self.report(upstream, event);
         }
     }
 }
 
 fn new_http2_pool(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> {
-    let spoken = match plan.http2 {
+    let alpn = match plan.http2 {
         Multiplexing::Off => return None,
         Multiplexing::Offered => Alpn::Http2First,
         Multiplexing::Required => Alpn::Http2,
     };
-    let connector = Connector::new(address, plan.tls.as_deref(), spoken);
+    let connector = Connector::new(address, plan.tls.as_deref(), alpn);
     Some(Box::new(Http2Pool::new(connector)))
 }
 
@@ -315,9 +315,9 @@ impl<'a> Attempt<'a> {
     }
 
     /// Records the connection.
-    pub(super) fn set_channel(&self, line: &Channel) {
-        if let Channel::Http2(ride) = line {
-            self.http2.replace(Rc::downgrade(ride.connection()));
+    pub(super) fn set_channel(&self, channel: &Channel) {
+        if let Channel::Http2(stream) = channel {
+            self.http2.replace(Rc::downgrade(stream.connection()));
         }
     }
 

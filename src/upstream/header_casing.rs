@@ -6,8 +6,8 @@ use crate::domain::wire::HeaderCase;
 /// The case of the header names of a call and its response, over HTTP/1.1.
 #[derive(Debug, Clone, Copy)]
 pub enum HeaderCasing<'a> {
-    /// Lower case: the proxy creates the heads.
-    Made,
+    /// Lower case, for heads that the proxy creates.
+    LowerCase,
     /// As received. The case of the response's names is recorded, unless it is lower.
     Passed(PassedHead<'a>),
 }

@@ -93,7 +93,8 @@ enum LeaseState {
     Closed,
 }
 
-/// The history of a leased connection: `Reused` if it has served a call before.
+/// The history of a leased connection: `Reused` if it has served a call before, or if it is shared with other
+/// calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionAge {
     Reused,
@@ -129,23 +130,24 @@ impl Lease {
 
     /// Records a timeout. A shared connection takes no further calls.
     pub fn record_timeout(&self) {
-        if let Channel::Http2(ride) = &self.channel {
-            ride.connection().retire();
+        if let Channel::Http2(stream) = &self.channel {
+            stream.connection().retire();
         }
     }
 
     /// Returns the connection to the pool, after a complete response to a complete request.
     pub fn release(self) {
-        let wanted = self.state == LeaseState::Open && self.upstream.pooling.get() == PoolMode::On;
+        let is_reusable =
+            self.state == LeaseState::Open && self.upstream.pooling.get() == PoolMode::On;
         let Channel::Http1(connection) = self.channel else {
             return;
         };
-        if wanted
+        if is_reusable
             && !connection.is_closed()
             && !self.upstream.is_aged(&connection)
             && let Some(idle) = self.upstream.endpoints.idle(self.endpoint)
         {
-            connection.release();
+            connection.return_polling_to_task();
             idle.borrow_mut().push(IdleConnection {
                 connection,
                 since: clock::now(),
@@ -194,16 +196,13 @@ impl HttpUpstream {
     /// Returns the number of idle connections.
     #[must_use]
     pub fn idle(&self) -> usize {
-        let own: usize = self
+        let http1_idle: usize = self
             .endpoints
             .all_idle()
             .map(|idle| idle.borrow().len())
             .sum();
-        own + self
-            .endpoints
-            .all_http2_pools()
-            .map(Http2Pool::idle)
-            .sum::<usize>()
+        let http2_pools = self.endpoints.all_http2_pools();
+        http1_idle + http2_pools.map(Http2Pool::idle).sum::<usize>()
     }
 
     /// Returns the number of sent and waiting calls, and the limit.
@@ -272,13 +271,13 @@ impl HttpUpstream {
         for index in self.endpoints.start_due_checks() {
             let (this, check) = (self.clone(), check.clone());
             self.tasks.start(async move {
-                let asked = timeout(check.timeout, this.is_healthy(index, &check.path)).await;
-                let sign = match asked {
+                let result = timeout(check.timeout, this.is_healthy(index, &check.path)).await;
+                let signal = match result {
                     Ok(true) => HealthSignal::Healthy,
                     Ok(false) | Err(_) => HealthSignal::Unhealthy,
                 };
                 this.endpoints
-                    .record_check(&this.plan.name, (index, sign), check.every);
+                    .record_check(&this.plan.name, (index, signal), check.every);
             });
         }
     }
@@ -292,10 +291,10 @@ impl HttpUpstream {
         };
         *request.uri_mut() = target;
         request.headers_mut().insert(HOST, host.clone());
-        let Ok(mut line) = self.open_channel(index).await else {
+        let Ok(mut channel) = self.open_channel(index).await else {
             return false;
         };
-        let answer = line.send(request.into(), HeaderCasing::Made).await;
+        let answer = channel.send(request.into(), HeaderCasing::LowerCase).await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -321,14 +320,14 @@ impl HttpUpstream {
 
     /// Waits for a permit, and aborts slow uploads meanwhile. Boxed by the caller to keep the call's future small.
     async fn wait(&self, limit: Duration) -> Option<Permit> {
-        let mut waits = pin!(self.permits.wait(limit));
-        let mut looks = interval(LOOK);
+        let mut permit_wait = pin!(self.permits.wait(limit));
+        let mut checks = interval(LOOK);
         loop {
             // Both branches are cancel-safe; the first one takes its place in the queue on its first poll.
             tokio::select! {
                 biased;
-                permit = waits.as_mut() => return permit,
-                _ = looks.tick() => self.uploads.give_up_slow(self.permits.waiting()),
+                permit = permit_wait.as_mut() => return permit,
+                _ = checks.tick() => self.uploads.give_up_slow(self.permits.waiting()),
             }
         }
     }
@@ -347,12 +346,14 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (permit, outgoing): (Permit, OutgoingRequest),
-        manner: SendOptions<'_>,
+        options: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
         self.endpoints.count_call();
         let progress = outgoing.body.progress();
         let _listed = progress.clone().map(|upload| self.uploads.list(upload));
-        let sent = self.send_attempt(attempt, (permit, outgoing), manner).await;
+        let sent = self
+            .send_with_retry(attempt, (permit, outgoing), options)
+            .await;
         let sent = sent.and_then(Exchange::settled);
         match &sent {
             Ok(exchange) => {
@@ -368,32 +369,28 @@ impl HttpUpstream {
         sent
     }
 
-    async fn send_attempt(
+    async fn send_with_retry(
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (permit, outgoing): (Permit, OutgoingRequest),
-        SendOptions {
-            retry: repeat,
-            heads,
-            need: wants,
-        }: SendOptions<'_>,
+        SendOptions { retry, heads, need }: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        let lease = self.acquire(attempt, permit, wants).await?;
+        let lease = self.acquire(attempt, permit, need).await?;
         let (reused, index) = (lease.reused, lease.endpoint);
-        let spare = match lease.reused {
-            ConnectionAge::Reused => RetryCopy::new(&outgoing, repeat, &lease.channel),
+        let copy = match lease.reused {
+            ConnectionAge::Reused => RetryCopy::new(&outgoing, retry, &lease.channel),
             ConnectionAge::New => RetryCopy::Nothing,
         };
         let FailedAttempt { unanswered, permit } =
-            match offer(attempt, lease, (outgoing, heads)).await {
+            match send_on(attempt, lease, (outgoing, heads)).await {
                 Ok(exchange) => return Ok(exchange),
                 Err(failed) => *failed,
             };
         let SendError {
             error,
-            request: left,
+            request: disposition,
         } = unanswered;
-        let again = match (reused, left) {
+        let retry_request = match (reused, disposition) {
             // The server may have closed a kept connection at the moment it was taken.
             (ConnectionAge::Reused, RequestDisposition::Unsent(unsent)) => {
                 Some(RetryRequest::Outgoing(unsent.into()))
@@ -404,19 +401,19 @@ impl HttpUpstream {
             (ConnectionAge::Reused, RequestDisposition::Sent(bytes))
                 if !is_malformed(&error) && !is_reset(&error) =>
             {
-                let again = spare.retry_request(bytes);
-                again.filter(|_| self.endpoints.may_retry())
+                let request = copy.retry_request(bytes);
+                request.filter(|_| self.endpoints.may_retry())
             }
             (ConnectionAge::Reused | ConnectionAge::New, _) => None,
         };
-        let Some(again) = again else {
+        let Some(retry_request) = retry_request else {
             return Err(classify(error));
         };
-        let lease = pinned(|| self.open_lease(attempt, (index, permit), wants)).await?;
-        let Some(outgoing) = again.for_channel(&lease.channel) else {
+        let lease = pinned(|| self.open_lease(attempt, (index, permit), need)).await?;
+        let Some(outgoing) = retry_request.for_channel(&lease.channel) else {
             return Err(classify(error));
         };
-        offer(attempt, lease, (outgoing, heads))
+        send_on(attempt, lease, (outgoing, heads))
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -426,7 +423,7 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         permit: Permit,
-        wants: ConnectionNeed,
+        need: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
         let choice = self.endpoints.choose(&self.plan, None)?;
         attempt.set_endpoint(choice);
@@ -437,7 +434,7 @@ impl HttpUpstream {
                 return Ok(Lease::new((self, index), connection, permit));
             }
         }
-        pinned(|| self.open_lease(attempt, (index, permit), wants)).await
+        pinned(|| self.open_lease(attempt, (index, permit), need)).await
     }
 
     /// Opens or shares a connection; fails over to another endpoint if this one is unreachable, as nothing was sent.
@@ -445,21 +442,21 @@ impl HttpUpstream {
         self: &Rc<Self>,
         attempt: &Attempt<'_>,
         (index, permit): (usize, Permit),
-        wants: ConnectionNeed,
+        need: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
-        let fault = match self.channel(index, wants).await {
-            Ok(line) => return Ok(Lease::new((self, index), line, permit)),
-            Err(fault) => fault,
+        let error = match self.channel(index, need).await {
+            Ok(channel) => return Ok(Lease::new((self, index), channel, permit)),
+            Err(error) => error,
         };
         if !self.endpoints.has_others() || !self.endpoints.may_retry() {
-            return Err(fault);
+            return Err(error);
         }
         attempt.fail_over();
         let choice = self.endpoints.choose(&self.plan, Some(index))?;
         attempt.set_endpoint(choice);
         let (other, _) = choice;
-        let line = self.channel(other, wants).await?;
-        Ok(Lease::new((self, other), line, permit))
+        let channel = self.channel(other, need).await?;
+        Ok(Lease::new((self, other), channel, permit))
     }
 
     fn take_idle(&self, index: usize, now: Instant) -> Option<Box<Http1Connection>> {
@@ -484,7 +481,7 @@ struct FailedAttempt {
     permit: Permit,
 }
 
-async fn offer(
+async fn send_on(
     attempt: &Attempt<'_>,
     mut lease: Lease,
     (outgoing, heads): (OutgoingRequest, HeaderCasing<'_>),

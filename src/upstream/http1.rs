@@ -39,14 +39,14 @@ pub(super) struct Http1Connection {
     /// The header case of the last response, if it was recorded.
     header_case: Option<HeaderCase>,
     opened: Instant,
-    _alive: KeepOpen,
+    _close_on_drop: CloseOnDrop,
 }
 
 /// The length in bytes up to which the kernel accepts a body at once, or nearly so.
-const AT_ONCE: u64 = 64 * 1024;
+const MAX_ONE_WRITE: u64 = 64 * 1024;
 
-/// Keeps a connection open. Dropped, it ends the connection's task at once, and with it the body being sent.
-type KeepOpen = oneshot::Sender<Infallible>;
+/// Dropped, it ends the connection's task at once, and with it the body being sent.
+type CloseOnDrop = oneshot::Sender<Infallible>;
 
 /// An idle connection in the pool.
 #[derive(Debug)]
@@ -76,17 +76,17 @@ impl Http1Connection {
         let gate = ReadinessGate::new(TokioIo::new(reader));
         let handshake = builder.handshake(gate).await;
         let (sender, connection) = handshake.map_err(UpstreamError::Broken)?;
-        let (alive, mut ended) = oneshot::channel();
+        let (close_on_drop, mut closed) = oneshot::channel();
         let driver = ConnectionDriver::new(connection.with_upgrades().map(drop));
-        let driven = driver.clone();
+        let task_driver = driver.clone();
         tasks.start(async move {
             let _open = open;
             // The call that uses the connection gets its error; between calls no one needs it. The second branch
             // drops the first, which closes the connection.
             tokio::select! {
                 biased;
-                () = poll_fn(|cx| driven.poll_in_task(cx)) => {}
-                _ = &mut ended => driven.close(),
+                () = poll_fn(|cx| task_driver.poll_in_task(cx)) => {}
+                _ = &mut closed => task_driver.close(),
             }
         });
         Ok(Box::new(Http1Connection {
@@ -97,7 +97,7 @@ impl Http1Connection {
             write_control,
             header_case: None,
             opened: clock::now(),
-            _alive: alive,
+            _close_on_drop: close_on_drop,
         }))
     }
 
@@ -116,75 +116,76 @@ impl Http1Connection {
     }
 
     /// Sends a call and waits for the head of its response.
-    pub(super) async fn offer(
+    pub(super) async fn send(
         &mut self,
         outgoing: OutgoingRequest,
         heads: HeaderCasing<'_>,
     ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
         self.head_limit.begin();
         self.capture.begin(&outgoing.head.method, heads);
-        let answered = self.send_request(outgoing).await;
+        let result = self.send_and_poll(outgoing).await;
         self.head_limit.end();
-        match answered {
+        match result {
             Ok(answer) => {
                 self.header_case = self.capture.stop();
                 if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                     // A tunnel flushes once after each copy and expects the bytes to be sent.
                     self.write_control.disable_coalescing();
-                    self.release();
+                    self.return_polling_to_task();
                 }
                 Ok(answer)
             }
             Err(mut failed) => {
-                let taken = || RequestDisposition::Sent(self.capture.recorded());
-                let left = failed
+                let sent = || RequestDisposition::Sent(self.capture.recorded());
+                let disposition = failed
                     .take_message()
-                    .map_or_else(taken, RequestDisposition::Unsent);
+                    .map_or_else(sent, RequestDisposition::Unsent);
                 let error = failed.into_error();
                 Err(Box::new(SendError {
                     error,
-                    request: left,
+                    request: disposition,
                 }))
             }
         }
     }
 
-    /// Sends a request and polls the connection until the response head arrives. A long or streamed body leaves
-    /// polling to the connection's task, which sends on while the response is not read.
-    async fn send_request(
+    /// Sends a request and waits for the head of the response. If the body is short, the call polls the connection
+    /// itself ([`ConnectionDriver`]). If it is long or streamed, the connection's task does, and sends the rest even
+    /// while the response is not read.
+    async fn send_and_poll(
         &mut self,
         outgoing: OutgoingRequest,
     ) -> Result<Box<Response<IncomingBody>>, Box<TrySendError<Request<Body>>>> {
         let (driver, capture) = (&self.driver, &self.capture);
         // Boxed here: from here to the client only the pointer moves.
-        let read = |answer, driver| {
+        let wrap = |answer, driver| {
             boxed(|| IncomingBody::from_response(answer, driver, capture.take_inline_body()))
         };
-        if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > AT_ONCE {
+        if outgoing.body.is_streamed() || outgoing.body.size_hint().lower() > MAX_ONE_WRITE {
             let mut sent = pin!(self.sender.try_send_request(outgoing.into()));
             let answered = poll_fn(|cx| {
                 capture.set_waker(cx);
                 sent.as_mut().poll(cx)
             });
             let answered = answered.await;
-            return answered.map(|answer| read(answer, None)).map_err(Box::new);
+            return answered.map(|answer| wrap(answer, None)).map_err(Box::new);
         }
         driver.suppress_wakes();
         let mut sent = pin!(unconstrained(self.sender.try_send_request(outgoing.into())));
-        let mut poll = |own: &mut Context<'_>| {
-            let answered = sent.as_mut().poll(own);
+        let mut poll = |cx: &mut Context<'_>| {
+            let answered = sent.as_mut().poll(cx);
             answered.map(|answered| {
                 answered
-                    .map(|answer| read(answer, Some(driver)))
+                    .map(|answer| wrap(answer, Some(driver)))
                     .map_err(Box::new)
             })
         };
         poll_fn(|cx| driver.poll_for_call(cx, &mut poll)).await
     }
 
-    /// Leaves polling to the connection's task.
-    pub(super) fn release(&self) {
-        self.driver.hand_back();
+    /// Returns polling to the connection's task.
+    pub(super) fn return_polling_to_task(&self) {
+        self.driver.return_to_task();
     }
 
     /// Takes the header case of the response, if it was recorded.
@@ -193,7 +194,7 @@ impl Http1Connection {
     }
 
     /// Records the bytes of the next call, which has no body, for a retry.
-    pub(super) fn capture(&self) {
+    pub(super) fn record_next_call(&self) {
         self.capture.start_recording();
     }
 
@@ -243,11 +244,11 @@ mod tests {
             }
             far.write_all(answer).await.unwrap();
         };
-        let (offered, ()) = tokio::join!(
-            connection.offer(request.into(), HeaderCasing::Made),
+        let (sent, ()) = tokio::join!(
+            connection.send(request.into(), HeaderCasing::LowerCase),
             answers
         );
-        (hyper::upgrade::on(*offered.unwrap()).await.unwrap(), far)
+        (hyper::upgrade::on(*sent.unwrap()).await.unwrap(), far)
     }
 
     #[tokio::test]

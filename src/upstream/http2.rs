@@ -224,7 +224,9 @@ pub(super) struct Http2Stream {
 
 impl Drop for Http2Stream {
     fn drop(&mut self) {
-        self.connection.streams.set(self.connection.streams.get() - 1);
+        self.connection
+            .streams
+            .set(self.connection.streams.get() - 1);
         self.connection.idle_since.set(clock::now());
     }
 }
@@ -244,12 +246,12 @@ impl Http2Stream {
     }
 
     /// Sends a call and waits for the head of its response.
-    pub(super) async fn offer(
+    pub(super) async fn send(
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<IncomingBody>, Box<SendError>> {
         let (head, body) = request.into_parts();
-        let (as_it_was, spare) = (head.clone(), body.copy());
+        let (original_head, spare) = (head.clone(), body.copy());
         let (body, upload) = UploadBody::new(body);
         self._upload = upload;
         let request = Request::from_parts(self.conform(head), body);
@@ -263,18 +265,19 @@ impl Http2Stream {
         if unsent.is_some() || ends_connection(&error) {
             self.connection.retire();
         }
-        let left = match (unsent, spare) {
-            (Some(unsent), _) => {
-                RequestDisposition::Unsent(Request::from_parts(as_it_was, unsent.into_body().body))
-            }
+        let disposition = match (unsent, spare) {
+            (Some(unsent), _) => RequestDisposition::Unsent(Request::from_parts(
+                original_head,
+                unsent.into_body().body,
+            )),
             (None, Some(spare)) if is_refusal(&error) => {
-                RequestDisposition::Refused(Request::from_parts(as_it_was, spare))
+                RequestDisposition::Refused(Request::from_parts(original_head, spare))
             }
             (None, _) => RequestDisposition::Sent(None),
         };
         Err(Box::new(SendError {
             error,
-            request: left,
+            request: disposition,
         }))
     }
 

@@ -64,7 +64,10 @@ impl Http2Pool {
             let is_kept = connection
                 .idle_since()
                 .is_none_or(|since| now - since < plan.keep_alive);
-            is_kept && plan.max_age.is_none_or(|age| now - connection.opened() < age)
+            is_kept
+                && plan
+                    .max_age
+                    .is_none_or(|age| now - connection.opened() < age)
         };
         let all = self.all.borrow();
         let mut usable = all.iter().filter(is_young);
@@ -87,7 +90,9 @@ impl Http2Pool {
             let is_kept = connection
                 .idle_since()
                 .is_none_or(|since| now - since < plan.keep_alive);
-            let is_young = plan.max_age.is_none_or(|age| now - connection.opened() < age);
+            let is_young = plan
+                .max_age
+                .is_none_or(|age| now - connection.opened() < age);
             is_kept && is_young && !connection.is_over()
         });
     }

@@ -36,11 +36,11 @@ impl HttpUpstream {
     pub(super) async fn channel(
         &self,
         index: usize,
-        wants: ConnectionNeed,
+        need: ConnectionNeed,
     ) -> Result<(Channel, ConnectionAge), UpstreamError> {
-        let pool = match wants {
+        let pool = match need {
             ConnectionNeed::Upgrade => None,
-            ConnectionNeed::Answer => self.endpoints().http2_pool(index),
+            ConnectionNeed::Any => self.endpoints().http2_pool(index),
         };
         let Some(pool) = pool else {
             let connection = Box::pin(self.connect(index)).await?;
@@ -83,7 +83,7 @@ impl HttpUpstream {
     async fn open_new(&self, pool: &Http2Pool) -> Result<(Channel, ConnectionAge), UpstreamError> {
         let opened = self.open_any(pool.connector()).await;
         let opened = opened.inspect_err(|fault| pool.failed(fault))?;
-        let line = match opened {
+        let channel = match opened {
             OpenedConnection::Http1(connection) => {
                 pool.set_negotiated(NegotiatedVersion::Http1);
                 Channel::Http1(connection)
@@ -97,7 +97,7 @@ impl HttpUpstream {
                 Channel::Http2(stream)
             }
         };
-        Ok((line, ConnectionAge::New))
+        Ok((channel, ConnectionAge::New))
     }
 
     /// Opens an HTTP/1.1 connection.

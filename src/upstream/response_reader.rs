@@ -275,7 +275,7 @@ mod tests {
             (HeadByteLimit::new(), capture.clone()),
             SharedReadBuffer::default(),
         );
-        capture.begin(&Method::GET, HeaderCasing::Made);
+        capture.begin(&Method::GET, HeaderCasing::LowerCase);
         far.write_all(answer.as_bytes()).await.unwrap();
         drop(far);
         let (mut found, mut buffer) = (Vec::new(), vec![0; size]);
@@ -326,7 +326,7 @@ mod tests {
             (200, (41, true)),
         ];
         for (length, expected) in found {
-            capture.begin(&Method::GET, HeaderCasing::Made);
+            capture.begin(&Method::GET, HeaderCasing::LowerCase);
             let head = "HTTP/1.1 200 OK\r\nContent-Length: ";
             let digits = format!("{:04}", length - 41);
             let mut answer = format!("{head}{digits}\r\n\r\n").into_bytes();

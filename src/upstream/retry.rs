@@ -9,8 +9,8 @@ use super::{Body, OutgoingRequest};
 /// The condition for sending a call a second time, on another connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryPolicy {
-    /// Only when none of it was sent.
-    Unsent,
+    /// Only when the server processed none of it.
+    Unprocessed,
     /// Also when a kept connection broke before the response: the call's effect allows it.
     Allowed,
 }
@@ -32,15 +32,15 @@ pub enum ConnectionNeed {
     /// A connection of its own that can be upgraded (RFC 9110 §7.8); HTTP/2 has no upgrades.
     Upgrade,
     /// Any connection.
-    Answer,
+    Any,
 }
 
 impl From<RetryPolicy> for SendOptions<'_> {
-    fn from(repeat: RetryPolicy) -> Self {
+    fn from(retry: RetryPolicy) -> Self {
         SendOptions {
-            retry: repeat,
-            heads: HeaderCasing::Made,
-            need: ConnectionNeed::Answer,
+            retry,
+            heads: HeaderCasing::LowerCase,
+            need: ConnectionNeed::Any,
         }
     }
 }
@@ -57,16 +57,16 @@ impl RetryCopy {
     /// Prepares a copy of a call that is sent on a kept connection.
     pub(super) fn new(
         outgoing: &OutgoingRequest,
-        repeat: RetryPolicy,
-        line: &Channel,
+        policy: RetryPolicy,
+        channel: &Channel,
     ) -> RetryCopy {
-        if repeat == RetryPolicy::Unsent {
+        if policy == RetryPolicy::Unprocessed {
             return RetryCopy::Nothing;
         }
-        if let Channel::Http1(connection) = line
+        if let Channel::Http1(connection) = channel
             && outgoing.body.is_empty()
         {
-            connection.capture();
+            connection.record_next_call();
             return RetryCopy::Bytes(outgoing.head.method.clone());
         }
         let Some(body) = outgoing.body.copy() else {
@@ -100,10 +100,10 @@ pub(super) enum RetryRequest {
 }
 
 impl RetryRequest {
-    /// Returns the request to send on `line`; `None` if it cannot be sent there. Recorded bytes replace a placeholder
-    /// request, whose method tells how to read the response.
-    pub(super) fn for_channel(self, line: &Channel) -> Option<OutgoingRequest> {
-        match (self, line) {
+    /// Returns the request to send on `channel`; `None` if it cannot be sent there. Recorded bytes replace a
+    /// placeholder request, whose method tells how to read the response.
+    pub(super) fn for_channel(self, channel: &Channel) -> Option<OutgoingRequest> {
+        match (self, channel) {
             (RetryRequest::Outgoing(outgoing), _) => Some(outgoing),
             (RetryRequest::Bytes(method, bytes), Channel::Http1(connection)) => {
                 connection.replay(bytes);

@@ -325,7 +325,7 @@ mod tests {
             Some(spelling())
         );
         let made = b"HTTP/1.1 200 OK\r\nX-B: 1\r\n\r\n";
-        assert_eq!(answered(HeaderCasing::Made, made), None);
+        assert_eq!(answered(HeaderCasing::LowerCase, made), None);
         assert_eq!(
             answered(HeaderCasing::Passed(PassedHead::default()), passed),
             Some(spelling())

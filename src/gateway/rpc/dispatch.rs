@@ -368,7 +368,7 @@ impl RpcRequest {
             record,
             upstream,
             OutgoingRequest::new(Method::POST, target, headers, body),
-            RetryPolicy::Unsent,
+            RetryPolicy::Unprocessed,
             upstream.plan().timeout,
         )
         .await

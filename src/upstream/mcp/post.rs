@@ -212,7 +212,7 @@ impl PostClient {
             let attempt = self.http.attempt(clock::now());
             let sent = (permit, request.into());
             self.http
-                .send(&attempt, sent, RetryPolicy::Unsent.into())
+                .send(&attempt, sent, RetryPolicy::Unprocessed.into())
                 .await
         };
         sent.await.map_err(|error| {
