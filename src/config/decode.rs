@@ -6,6 +6,7 @@ mod addresses;
 mod candidates;
 mod compare;
 mod cors;
+mod envelope;
 mod event;
 mod example;
 mod failures;
@@ -21,6 +22,7 @@ mod metrics;
 mod outcome;
 mod redact;
 mod route;
+pub(super) mod shared;
 mod stdio;
 mod store;
 mod stream;
@@ -29,13 +31,12 @@ mod upstream;
 mod websocket;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::problem::{SourceMap, Spanned};
 use crate::config::raw::{
-    IrregularWord, LogFormatWord, LogLevelWord, RawConfig, RawEnvelopeHeader, RawLimits, RawListen,
-    RawLog, RawRollout, RawRpc, RawSet, SocketsWord, UnroutedWord,
+    IrregularWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog,
+    RawRollout, RawRpc, RawSet, SocketsWord, UnroutedWord,
 };
 use crate::config::table_reader::{Shape, Table, unique};
 use crate::config::value::{
@@ -45,25 +46,14 @@ use crate::config::value::{
 use crate::domain::forwarding::{ForwardingHeader, TrustForwarded};
 use crate::domain::outcome::ErrorStatus;
 use crate::domain::proxy_protocol::ProxyProtocolUse;
-use crate::domain::rollout::Stage;
-use crate::domain::side::Side;
+use envelope::envelope;
+use shared::{MOST, STAGES, file};
 
 /// The words of `rpc.error_status`.
 const ERROR_STATUS: &[(&str, ErrorStatus)] = &[
     ("server", ErrorStatus::OfServer),
     ("always-200", ErrorStatus::Always200),
 ];
-/// The words of a side.
-pub(super) const SIDES: &[(&str, Side)] = &[("rest", Side::Rest), ("rpc", Side::Rpc)];
-/// The words of a stage.
-pub(super) const STAGES: &[(&str, Stage)] = &[
-    ("passthrough", Stage::Passthrough),
-    ("shadow", Stage::Shadow),
-    ("verify", Stage::Verify),
-    ("translate", Stage::Translate),
-    ("retired", Stage::Retired),
-];
-
 const UNROUTED: &[(&str, UnroutedWord)] = &[
     ("passthrough", UnroutedWord::Passthrough),
     ("reject", UnroutedWord::Reject),
@@ -103,8 +93,6 @@ const SESSION_GRACE: Duration = Duration::from_secs(15 * 60);
 const LEAST_HEAD: usize = 8 * 1024;
 /// A larger number is a typing error, and each worker is a thread.
 const MOST_WORKERS: usize = 1024;
-/// Counts that are split or summed stay far from overflow.
-const MOST: usize = 1_000_000;
 
 /// Decodes the whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
@@ -216,23 +204,6 @@ fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         proxy_protocol,
         tls,
     })
-}
-
-/// Decodes the members of the envelope by their names.
-fn envelope(table: &mut Table<'_>) -> Option<Vec<RawEnvelopeHeader>> {
-    if table.shape("envelope") == Shape::Absent {
-        return None;
-    }
-    Some(table.named_tables("envelope", |pair, chosen| {
-        let member = pair.named(chosen, name);
-        let header = pair.require("header", header);
-        let value = pair.require("value", text);
-        Some(RawEnvelopeHeader {
-            member: member?,
-            header: header?,
-            value: value?,
-        })
-    }))
 }
 
 fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
@@ -353,10 +324,6 @@ fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         bearer,
         candidates: candidates?,
     })
-}
-
-fn file(found: RawValue<'_>) -> Result<PathBuf, ValueError> {
-    text(found).map(PathBuf::from)
 }
 
 fn log(table: &mut Table<'_>) -> Option<RawLog> {

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::decode::guard;
 use crate::config::decode::identity::header_globs;
-use crate::config::decode::{SIDES, STAGES};
+use crate::config::decode::shared::{SIDES, STAGES};
 use crate::config::digest::Digests;
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::{Problem, Problems};

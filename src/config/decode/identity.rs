@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 
-use super::file;
+use super::shared::file;
 use crate::config::problem::Spanned;
 use crate::config::raw::{
     RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls,

@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-use super::SIDES;
+use super::shared::SIDES;
 use crate::config::raw::{RawDeprecated, RawEnd, RawWindow};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, boolean, cut, string, word};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::MOST;
 use super::headers::headers;
 use super::link::log_messages;
+use super::shared::MOST;
 use crate::config::problem::Spanned;
 use crate::config::raw::RawMcp;
 use crate::config::table_reader::Table;

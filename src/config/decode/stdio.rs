@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::link::{
     HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
 };
-use super::{MOST, mcp};
+use super::mcp;
+use super::shared::MOST;
 use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};

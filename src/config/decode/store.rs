@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use super::file;
 use super::identity::client_tls;
+use super::shared::file;
 use crate::config::raw::{RawStore, StoreUrl, StoreUrlError};
 use crate::config::replica::host_name;
 use crate::config::table_reader::{Shape, Table};

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::{SIDES, addresses, envelope, identity, mcp, stdio, websocket};
+use super::envelope::envelope;
+use super::shared::{MOST, SIDES};
+use super::{addresses, identity, mcp, stdio, websocket};
 use crate::config::problem::Spanned;
 use crate::config::raw::{CredentialsWord, IsDefault, RawServer, RawUpstream};
 use crate::config::table_reader::{Shape, Table};
@@ -13,8 +15,6 @@ use crate::config::value::{
 };
 use crate::domain::plan::Multiplexing;
 use crate::domain::side::Side;
-
-use super::MOST;
 
 const CREDENTIALS: &[(&str, CredentialsWord)] = &[
     ("forward", CredentialsWord::Forward),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::MOST;
 use super::headers::headers;
 use super::link::{
     HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
 };
+use super::shared::MOST;
 use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
 use crate::config::table_reader::{Shape, Table};

@@ -1,0 +1,26 @@
+//! Words, limits and values that several tables have.
+
+use std::path::PathBuf;
+
+use crate::config::value::{RawValue, ValueError, text};
+use crate::domain::rollout::Stage;
+use crate::domain::side::Side;
+
+/// The words of a side.
+pub(in crate::config) const SIDES: &[(&str, Side)] = &[("rest", Side::Rest), ("rpc", Side::Rpc)];
+/// The words of a stage.
+pub(in crate::config) const STAGES: &[(&str, Stage)] = &[
+    ("passthrough", Stage::Passthrough),
+    ("shadow", Stage::Shadow),
+    ("verify", Stage::Verify),
+    ("translate", Stage::Translate),
+    ("retired", Stage::Retired),
+];
+
+/// Counts that are split or summed stay far from overflow.
+pub(super) const MOST: usize = 1_000_000;
+
+/// Decodes the path of a file.
+pub(super) fn file(found: RawValue<'_>) -> Result<PathBuf, ValueError> {
+    text(found).map(PathBuf::from)
+}
