@@ -195,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         Poll::Ready(match came {
             Some(Ok(Message::Text(text))) => Event::Message(text.into()),
             Some(Ok(Message::Binary(bytes))) => Event::Message(bytes),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Event::Sign,
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Event::SignOfLife,
             Some(Ok(Message::Close(frame))) => Event::Lost(closed(frame.as_ref())),
             Some(Err(error)) => self.failed(&error),
             None => Event::Lost("the peer is gone".to_owned()),

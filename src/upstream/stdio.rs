@@ -50,7 +50,7 @@ pub struct Stdio {
     name: Arc<str>,
     plan: Arc<StdioPlan>,
     /// The results of probing children for the protocol revision.
-    manners: Rc<Cell<ProbeHistory>>,
+    probe_history: Rc<Cell<ProbeHistory>>,
     /// The soft limit of open files of a child, if it differs from that of this process.
     open_files: Option<u64>,
 }
@@ -62,7 +62,7 @@ impl Stdio {
         Stdio {
             name: name.into(),
             plan: Arc::new(plan),
-            manners: Rc::new(Cell::new(ProbeHistory::Answers)),
+            probe_history: Rc::new(Cell::new(ProbeHistory::Answered)),
             open_files: None,
         }
     }

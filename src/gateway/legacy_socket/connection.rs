@@ -351,12 +351,15 @@ impl ConnectionTask {
                     self.on_written(ticket);
                 }
             }
-            Event::Sign => self.idle_timer.on_received(),
+            Event::SignOfLife => self.idle_timer.on_received(),
             // `Event::Lost` follows.
             Event::Overlong => {}
             Event::Lost(error) => return Some(error),
             // A plain socket yields none of these.
-            Event::Aside(..) | Event::Failed(..) | Event::Forgotten(_) | Event::Unwritten(_) => {}
+            Event::StreamMessage(..)
+            | Event::Failed(..)
+            | Event::SessionLost(_)
+            | Event::Undelivered(_) => {}
         }
         None
     }

@@ -255,7 +255,7 @@ impl WebSocketSession {
                 idle_timer.on_activity();
                 in_flight.on_written();
             }
-            Event::Sign => {
+            Event::SignOfLife => {
                 idle_timer.on_received();
                 self.subscribe(intake);
             }
@@ -263,10 +263,10 @@ impl WebSocketSession {
             Event::Overlong => {}
             // A client's socket yields only `Lost` of these.
             Event::Lost(_)
-            | Event::Aside(..)
+            | Event::StreamMessage(..)
             | Event::Failed(..)
-            | Event::Forgotten(_)
-            | Event::Unwritten(_) => return ControlFlow::Break(()),
+            | Event::SessionLost(_)
+            | Event::Undelivered(_) => return ControlFlow::Break(()),
         }
         ControlFlow::Continue(())
     }

@@ -180,7 +180,7 @@ impl NotificationSender {
     }
 
     /// Returns true for the first drop since the channel was last less than half full.
-    pub(super) fn start_missing(&self) -> bool {
+    pub(super) fn is_first_drop(&self) -> bool {
         !self.counters.misses.swap(true, Ordering::Relaxed)
     }
 

@@ -92,7 +92,7 @@ impl LinkStats {
         for stats in self.each() {
             let count = match delivery {
                 Delivery::Delivered => &stats.delivered,
-                Delivery::QueueFull => &stats.queue_full,
+                Delivery::QueueFull | Delivery::TooManySubscribers => &stats.queue_full,
                 Delivery::NoSubscriber => &stats.no_subscriber,
             };
             count.fetch_add(1, Ordering::Relaxed);
@@ -142,6 +142,8 @@ pub enum Delivery {
     Delivered,
     /// Dropped, because the client's queue is full.
     QueueFull,
+    /// Dropped, because the client could not subscribe: the link has too many subscribers.
+    TooManySubscribers,
     /// Dropped, because there was no client to send it to.
     NoSubscriber,
 }

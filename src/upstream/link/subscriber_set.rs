@@ -9,7 +9,7 @@ use super::notifications::NotificationSender;
 use super::stats::LinkStats;
 
 /// The most subscribers to a shared link.
-const LISTENERS: usize = 16 * 1024;
+const MAX_SUBSCRIBERS: usize = 16 * 1024;
 
 /// A subscriber, or one that is about to subscribe.
 #[derive(Debug, Clone)]
@@ -35,10 +35,13 @@ impl Subscriber {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JoinResult {
     Subscribed,
-    /// The set is full, and this subscriber is the first to be turned away. It may try again.
-    First(usize),
-    /// The set is full, and others were turned away before.
-    Not,
+    /// The set is full, and this subscriber is the first to be refused. It may try again.
+    RefusedFirst {
+        /// The limit of subscribers.
+        limit: usize,
+    },
+    /// The set is full, and others were refused before.
+    Refused,
 }
 
 /// The subscribers.
@@ -46,7 +49,7 @@ pub(super) enum JoinResult {
 struct SubscriberState {
     all: Vec<Subscriber>,
     limit: usize,
-    /// True if a subscriber was turned away since there was last space.
+    /// True if a subscriber was refused since there was last space.
     is_full: bool,
 }
 
@@ -62,7 +65,7 @@ impl SubscriberState {
 
 impl Default for SubscriberState {
     fn default() -> SubscriberState {
-        SubscriberState::with_limit(LISTENERS)
+        SubscriberState::with_limit(MAX_SUBSCRIBERS)
     }
 }
 
@@ -93,8 +96,8 @@ impl SubscriberSet {
             return JoinResult::Subscribed;
         }
         match std::mem::replace(&mut state.is_full, true) {
-            false => JoinResult::First(state.limit),
-            true => JoinResult::Not,
+            false => JoinResult::RefusedFirst { limit: state.limit },
+            true => JoinResult::Refused,
         }
     }
 
@@ -109,7 +112,7 @@ impl SubscriberSet {
         state
             .all
             .iter()
-            .map(|known| send(&known.notifier))
+            .map(|subscriber| send(&subscriber.notifier))
             .collect()
     }
 
@@ -117,7 +120,9 @@ impl SubscriberSet {
     fn lock(&self) -> MutexGuard<'_, SubscriberState> {
         // An entry is added or removed whole, so a poisoned lock guards consistent data.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.all.retain(|known| !known.notifier.is_closed());
+        state
+            .all
+            .retain(|subscriber| !subscriber.notifier.is_closed());
         state
     }
 }
@@ -141,7 +146,7 @@ mod tests {
         let first = Subscriber::new(notifier);
         let alive = first.subscription();
         assert_eq!(subscribers.join(first), JoinResult::Subscribed);
-        for joined in [JoinResult::First(1), JoinResult::Not] {
+        for joined in [JoinResult::RefusedFirst { limit: 1 }, JoinResult::Refused] {
             let late = Subscriber::new(other.clone());
             let alive = late.subscription();
             assert_eq!(subscribers.join(late), joined);
@@ -155,7 +160,7 @@ mod tests {
         assert_eq!((alive.strong_count(), then.strong_count()), (0, 1));
         assert_eq!(
             subscribers.join(Subscriber::new(other)),
-            JoinResult::First(1)
+            JoinResult::RefusedFirst { limit: 1 }
         );
     }
 

@@ -17,8 +17,8 @@ use crate::domain::pending::{Recipients, RequestError};
 /// The recipients of the notifications of one link.
 #[derive(Debug)]
 pub(super) struct Subscribers<'a> {
-    /// The queue to the only client, if the link belongs to one client.
-    pub(super) only: Option<LinkClientQueue<'a>>,
+    /// The queue to the owner, if the link belongs to one client.
+    pub(super) owner: Option<LinkClientQueue<'a>>,
     all: SubscriberSet,
     upstream: &'a str,
     stats: &'a LinkStats,
@@ -26,11 +26,11 @@ pub(super) struct Subscribers<'a> {
 
 impl<'a> Subscribers<'a> {
     pub(super) fn new(
-        (only, all): (Option<NotificationSender>, SubscriberSet),
+        (owner, all): (Option<NotificationSender>, SubscriberSet),
         (upstream, stats): (&'a str, &'a LinkStats),
     ) -> Subscribers<'a> {
         Subscribers {
-            only: only.map(|notifier| LinkClientQueue::new(notifier, stats)),
+            owner: owner.map(|notifier| LinkClientQueue::new(notifier, stats)),
             all,
             upstream,
             stats,
@@ -41,16 +41,16 @@ impl<'a> Subscribers<'a> {
     pub(super) fn join(&self, subscriber: Subscriber) {
         match self.all.join(subscriber) {
             JoinResult::Subscribed => {}
-            JoinResult::First(most) => {
+            JoinResult::RefusedFirst { limit } => {
                 let upstream = self.upstream;
                 tracing::warn!(
                     upstream,
-                    most,
+                    most = limit,
                     "subscriber limit of the link reached; further clients miss notifications for all clients"
                 );
-                self.stats.on_delivery(Delivery::QueueFull);
+                self.stats.on_delivery(Delivery::TooManySubscribers);
             }
-            JoinResult::Not => self.stats.on_delivery(Delivery::QueueFull),
+            JoinResult::Refused => self.stats.on_delivery(Delivery::TooManySubscribers),
         }
     }
 
@@ -58,34 +58,34 @@ impl<'a> Subscribers<'a> {
     pub(super) fn deliver<'p>(
         &mut self,
         (recipients, message): (Recipients, Bytes),
-        (caller, mut open, depth): (
+        (caller, mut progress_sinks, depth): (
             Option<&NotificationSender>,
             impl Iterator<Item = &'p ProgressSink>,
             u16,
         ),
     ) {
-        if let Some(only) = &mut self.only {
-            return only.notify(message);
+        if let Some(owner) = &mut self.owner {
+            return owner.notify(message);
         }
         match recipients {
             Recipients::Token => {
                 let token = progress_token(&message, depth);
-                let sink = open.find(|progress| Some(&progress.token) == token.as_ref());
-                let delivery = sink.and_then(|progress| {
-                    let message = with_progress_token(&message, &progress.client_token, depth)?;
-                    Some(self.notify(&progress.to, message))
+                let sink = progress_sinks.find(|sink| Some(&sink.token) == token.as_ref());
+                let delivery = sink.and_then(|sink| {
+                    let message = with_progress_token(&message, &sink.client_token, depth)?;
+                    Some(self.notify(&sink.to, message))
                 });
                 self.count(delivery);
             }
             Recipients::Caller(_) => {
                 self.count(caller.map(|notifier| self.notify(notifier, message)))
             }
-            // Another link has delivered this notification already.
+            // A preceding link is up and delivers the same notifications.
             Recipients::All if self.all.has_active_predecessor() => {}
             Recipients::All => {
-                let tell =
+                let notify =
                     |subscriber: &NotificationSender| self.notify(subscriber, message.clone());
-                self.count(self.all.each(tell));
+                self.count(self.all.each(notify));
             }
             Recipients::NoClient => self.count([]),
         }
@@ -93,13 +93,13 @@ impl<'a> Subscribers<'a> {
 
     /// Returns true if the link belongs to one client.
     pub(super) fn is_per_client(&self) -> bool {
-        self.only.is_some()
+        self.owner.is_some()
     }
 
-    /// Delivers a message that is not JSON-RPC to the only client of the link, which may understand it.
+    /// Delivers a message that is not JSON-RPC to the owner of the link, which may understand it.
     pub(super) fn deliver_raw(&mut self, message: Bytes) {
-        if let Some(only) = &mut self.only {
-            only.notify(message);
+        if let Some(owner) = &mut self.owner {
+            owner.notify(message);
         }
     }
 
@@ -109,23 +109,23 @@ impl<'a> Subscribers<'a> {
         (reply, notifier): (ReplySender, Option<NotificationSender>),
         result: Result<LinkReply, RequestError>,
     ) {
-        match &mut self.only {
-            Some(only) => only.answer((reply, notifier), result),
+        match &mut self.owner {
+            Some(owner) => owner.answer((reply, notifier), result),
             None => notifications::answer(reply, notifier.as_ref(), result),
         }
     }
 
-    /// Drains the queue of the only client and reports the loss of the link to it.
+    /// Drains the queue of the owner and reports the loss of the link to it.
     pub(super) async fn end(self, loss: Option<LinkLost>) {
-        if let Some(only) = self.only {
-            only.end(loss).await;
+        if let Some(owner) = self.owner {
+            owner.end(loss).await;
         }
     }
 
     /// Notifies a subscriber of a shared link. A full queue drops the notification, so that the link is not held up.
     fn notify(&self, subscriber: &NotificationSender, message: Bytes) -> Delivery {
         let delivery = subscriber.notify(message);
-        if delivery == Delivery::QueueFull && subscriber.start_missing() {
+        if delivery == Delivery::QueueFull && subscriber.is_first_drop() {
             let upstream = self.upstream;
             tracing::warn!(
                 upstream,

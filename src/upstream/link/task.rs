@@ -153,7 +153,7 @@ impl<T: Transport> LinkTask<'_, T> {
             let listening = self.listening();
             let client_deadline = self
                 .subscribers
-                .only
+                .owner
                 .as_ref()
                 .and_then(LinkClientQueue::deadline);
             // All branches are cancel-safe: nothing is lost before the next iteration.
@@ -193,8 +193,8 @@ impl<T: Transport> LinkTask<'_, T> {
         }
         self.retired = Retired::Yes;
         // Marked at once, so that the client opens no other link while this one still has calls to answer.
-        if let Some(only) = &self.subscribers.only {
-            only.mark_lost();
+        if let Some(owner) = &self.subscribers.owner {
+            owner.mark_lost();
         }
         tracing::info!(
             upstream = self.name,
@@ -205,7 +205,7 @@ impl<T: Transport> LinkTask<'_, T> {
 
     /// Returns `Busy` while the queue of the only client is full, so that the server is not read.
     fn listening(&self) -> Listening {
-        let waits = self.subscribers.only.as_ref();
+        let waits = self.subscribers.owner.as_ref();
         match waits.is_some_and(LinkClientQueue::is_full) {
             true => Listening::Busy,
             false => Listening::Listens,
@@ -221,8 +221,8 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn expire_notifications(&mut self) {
-        if let Some(only) = &mut self.subscribers.only {
-            only.drop_notifications();
+        if let Some(owner) = &mut self.subscribers.owner {
+            owner.drop_notifications();
         }
         self.state.close();
         self.mark_lost(LostBy::Client);
@@ -231,8 +231,8 @@ impl<T: Transport> LinkTask<'_, T> {
 
     /// Marks the link of the only client as lost: the state that the server kept for it is gone.
     fn mark_lost(&mut self, through: LostBy) {
-        if let (Some(only), None) = (&self.subscribers.only, &self.loss) {
-            only.mark_lost();
+        if let (Some(owner), None) = (&self.subscribers.owner, &self.loss) {
+            owner.mark_lost();
             self.loss = Some(LinkLost {
                 upstream: self.name.to_owned(),
                 through,
@@ -304,15 +304,15 @@ impl<T: Transport> LinkTask<'_, T> {
             LinkEvent::Event(Event::Message(message)) => {
                 self.on_message(unmarked(message), LinkInput::Message)
             }
-            LinkEvent::Event(Event::Aside(id, message)) => {
+            LinkEvent::Event(Event::StreamMessage(id, message)) => {
                 self.on_message(message, |message| LinkInput::InResponseStream(id, message));
             }
             LinkEvent::Event(Event::Overlong) => self.take(LinkInput::Overlong),
             LinkEvent::Event(Event::Failed(id, why)) => self.take(LinkInput::Failed(id, why)),
-            LinkEvent::Event(Event::Forgotten(id)) => self.take(LinkInput::Forgotten(id)),
-            LinkEvent::Event(Event::Unwritten(why)) => self.take(LinkInput::Unwritten(why)),
+            LinkEvent::Event(Event::SessionLost(id)) => self.take(LinkInput::Forgotten(id)),
+            LinkEvent::Event(Event::Undelivered(why)) => self.take(LinkInput::Unwritten(why)),
             LinkEvent::Event(Event::Written) => self.take(LinkInput::Written),
-            LinkEvent::Event(Event::Sign) => self.take(LinkInput::Sign),
+            LinkEvent::Event(Event::SignOfLife) => self.take(LinkInput::Sign),
             LinkEvent::Event(Event::Lost(why)) => {
                 self.state.close();
                 self.on_lost(&why);
@@ -461,7 +461,7 @@ async fn wait_until_over(over: &mut Option<watch::Receiver<bool>>) {
 
 /// Waits until the queue of the only client has made progress; cancel-safe.
 async fn wait_for_client(subscribers: &mut Subscribers<'_>) {
-    match &mut subscribers.only {
+    match &mut subscribers.owner {
         Some(only) => only.send_next().await,
         None => pending().await,
     }

@@ -26,7 +26,7 @@ pub trait Link {
     /// Starts to write a message; [`Event::Written`] follows. Only one message is written at a time.
     fn write(&mut self, message: Bytes);
 
-    /// Asks the server for a sign of life; [`Event::Sign`] may follow.
+    /// Asks the server for a sign of life; [`Event::SignOfLife`] may follow.
     fn ping(&mut self);
 
     /// Closes the link in good order, within a time limit of its own.
@@ -39,19 +39,19 @@ pub enum Event {
     /// The server sent a message.
     Message(Bytes),
     /// The server sent a message in the response stream of the request with this id.
-    Aside(u64, Bytes),
+    StreamMessage(u64, Bytes),
     /// The server sent a message that exceeds the size limit.
     Overlong,
     /// The request with this id failed, and the link stays up.
     Failed(u64, RequestError),
-    /// The server has forgotten the session, and did not accept the request with this id, if any.
-    Forgotten(Option<u64>),
+    /// The server no longer knows the session, and did not accept the request with this id, if any.
+    SessionLost(Option<u64>),
     /// The message was written completely.
     Written,
     /// The message could not be delivered.
-    Unwritten(RequestError),
+    Undelivered(RequestError),
     /// A sign of life that is not a message.
-    Sign,
+    SignOfLife,
     /// The link is lost for this reason; no more events follow.
     Lost(String),
 }

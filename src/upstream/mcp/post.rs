@@ -448,7 +448,7 @@ impl PostClient {
         if let Some(received) = &self.received {
             // The send fails only when the link is gone.
             let event = match id {
-                Some(id) => Event::Aside(id, message),
+                Some(id) => Event::StreamMessage(id, message),
                 None => Event::Message(message),
             };
             let _ = received.send(event).await;

@@ -358,14 +358,14 @@ impl Session {
                 PostOutcome::Accepted | PostOutcome::Answered(_) => {
                     self.ready_events.push_back(Event::Written)
                 }
-                PostOutcome::Failed(why) => self.ready_events.push_back(Event::Unwritten(why)),
+                PostOutcome::Failed(why) => self.ready_events.push_back(Event::Undelivered(why)),
                 PostOutcome::Refused(reply) => {
                     let why = RequestError::Unusable(reply.status);
-                    self.ready_events.push_back(Event::Unwritten(why));
+                    self.ready_events.push_back(Event::Undelivered(why));
                 }
                 PostOutcome::Forgotten => {
                     self.ready_events
-                        .push_back(Event::Unwritten(RequestError::Cut));
+                        .push_back(Event::Undelivered(RequestError::Cut));
                     self.forget_session(None);
                 }
             },
@@ -437,7 +437,7 @@ impl Session {
     /// Forgets the session id, since the server no longer knows the session and needs no DELETE.
     fn forget_session(&mut self, id: Option<u64>) {
         self.headers.remove(SESSION);
-        self.ready_events.push_back(Event::Forgotten(id));
+        self.ready_events.push_back(Event::SessionLost(id));
     }
 
     /// Reports the loss, and resets the discovered revision, which may have changed.

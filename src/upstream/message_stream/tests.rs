@@ -29,7 +29,7 @@ async fn a_ping_is_answered_and_counts_as_a_sign_of_life() {
         assert_eq!(asked, Message::Ping(Bytes::new()));
         peer.flush().await.unwrap();
     });
-    assert!(matches!(event, Event::Sign), "{event:?}");
+    assert!(matches!(event, Event::SignOfLife), "{event:?}");
     assert!(!frames.is_writing());
 }
 
@@ -178,7 +178,7 @@ async fn a_client_that_pings_beside_its_messages_is_served() {
         while heard < 3_000 {
             let event = next(&mut frames).await;
             assert!(
-                matches!(event, Event::Message(_) | Event::Sign),
+                matches!(event, Event::Message(_) | Event::SignOfLife),
                 "{event:?}"
             );
             heard += usize::from(matches!(event, Event::Message(_)));

@@ -3,7 +3,7 @@
 //!
 //! Each child is sent `server/discover` once, before its first call. Any reply that does not name a stateless revision
 //! means a handshake. Laws: a child that does not answer costs its upstream the timeout once; children that exit on the
-//! request cost it two restarts in a row at most; the link task sees no difference between the two kinds.
+//! request cost it two restarts in a row at most; the link task sees no difference between the two modes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,28 +22,28 @@ use crate::domain::mcp::{
 use crate::upstream::link::{Event, Link, Transport};
 
 /// The time limit for discovery. Some children never answer a method they do not know.
-const PROBE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of other messages that are kept during discovery.
-const HEARD: usize = 16;
+const MAX_BUFFERED_MESSAGES: usize = 16;
 /// The id of the discovery request, which no call uses.
-const ID: u64 = 0;
+const PROBE_ID: u64 = 0;
 
 /// The reactions of an upstream's children to discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeHistory {
-    /// They answer it, as far as is known.
-    Answers,
+    /// Each child asked so far has answered.
+    Answered,
     /// The last child exited on it, possibly for another reason.
-    Ended,
+    ExitedOnce,
     /// Discovery is disabled: a child did not answer, or two in a row exited.
-    Silent,
+    Disabled,
 }
 
 /// A child and its protocol mode.
 #[derive(Debug)]
 pub struct Child {
     running: RunningChild,
-    era: ChildRevision,
+    mode: ProtocolMode,
     /// Events that wait to be returned.
     ready_events: VecDeque<Event>,
     depth: u16,
@@ -51,20 +51,23 @@ pub struct Child {
 
 /// The protocol mode of a child.
 #[derive(Debug)]
-enum ChildRevision {
+enum ProtocolMode {
     /// With a handshake, which the link task performs.
     Handshake,
-    /// Stateless with this revision, and with the child's description of itself.
-    Stateless(&'static str, Json),
+    /// Stateless with this revision; `server_info` is the child's result of discovery.
+    Stateless {
+        version: &'static str,
+        server_info: Json,
+    },
 }
 
 /// The result of discovery.
 enum ProbeResult {
-    Said(DiscoverResult),
+    Answered(DiscoverResult),
     /// No answer arrived in time.
-    Nothing,
+    TimedOut,
     /// The child exited.
-    Ended,
+    Exited,
 }
 
 impl Transport for Stdio {
@@ -73,20 +76,23 @@ impl Transport for Stdio {
     async fn open(&self) -> Result<Child, String> {
         let mut child = Child {
             running: self.begin()?,
-            era: ChildRevision::Handshake,
+            mode: ProtocolMode::Handshake,
             ready_events: VecDeque::new(),
             depth: self.plan.link.settings.depth,
         };
-        let found = match (self.plan.revision, self.manners.get()) {
+        let found = match (self.plan.revision, self.probe_history.get()) {
             (None | Some(Revision::Sessions(_)), _)
-            | (Some(Revision::Auto), ProbeHistory::Silent) => {
+            | (Some(Revision::Auto), ProbeHistory::Disabled) => {
                 return Ok(child);
             }
             (Some(Revision::Auto | Revision::Stateless(_)), _) => self.discover(&mut child).await?,
         };
         match (found, self.plan.revision) {
-            (DiscoverResult::Stateless(version, presented), _) => {
-                child.era = ChildRevision::Stateless(version, presented);
+            (DiscoverResult::Stateless(version, server_info), _) => {
+                child.mode = ProtocolMode::Stateless {
+                    version,
+                    server_info,
+                };
                 Ok(child)
             }
             (DiscoverResult::Unknown(versions), _) => Err(format!(
@@ -106,39 +112,39 @@ impl Transport for Stdio {
 impl Stdio {
     /// Asks a child for its revisions. A child that exits is replaced by one that is not asked.
     async fn discover(&self, child: &mut Child) -> Result<DiscoverResult, String> {
-        let limit = PROBE.min(self.plan.link.settings.start_timeout / 2);
-        let asked = timeout(limit, child.probe()).await;
+        let limit = PROBE_TIMEOUT.min(self.plan.link.settings.start_timeout / 2);
+        let outcome = timeout(limit, child.probe()).await;
         let upstream = &*self.name;
-        let asked = asked.unwrap_or(ProbeResult::Nothing);
-        let manners = match (&asked, self.manners.get()) {
-            (ProbeResult::Said(found), _) => {
-                self.manners.set(ProbeHistory::Answers);
+        let outcome = outcome.unwrap_or(ProbeResult::TimedOut);
+        let next = match (&outcome, self.probe_history.get()) {
+            (ProbeResult::Answered(found), _) => {
+                self.probe_history.set(ProbeHistory::Answered);
                 return Ok(found.clone());
             }
-            (ProbeResult::Ended, ProbeHistory::Answers) => {
+            (ProbeResult::Exited, ProbeHistory::Answered) => {
                 tracing::warn!(
                     upstream,
                     "the child process exited at `server/discover`; its replacement is probed once more"
                 );
-                ProbeHistory::Ended
+                ProbeHistory::ExitedOnce
             }
-            (ProbeResult::Ended, ProbeHistory::Ended | ProbeHistory::Silent) => {
+            (ProbeResult::Exited, ProbeHistory::ExitedOnce | ProbeHistory::Disabled) => {
                 tracing::warn!(
                     upstream,
                     "a second child process in a row exited at `server/discover`; probing stops"
                 );
-                ProbeHistory::Silent
+                ProbeHistory::Disabled
             }
-            (ProbeResult::Nothing, _) => {
+            (ProbeResult::TimedOut, _) => {
                 tracing::info!(
                     upstream,
                     "the child process does not answer `server/discover`; probing stops"
                 );
-                ProbeHistory::Silent
+                ProbeHistory::Disabled
             }
         };
-        self.manners.set(manners);
-        if let ProbeResult::Ended = asked {
+        self.probe_history.set(next);
+        if let ProbeResult::Exited = outcome {
             child.running = self.begin()?;
             child.ready_events.clear();
         }
@@ -150,37 +156,37 @@ impl Child {
     /// Sends the discovery request in the newest revision and waits for the answer.
     async fn probe(&mut self) -> ProbeResult {
         let [.., newest] = STATELESS;
-        let asked = Bytes::from(discover(ID));
-        let asked = annotated(&asked, "server/discover", newest, self.depth).body;
-        self.running.write(asked);
+        let request = Bytes::from(discover(PROBE_ID));
+        let request = annotated(&request, "server/discover", newest, self.depth).body;
+        self.running.write(request);
         loop {
             let message = match self.running.event().await {
                 Event::Message(message) => message,
-                Event::Lost(_) => return ProbeResult::Ended,
+                Event::Lost(_) => return ProbeResult::Exited,
                 Event::Overlong
-                | Event::Aside(..)
+                | Event::StreamMessage(..)
                 | Event::Written
-                | Event::Sign
+                | Event::SignOfLife
                 | Event::Failed(..)
-                | Event::Forgotten(_)
-                | Event::Unwritten(_) => continue,
+                | Event::SessionLost(_)
+                | Event::Undelivered(_) => continue,
             };
             match PeerMessage::new(&message, self.depth) {
-                PeerMessage::Answer(ID) => {
+                PeerMessage::Answer(PROBE_ID) => {
                     let answer = parse_response(&message, self.depth);
                     let found = answer.map(|answer| discover_result(&answer.reply));
-                    return ProbeResult::Said(found.unwrap_or(DiscoverResult::Sessions));
+                    return ProbeResult::Answered(found.unwrap_or(DiscoverResult::Sessions));
                 }
                 // The request is the only one, so the answer belongs to it.
-                PeerMessage::Unaddressed | PeerMessage::Misnumbered(None | Some(ID)) => {
-                    return ProbeResult::Said(DiscoverResult::Sessions);
+                PeerMessage::Unaddressed | PeerMessage::Misnumbered(None | Some(PROBE_ID)) => {
+                    return ProbeResult::Answered(DiscoverResult::Sessions);
                 }
                 PeerMessage::Answer(_)
                 | PeerMessage::Misnumbered(Some(_))
                 | PeerMessage::Request { .. }
                 | PeerMessage::Notification { .. }
                 | PeerMessage::Noise => {
-                    if self.ready_events.len() < HEARD {
+                    if self.ready_events.len() < MAX_BUFFERED_MESSAGES {
                         self.ready_events.push_back(Event::Message(message));
                     }
                 }
@@ -198,13 +204,17 @@ impl Link for Child {
     }
 
     fn write(&mut self, message: Bytes) {
-        let ChildRevision::Stateless(version, presented) = &self.era else {
+        let ProtocolMode::Stateless {
+            version,
+            server_info,
+        } = &self.mode
+        else {
             return self.running.write(message);
         };
         match McpMessage::new(&message, self.depth) {
             // The handshake is answered locally: a stateless child does not know it.
             McpMessage::Initialize(id) => {
-                let answer = initialize_response(id, presented).into();
+                let answer = initialize_response(id, server_info).into();
                 self.ready_events
                     .extend([Event::Written, Event::Message(answer)]);
             }

@@ -133,8 +133,8 @@ fn queued_notifications_are_limited_by_count_and_by_bytes() {
         notifier.notify(Bytes::from_static(b"x")),
         Delivery::QueueFull
     );
-    assert!(notifier.start_missing());
-    assert!(!notifier.start_missing());
+    assert!(notifier.is_first_drop());
+    assert!(!notifier.is_first_drop());
     let held = receiver.next().now_or_never();
     // It has been handed out, and is not written yet.
     assert_eq!(
@@ -150,7 +150,7 @@ fn queued_notifications_are_limited_by_count_and_by_bytes() {
     // What is longer than all the room takes all of it.
     let long = Bytes::from(vec![b'x'; 2 * UNIT * SHARED]);
     assert_eq!(notifier.notify(long), Delivery::Delivered);
-    assert!(notifier.start_missing());
+    assert!(notifier.is_first_drop());
     assert_eq!(
         notifier.notify(Bytes::from_static(b"x")),
         Delivery::QueueFull
