@@ -85,7 +85,7 @@ pub use coalescing_socket::{CoalescingSocket, WriteControl};
 pub use collect::{CollectError, UploadBreak, collect_accounted, collect_all, collect_budgeted};
 pub use connect::{Connector, chain};
 pub use content_encoding::{ContentEncoding, DecodeError};
-pub use endpoints::Attempt;
+pub use endpoints::CallTracker;
 pub use error::UpstreamError;
 pub use header_case_overlay::HeaderCaseOverlay;
 pub use header_casing::{HeaderCasing, PassedHead};

@@ -48,11 +48,11 @@ pub(super) async fn send_and_collect(
     let max_body = record.installed().plan.limits.answer;
     let budget = record.second_run_budget().cloned();
     let memory = record.worker().memory().clone();
-    let attempt = upstream.attempt(since);
+    let tracker = upstream.track_call(since);
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
     let exchange = pin!(async {
         let exchange = upstream
-            .send(&attempt, (permit, outgoing), retry_policy.into())
+            .send(&tracker, (permit, outgoing), retry_policy.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
         let (head, body) = response.into_parts();
@@ -86,7 +86,7 @@ pub(super) async fn send_and_collect(
     outcome.unwrap_or_else(|| {
         Err(
             client_timeout_failure(record, Duration::ZERO).unwrap_or_else(|| {
-                attempt.record_timeout();
+                tracker.record_timeout();
                 upstream_timeout(limit)
             }),
         )
@@ -138,11 +138,11 @@ pub(super) async fn send_notification(
     let budget = record.second_run_budget().cloned();
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {
-        let attempt = upstream.attempt(clock::now());
+        let tracker = upstream.track_call(clock::now());
         // Dropping the exchange at the limit closes its connection.
         let response = timeout(limit, async {
             let sent = upstream.send(
-                &attempt,
+                &tracker,
                 (permit, outgoing),
                 RetryPolicy::Unprocessed.into(),
             );
@@ -156,7 +156,7 @@ pub(super) async fn send_notification(
             }
         });
         if response.await.is_err() {
-            attempt.record_timeout();
+            tracker.record_timeout();
         }
     });
     Ok(())
@@ -189,9 +189,9 @@ pub(super) async fn send_and_wait_head(
                 .unwrap_or(UploadBreak::Cut),
         )
     };
-    let attempt = upstream.attempt(since);
+    let tracker = upstream.track_call(since);
     let mut timer = record.take_timer();
-    let mut sending = pin!(upstream.send(&attempt, (permit, outgoing), wait.options));
+    let mut sending = pin!(upstream.send(&tracker, (permit, outgoing), wait.options));
     let outcome = loop {
         match timer.until(next_deadline(), sending.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),
@@ -212,7 +212,7 @@ pub(super) async fn send_and_wait_head(
                     .map_or(Duration::ZERO, UploadProgress::client_time);
                 break Err(
                     client_timeout_failure(record, client_time).unwrap_or_else(|| {
-                        attempt.record_timeout();
+                        tracker.record_timeout();
                         upstream_timeout(
                             deadline.map_or(wait.limit, |(_, total)| wait.limit.min(total)),
                         )

@@ -280,20 +280,21 @@ fn new_http2_pool(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> 
     Some(Box::new(Http2Pool::new(connector)))
 }
 
-/// One attempt of a call. Dropped, it reports the outcome to its endpoint; without an outcome it counts as abandoned.
+/// Tracks one call, with its retry. Dropped, it reports the outcome to its endpoint; without an outcome
+/// the call counts as abandoned.
 #[derive(Debug)]
-pub struct Attempt<'a> {
+pub struct CallTracker<'a> {
     upstream: &'a HttpUpstream,
     endpoint: Cell<Option<(usize, CallRole)>>,
     end: Cell<End>,
     began: Instant,
-    /// The HTTP/2 connection that it shares with other calls.
+    /// The HTTP/2 connection that the call shares with others.
     http2: RefCell<Weak<Http2Connection>>,
 }
 
-impl<'a> Attempt<'a> {
-    pub(super) fn new(upstream: &'a HttpUpstream, now: Instant) -> Attempt<'a> {
-        Attempt {
+impl<'a> CallTracker<'a> {
+    pub(super) fn new(upstream: &'a HttpUpstream, now: Instant) -> CallTracker<'a> {
+        CallTracker {
             upstream,
             endpoint: Cell::new(None),
             end: Cell::new(End::Abandoned),
@@ -302,7 +303,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Returns the start of the attempt.
+    /// Returns the start of the call.
     pub(super) fn started_at(&self) -> Instant {
         self.began
     }
@@ -349,7 +350,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Reports a failure of this endpoint; the attempt goes on at another.
+    /// Reports a failure of this endpoint; the call goes on at another.
     pub(super) fn fail_over(&self) {
         self.failed();
         self.report_end();
@@ -366,9 +367,9 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for CallTracker<'_> {
     fn drop(&mut self) {
-        // The owner of a link measures the time and drops the attempt without calling `record_timeout`.
+        // The owner of a link measures the time and drops the tracker without calling `record_timeout`.
         let limit = self.upstream.plan().timeout;
         if self.end.get() == End::Abandoned && clock::now() - self.began >= limit {
             self.retire();

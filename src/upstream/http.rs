@@ -12,7 +12,7 @@ use http::{Request, Response, Version};
 use tokio::time::{Instant, interval, timeout};
 
 use super::channel::Channel;
-use super::endpoints::{ActiveCall, Attempt, Endpoints};
+use super::endpoints::{ActiveCall, CallTracker, Endpoints};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::http1::{Http1Connection, IdleConnection};
 use super::http2_pool::Http2Pool;
@@ -332,10 +332,10 @@ impl HttpUpstream {
         }
     }
 
-    /// Starts an attempt of a call, which reports its outcome to the endpoint.
+    /// Starts to track a call; the tracker reports its outcome to the endpoint.
     #[must_use]
-    pub fn attempt(&self, now: Instant) -> Attempt<'_> {
-        Attempt::new(self, now)
+    pub fn track_call(&self, now: Instant) -> CallTracker<'_> {
+        CallTracker::new(self, now)
     }
 
     /// Sends a call and waits for the response head. The caller bounds the time; dropping it closes the connection.
@@ -344,7 +344,7 @@ impl HttpUpstream {
     /// [`UpstreamError`] after at most two attempts.
     pub async fn send(
         self: &Rc<Self>,
-        attempt: &Attempt<'_>,
+        tracker: &CallTracker<'_>,
         (permit, outgoing): (Permit, OutgoingRequest),
         options: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
@@ -352,37 +352,37 @@ impl HttpUpstream {
         let progress = outgoing.body.progress();
         let _listed = progress.clone().map(|upload| self.uploads.list(upload));
         let sent = self
-            .send_with_retry(attempt, (permit, outgoing), options)
+            .send_with_retry(tracker, (permit, outgoing), options)
             .await;
         let sent = sent.and_then(Exchange::settled);
         match &sent {
             Ok(exchange) => {
-                attempt.record_head(exchange.response.status());
+                tracker.record_head(exchange.response.status());
                 if let Some(progress) = progress {
                     progress.answered();
                 }
             }
             // An error of the client says nothing about the server.
             Err(_) if progress.is_some_and(|progress| progress.is_broken()) => {}
-            Err(_) => attempt.failed(),
+            Err(_) => tracker.failed(),
         }
         sent
     }
 
     async fn send_with_retry(
         self: &Rc<Self>,
-        attempt: &Attempt<'_>,
+        tracker: &CallTracker<'_>,
         (permit, outgoing): (Permit, OutgoingRequest),
         SendOptions { retry, heads, need }: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        let lease = self.acquire(attempt, permit, need).await?;
+        let lease = self.acquire(tracker, permit, need).await?;
         let (reused, index) = (lease.reused, lease.endpoint);
         let copy = match lease.reused {
             ConnectionAge::Reused => RetryCopy::new(&outgoing, retry, &lease.channel),
             ConnectionAge::New => RetryCopy::Nothing,
         };
         let FailedAttempt { unanswered, permit } =
-            match send_on(attempt, lease, (outgoing, heads)).await {
+            match send_on(tracker, lease, (outgoing, heads)).await {
                 Ok(exchange) => return Ok(exchange),
                 Err(failed) => *failed,
             };
@@ -409,11 +409,11 @@ impl HttpUpstream {
         let Some(retry_request) = retry_request else {
             return Err(classify(error));
         };
-        let lease = pinned(|| self.open_lease(attempt, (index, permit), need)).await?;
+        let lease = pinned(|| self.open_lease(tracker, (index, permit), need)).await?;
         let Some(outgoing) = retry_request.for_channel(&lease.channel) else {
             return Err(classify(error));
         };
-        send_on(attempt, lease, (outgoing, heads))
+        send_on(tracker, lease, (outgoing, heads))
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -421,26 +421,26 @@ impl HttpUpstream {
     /// Returns a connection to the endpoint that the load balancer chooses.
     async fn acquire(
         self: &Rc<Self>,
-        attempt: &Attempt<'_>,
+        tracker: &CallTracker<'_>,
         permit: Permit,
         need: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
         let choice = self.endpoints.choose(&self.plan, None)?;
-        attempt.set_endpoint(choice);
+        tracker.set_endpoint(choice);
         let (index, _) = choice;
-        while let Some(mut connection) = self.take_idle(index, attempt.started_at()) {
+        while let Some(mut connection) = self.take_idle(index, tracker.started_at()) {
             if connection.is_ready().await {
                 let connection = (Channel::Http1(connection), ConnectionAge::Reused);
                 return Ok(Lease::new((self, index), connection, permit));
             }
         }
-        pinned(|| self.open_lease(attempt, (index, permit), need)).await
+        pinned(|| self.open_lease(tracker, (index, permit), need)).await
     }
 
     /// Opens or shares a connection; fails over to another endpoint if this one is unreachable, as nothing was sent.
     async fn open_lease(
         self: &Rc<Self>,
-        attempt: &Attempt<'_>,
+        tracker: &CallTracker<'_>,
         (index, permit): (usize, Permit),
         need: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
@@ -451,9 +451,9 @@ impl HttpUpstream {
         if !self.endpoints.has_others() || !self.endpoints.may_retry() {
             return Err(error);
         }
-        attempt.fail_over();
+        tracker.fail_over();
         let choice = self.endpoints.choose(&self.plan, Some(index))?;
-        attempt.set_endpoint(choice);
+        tracker.set_endpoint(choice);
         let (other, _) = choice;
         let channel = self.channel(other, need).await?;
         Ok(Lease::new((self, other), channel, permit))
@@ -475,18 +475,18 @@ impl HttpUpstream {
     }
 }
 
-/// An attempt without a response, and its permit.
+/// A call that was sent without getting a response, and its permit.
 struct FailedAttempt {
     unanswered: SendError,
     permit: Permit,
 }
 
 async fn send_on(
-    attempt: &Attempt<'_>,
+    tracker: &CallTracker<'_>,
     mut lease: Lease,
     (outgoing, heads): (OutgoingRequest, HeaderCasing<'_>),
 ) -> Result<Exchange, Box<FailedAttempt>> {
-    attempt.set_channel(&lease.channel);
+    tracker.set_channel(&lease.channel);
     match lease.channel.send(outgoing, heads).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(FailedAttempt {

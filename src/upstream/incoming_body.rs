@@ -41,7 +41,7 @@ impl fmt::Debug for BodySource {
     /// Prints the length only, never the content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BodySource::Connection(coming) => coming.fmt(f),
+            BodySource::Connection(body) => body.fmt(f),
             BodySource::Here(body) => f.debug_tuple("Here").field(&body.len()).finish(),
         }
     }
@@ -49,13 +49,13 @@ impl fmt::Debug for BodySource {
 
 /// The task that polls the connection for more of the body.
 #[derive(Debug)]
-enum ReadBy {
+enum BodyPoller {
     /// A task unrelated to the reader.
-    Other,
+    OtherTask,
     /// The connection's task, which also reads the body; the filter drops its needless wake-ups.
-    Bell(WakeFilter),
+    FilteredTask(WakeFilter),
     /// The reader itself, through the driver.
-    Asker(ConnectionDriver),
+    Reader(ConnectionDriver),
 }
 
 /// A body that the HTTP library reads.
@@ -63,7 +63,7 @@ enum ReadBy {
 struct HyperBody {
     incoming: Incoming,
     framing: BodyFraming,
-    by: ReadBy,
+    polled_by: BodyPoller,
     /// The minimum rate of a client's body, if any.
     pace: Option<Box<UploadPace>>,
 }
@@ -110,11 +110,11 @@ impl IncomingBody {
         incoming: Incoming,
         version: Version,
         whole: Option<Bytes>,
-        by: impl FnOnce() -> ReadBy,
+        polled_by: impl FnOnce() -> BodyPoller,
     ) -> IncomingBody {
         let source = match whole {
             Some(whole) => BodySource::Here(whole),
-            None => BodySource::Connection(HyperBody::new(incoming, version, by)),
+            None => BodySource::Connection(HyperBody::new(incoming, version, polled_by)),
         };
         IncomingBody { source, read: None }
     }
@@ -128,13 +128,13 @@ impl IncomingBody {
     ) -> Request<IncomingBody> {
         let version = request.version();
         let whole = whole.map(|whole| whole.restore(request.headers_mut()));
-        let by = || {
-            wake_filter.map_or(ReadBy::Other, |wake_filter| {
-                ReadBy::Bell(wake_filter.clone())
+        let polled_by = || {
+            wake_filter.map_or(BodyPoller::OtherTask, |wake_filter| {
+                BodyPoller::FilteredTask(wake_filter.clone())
             })
         };
         request.map(|incoming| {
-            let mut inflow = IncomingBody::new(incoming, version, whole, by);
+            let mut inflow = IncomingBody::new(incoming, version, whole, polled_by);
             inflow.require_rate(rate);
             inflow
         })
@@ -142,17 +142,17 @@ impl IncomingBody {
 
     /// Sets the minimum rate of a body that is not in memory.
     fn require_rate(&mut self, rate: Option<MinimumRate>) {
-        if let (BodySource::Connection(coming), Some(rate)) = (&mut self.source, rate)
-            && !coming.incoming.is_end_stream()
+        if let (BodySource::Connection(body), Some(rate)) = (&mut self.source, rate)
+            && !body.incoming.is_end_stream()
         {
-            coming.pace = Some(Box::new(UploadPace::new(rate)));
+            body.pace = Some(Box::new(UploadPace::new(rate)));
         }
     }
 
     /// Lifts the minimum rate for the rest of the body.
     pub(super) fn lift_rate(&mut self) {
-        if let BodySource::Connection(coming) = &mut self.source {
-            coming.pace = None;
+        if let BodySource::Connection(body) = &mut self.source {
+            body.pace = None;
         }
     }
 
@@ -164,8 +164,12 @@ impl IncomingBody {
     ) -> Response<IncomingBody> {
         let version = answer.version();
         let whole = whole.map(|whole| whole.restore(answer.headers_mut()));
-        let by = || driver.map_or(ReadBy::Other, |driver| ReadBy::Asker(driver.clone()));
-        answer.map(|incoming| IncomingBody::new(incoming, version, whole, by))
+        let polled_by = || {
+            driver.map_or(BodyPoller::OtherTask, |driver| {
+                BodyPoller::Reader(driver.clone())
+            })
+        };
+        answer.map(|incoming| IncomingBody::new(incoming, version, whole, polled_by))
     }
 
     /// Returns a flag that is set when the body has been read to its end.
@@ -207,7 +211,7 @@ impl IncomingBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyReadError>>> {
         match &mut self.source {
-            BodySource::Connection(coming) => coming.poll_in_time(cx),
+            BodySource::Connection(body) => body.poll_in_time(cx),
             BodySource::Here(body) => {
                 let body = mem::take(body);
                 Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
@@ -218,27 +222,31 @@ impl IncomingBody {
     /// Returns true when a body that ends now is incomplete.
     fn is_unended(&self) -> bool {
         match &self.source {
-            BodySource::Connection(coming) => coming.is_unended(),
+            BodySource::Connection(body) => body.is_unended(),
             BodySource::Here(_) => false,
         }
     }
 }
 
 impl HyperBody {
-    fn new(incoming: Incoming, version: Version, by: impl FnOnce() -> ReadBy) -> HyperBody {
+    fn new(
+        incoming: Incoming,
+        version: Version,
+        polled_by: impl FnOnce() -> BodyPoller,
+    ) -> HyperBody {
         let framing = match version {
             Version::HTTP_2 => BodyFraming::Http2,
             _ => BodyFraming::Http1,
         };
         // A body that has ended is not polled again.
-        let by = match incoming.is_end_stream() {
-            true => ReadBy::Other,
-            false => by(),
+        let polled_by = match incoming.is_end_stream() {
+            true => BodyPoller::OtherTask,
+            false => polled_by(),
         };
         HyperBody {
             incoming,
             framing,
-            by,
+            polled_by,
             pace: None,
         }
     }
@@ -272,18 +280,18 @@ impl HyperBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let mut incoming = Pin::new(&mut self.incoming);
-        let polled = match &self.by {
-            ReadBy::Other => incoming.as_mut().poll_frame(cx),
-            ReadBy::Bell(wake_filter) => {
-                let held = wake_filter.suppress();
+        let polled = match &self.polled_by {
+            BodyPoller::OtherTask => incoming.as_mut().poll_frame(cx),
+            BodyPoller::FilteredTask(wake_filter) => {
+                let guard = wake_filter.suppress();
                 let polled = incoming.as_mut().poll_frame(cx);
                 if incoming.is_end_stream() {
-                    held.discard();
+                    guard.discard();
                 }
                 polled
             }
-            ReadBy::Asker(driver) => {
-                let polled = driver.poll_for_call(cx, |own| incoming.as_mut().poll_frame(own));
+            BodyPoller::Reader(driver) => {
+                let polled = driver.poll_for_call(cx, |cx| incoming.as_mut().poll_frame(cx));
                 if incoming.is_end_stream() {
                     driver.clear_wake();
                 }
@@ -292,7 +300,7 @@ impl HyperBody {
         };
         if incoming.is_end_stream() || matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             // From now on, the connection may serve another call.
-            self.by = ReadBy::Other;
+            self.polled_by = BodyPoller::OtherTask;
         }
         polled
     }
@@ -333,14 +341,14 @@ impl Body for IncomingBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            BodySource::Connection(coming) => coming.incoming.is_end_stream(),
+            BodySource::Connection(body) => body.incoming.is_end_stream(),
             BodySource::Here(body) => body.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            BodySource::Connection(coming) => coming.incoming.size_hint(),
+            BodySource::Connection(body) => body.incoming.size_hint(),
             BodySource::Here(body) => SizeHint::with_exact(body.len() as u64),
         }
     }

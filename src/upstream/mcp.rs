@@ -39,7 +39,7 @@ use crate::domain::plan::{McpPlan, UpstreamPlan};
 /// Connections for the link's own messages, in addition to those for calls and subscriptions.
 const OWN_CONNECTIONS: usize = 16;
 /// The time limit for discovering the revision. Some servers never answer a method they do not know.
-const PROBE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An MCP server on which sessions can be opened.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Mcp {
     plan: Rc<McpPlan>,
     client: PostClient,
     /// The discovered kind of revision, from which each new link starts.
-    era: Rc<Cell<ServerRevision>>,
+    server_revision: Rc<Cell<ServerRevision>>,
     own_stream: Rc<Cell<GetStream>>,
     /// The parameters that tools want repeated in headers.
     mirrored: Rc<RefCell<ParamHeaders>>,
@@ -102,7 +102,7 @@ impl Mcp {
         Mcp {
             plan: Rc::new(plan),
             client,
-            era: Rc::new(Cell::new(ServerRevision::Unknown)),
+            server_revision: Rc::new(Cell::new(ServerRevision::Unknown)),
             own_stream: Rc::new(Cell::new(GetStream::Unknown)),
             mirrored: Rc::default(),
             limit: upstream.timeout,
@@ -114,16 +114,16 @@ impl Mcp {
     async fn discover(&self) -> Result<SessionMode, String> {
         let [.., newest] = STATELESS;
         let (id, method) = (0, "server/discover");
-        let asked = Bytes::from(discover(id));
-        let dressed = annotated(&asked, method, newest, self.plan.link.settings.depth);
+        let request = Bytes::from(discover(id));
+        let request = annotated(&request, method, newest, self.plan.link.settings.depth);
         let post = OutboundPost {
             id: Some(id),
-            body: dressed.body,
+            body: request.body,
             headers: stateless_headers(newest, method, None),
         };
         let start = self.plan.link.settings.start_timeout;
-        let came = timeout(PROBE.min(start / 2), self.client.post(post)).await;
-        let outcome = came.map_or(PostOutcome::Accepted, |PostResult { outcome, .. }| outcome);
+        let result = timeout(PROBE_TIMEOUT.min(start / 2), self.client.post(post)).await;
+        let outcome = result.map_or(PostOutcome::Accepted, |PostResult { outcome, .. }| outcome);
         let found = match outcome {
             PostOutcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)
                 .map_or(DiscoverResult::Sessions, |answer| {
@@ -138,9 +138,9 @@ impl Mcp {
             | PostOutcome::Forgotten => DiscoverResult::Sessions,
         };
         match (found, self.plan.revision) {
-            (DiscoverResult::Stateless(version, greeting), _) => {
-                self.era.set(ServerRevision::Stateless);
-                Ok(SessionMode::Stateless(version, greeting))
+            (DiscoverResult::Stateless(version, server_info), _) => {
+                self.server_revision.set(ServerRevision::Stateless);
+                Ok(SessionMode::Stateless(version, server_info))
             }
             (DiscoverResult::Unknown(versions), _) => Err(format!(
                 "it supports the revisions {}, none of which this proxy supports",
@@ -160,7 +160,7 @@ impl Transport for Mcp {
     type Link = Session;
 
     async fn open(&self) -> Result<Session, String> {
-        let mode = match (self.plan.revision, self.era.get()) {
+        let mode = match (self.plan.revision, self.server_revision.get()) {
             (Revision::Sessions(_), _) | (Revision::Auto, ServerRevision::Sessions) => {
                 SessionMode::Sessions
             }
@@ -176,8 +176,8 @@ fn stateless_headers(version: &'static str, method: &str, name: Option<&str>) ->
     use crate::domain::mcp::header_value;
     let mut headers = HeaderMap::new();
     headers.insert(post::VERSION, HeaderValue::from_static(version));
-    let said = [("mcp-method", Some(method)), ("mcp-name", name)];
-    for (header, value) in said {
+    let fields = [("mcp-method", Some(method)), ("mcp-name", name)];
+    for (header, value) in fields {
         let value = value.map(|value| HeaderValue::from_str(&header_value(value)));
         if let Some(Ok(value)) = value {
             headers.insert(header, value);

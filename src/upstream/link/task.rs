@@ -203,10 +203,10 @@ impl<T: Transport> LinkTask<'_, T> {
         inbox.requests.close();
     }
 
-    /// Returns `Busy` while the queue of the only client is full, so that the server is not read.
+    /// Returns `Busy` while the queue of the owner is full, so that the server is not read.
     fn listening(&self) -> Listening {
-        let waits = self.subscribers.owner.as_ref();
-        match waits.is_some_and(LinkClientQueue::is_full) {
+        let queue = self.subscribers.owner.as_ref();
+        match queue.is_some_and(LinkClientQueue::is_full) {
             true => Listening::Busy,
             false => Listening::Listens,
         }
@@ -229,7 +229,7 @@ impl<T: Transport> LinkTask<'_, T> {
         self.on_lost("its client does not read notifications");
     }
 
-    /// Marks the link of the only client as lost: the state that the server kept for it is gone.
+    /// Marks the link of the owner as lost: the state that the server kept for it is gone.
     fn mark_lost(&mut self, through: LostBy) {
         if let (Some(owner), None) = (&self.subscribers.owner, &self.loss) {
             owner.mark_lost();
@@ -459,10 +459,10 @@ async fn wait_until_over(over: &mut Option<watch::Receiver<bool>>) {
     pending().await
 }
 
-/// Waits until the queue of the only client has made progress; cancel-safe.
+/// Waits until the queue of the owner has made progress; cancel-safe.
 async fn wait_for_client(subscribers: &mut Subscribers<'_>) {
     match &mut subscribers.owner {
-        Some(only) => only.send_next().await,
+        Some(owner) => owner.send_next().await,
         None => pending().await,
     }
 }

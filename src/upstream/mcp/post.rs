@@ -209,10 +209,10 @@ impl PostClient {
         let limit = plan.queue_wait(plan.timeout);
         let sent = async {
             let permit = self.http.reserve(limit).await?;
-            let attempt = self.http.attempt(clock::now());
+            let tracker = self.http.track_call(clock::now());
             let sent = (permit, request.into());
             self.http
-                .send(&attempt, sent, RetryPolicy::Unprocessed.into())
+                .send(&tracker, sent, RetryPolicy::Unprocessed.into())
                 .await
         };
         sent.await.map_err(|error| {

@@ -201,9 +201,9 @@ impl Session {
         let (id, method) = match outgoing {
             McpMessage::Initialize(id) => {
                 self.ready_events.push_back(Event::Written);
-                if let SessionMode::Stateless(_, presented) = &self.mode {
-                    let greeting = initialize_response(id, presented).into();
-                    self.ready_events.push_back(Event::Message(greeting));
+                if let SessionMode::Stateless(_, server_info) = &self.mode {
+                    let response = initialize_response(id, server_info).into();
+                    self.ready_events.push_back(Event::Message(response));
                 }
                 return;
             }
@@ -407,7 +407,7 @@ impl Session {
                     session.set_sensitive(true);
                     self.headers.insert(SESSION, session);
                 }
-                self.mcp.era.set(ServerRevision::Sessions);
+                self.mcp.server_revision.set(ServerRevision::Sessions);
                 self.ready_events.push_back(Event::Message(message));
             }
             Err(why) => self.report_loss(&why),
@@ -442,7 +442,7 @@ impl Session {
 
     /// Reports the loss, and resets the discovered revision, which may have changed.
     fn report_loss(&mut self, why: &str) {
-        self.mcp.era.set(ServerRevision::Unknown);
+        self.mcp.server_revision.set(ServerRevision::Unknown);
         self.ready_events.push_back(Event::Lost(why.to_owned()));
     }
 }
