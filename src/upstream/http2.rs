@@ -39,12 +39,12 @@ const LARGEST_WINDOW: usize = (1 << 31) - 1;
 /// The bytes of a request body that may be buffered for sending.
 const SEND_BUFFER: usize = 128 * 1024;
 /// The limit for the header list of a response, in bytes (RFC 9113 §10.5.1).
-const HEADERS: u32 = 64 * 1024;
+const MAX_HEADER_LIST: u32 = 64 * 1024;
 /// The number of stream errors of a server that are tolerated.
-const FAULTS: usize = 100;
+const MAX_STREAM_ERRORS: usize = 100;
 /// The silence before a PING while calls wait, as a multiple of the connect timeout. The reply must come within one
 /// connect timeout.
-const SILENCE: u32 = 2;
+const SILENCE_FACTOR: u32 = 2;
 
 /// A shared connection. Dropped, it is closed at once.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(super) struct Http2Connection {
     idle_since: Cell<Instant>,
     opened: Instant,
     /// The number of concurrent streams that the server accepts.
-    most: Rc<Cell<usize>>,
+    max_streams: Rc<Cell<usize>>,
     state: Cell<ConnectionState>,
     _ends: watch::Sender<()>,
 }
@@ -68,7 +68,7 @@ pub(super) struct Http2Connection {
 enum ConnectionState {
     Open,
     /// The server sent `GOAWAY`, the connection is broken, or a call on it timed out.
-    Leaving,
+    Draining,
 }
 
 /// The reason why HTTP/2 did not start.
@@ -76,7 +76,7 @@ enum ConnectionState {
 pub(super) enum Http2HandshakeError {
     /// The received bytes are not HTTP/2.
     #[error("the server does not speak HTTP/2")]
-    Fault(#[source] hyper::Error),
+    Invalid(#[source] hyper::Error),
     /// The server closed the connection without a preface.
     #[error("the server closed the connection before HTTP/2 began")]
     Closed,
@@ -101,24 +101,24 @@ impl Http2Connection {
             data_received.clone(),
         ));
         let handshake = builder(executor.clone(), plan).handshake(socket).await;
-        let (sender, mut connection) = handshake.map_err(Http2HandshakeError::Fault)?;
-        let most = Rc::new(Cell::new(0));
-        while most.get() == 0 {
+        let (sender, mut connection) = handshake.map_err(Http2HandshakeError::Invalid)?;
+        let max_streams = Rc::new(Cell::new(0));
+        while max_streams.get() == 0 {
             // Both branches are cancel-safe: the connection is polled again.
             tokio::select! {
                 ended = &mut connection => return Err(match ended {
                     Ok(()) => Http2HandshakeError::Closed,
-                    Err(error) => Http2HandshakeError::Fault(error),
+                    Err(error) => Http2HandshakeError::Invalid(error),
                 }),
-                () = data_received.notified() => most.set(connection.current_max_send_streams()),
+                () = data_received.notified() => max_streams.set(connection.current_max_send_streams()),
             }
         }
-        let noted = most.clone();
+        let task_limit = max_streams.clone();
         executor.execute(async move {
             let mut connection = pin!(connection);
             std::future::poll_fn(|cx| {
                 let polled = connection.as_mut().poll(cx);
-                noted.set(connection.current_max_send_streams());
+                task_limit.set(connection.current_max_send_streams());
                 polled.map(|ended| {
                     if let Err(error) = ended
                         && is_local_abort(&error)
@@ -140,7 +140,7 @@ impl Http2Connection {
             streams: Cell::new(0),
             idle_since: Cell::new(now),
             opened: now,
-            most,
+            max_streams,
             state: Cell::new(ConnectionState::Open),
             _ends: ends,
         }))
@@ -148,17 +148,17 @@ impl Http2Connection {
 
     /// Returns true when another call may use the connection.
     pub(super) fn has_capacity(&self) -> bool {
-        !self.is_over() && self.streams.get() < self.most.get()
+        !self.is_over() && self.streams.get() < self.max_streams.get()
     }
 
     /// Returns true when the connection takes no further calls.
     pub(super) fn is_over(&self) -> bool {
-        self.state.get() == ConnectionState::Leaving || self.sender.is_closed()
+        self.state.get() == ConnectionState::Draining || self.sender.is_closed()
     }
 
     /// Stops taking calls. Those in progress go on, and the connection ends with the last of them.
     pub(super) fn retire(&self) {
-        self.state.set(ConnectionState::Leaving);
+        self.state.set(ConnectionState::Draining);
     }
 
     /// Returns true when no call uses the connection.
@@ -177,19 +177,20 @@ impl Http2Connection {
 }
 
 fn builder(executor: TaskExecutor, plan: &UpstreamPlan) -> Builder<TaskExecutor> {
-    let all = (STREAM_WINDOW as usize).saturating_mul(plan.connections);
-    let all = u32::try_from(all.min(LARGEST_WINDOW)).unwrap_or(STREAM_WINDOW);
+    let connection_window = (STREAM_WINDOW as usize).saturating_mul(plan.connections);
+    let connection_window =
+        u32::try_from(connection_window.min(LARGEST_WINDOW)).unwrap_or(STREAM_WINDOW);
     let mut builder = Builder::new(executor);
     builder
         .timer(TokioTimer::new())
         // No streams until the server has announced its limit.
         .initial_max_send_streams(0)
         .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(all)
+        .initial_connection_window_size(connection_window)
         .max_send_buf_size(SEND_BUFFER)
-        .max_header_list_size(HEADERS)
-        .max_local_error_reset_streams(FAULTS)
-        .keep_alive_interval(plan.connect_timeout.saturating_mul(SILENCE))
+        .max_header_list_size(MAX_HEADER_LIST)
+        .max_local_error_reset_streams(MAX_STREAM_ERRORS)
+        .keep_alive_interval(plan.connect_timeout.saturating_mul(SILENCE_FACTOR))
         .keep_alive_timeout(plan.connect_timeout);
     builder
 }
@@ -251,7 +252,7 @@ impl Http2Stream {
         request: Request<Body>,
     ) -> Result<Response<IncomingBody>, Box<SendError>> {
         let (head, body) = request.into_parts();
-        let (original_head, spare) = (head.clone(), body.copy());
+        let (original_head, body_copy) = (head.clone(), body.copy());
         let (body, upload) = UploadBody::new(body);
         self._upload = upload;
         let request = Request::from_parts(self.conform(head), body);
@@ -265,13 +266,13 @@ impl Http2Stream {
         if unsent.is_some() || ends_connection(&error) {
             self.connection.retire();
         }
-        let disposition = match (unsent, spare) {
+        let disposition = match (unsent, body_copy) {
             (Some(unsent), _) => RequestDisposition::Unsent(Request::from_parts(
                 original_head,
                 unsent.into_body().body,
             )),
-            (None, Some(spare)) if is_refusal(&error) => {
-                RequestDisposition::Refused(Request::from_parts(original_head, spare))
+            (None, Some(body_copy)) if is_refusal(&error) => {
+                RequestDisposition::Refused(Request::from_parts(original_head, body_copy))
             }
             (None, _) => RequestDisposition::Sent(None),
         };
@@ -291,10 +292,10 @@ impl Http2Stream {
             head.headers.remove(TE);
         }
         let host = head.headers.remove(HOST);
-        let named = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+        let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let mut parts = Parts::default();
         parts.scheme = Some(self.connection.scheme.clone());
-        parts.authority = named.or_else(|| self.connection.authority.clone());
+        parts.authority = authority.or_else(|| self.connection.authority.clone());
         parts.path_and_query = head.uri.path_and_query().cloned();
         if let Ok(uri) = Uri::from_parts(parts) {
             head.uri = uri;

@@ -46,7 +46,7 @@ impl HttpUpstream {
             let connection = Box::pin(self.connect(index)).await?;
             return Ok((Channel::Http1(connection), ConnectionAge::New));
         };
-        let seen = pool.faults();
+        let failures_before = pool.faults();
         if let Some(stream) = pool.take(self.plan()) {
             return Ok((Channel::Http2(stream), ConnectionAge::Reused));
         }
@@ -57,8 +57,8 @@ impl HttpUpstream {
         if let Some(stream) = pool.take(self.plan()) {
             return Ok((Channel::Http2(stream), ConnectionAge::Reused));
         }
-        if let Some(fault) = pool.fault_since(seen) {
-            return Err(self.unreachable(fault));
+        if let Some(error) = pool.fault_since(failures_before) {
+            return Err(self.unreachable(error));
         }
         // After a switch to HTTP/1.1, each waiting call needs a connection of its own.
         let turn = turn.filter(|_| pool.negotiated() == NegotiatedVersion::Http2);
@@ -82,7 +82,7 @@ impl HttpUpstream {
 
     async fn open_new(&self, pool: &Http2Pool) -> Result<(Channel, ConnectionAge), UpstreamError> {
         let opened = self.open_any(pool.connector()).await;
-        let opened = opened.inspect_err(|fault| pool.failed(fault))?;
+        let opened = opened.inspect_err(|error| pool.failed(error))?;
         let channel = match opened {
             OpenedConnection::Http1(connection) => {
                 pool.set_negotiated(NegotiatedVersion::Http1);
@@ -102,8 +102,11 @@ impl HttpUpstream {
 
     /// Opens an HTTP/1.1 connection.
     async fn connect(&self, index: usize) -> Result<Box<Http1Connection>, UpstreamError> {
-        let nowhere = || self.unreachable(io::Error::other("it has no such address"));
-        let connector = self.endpoints().connector(index).ok_or_else(nowhere)?;
+        let unknown_endpoint = || self.unreachable(io::Error::other("it has no such address"));
+        let connector = self
+            .endpoints()
+            .connector(index)
+            .ok_or_else(unknown_endpoint)?;
         let socket = connector.connect_within(self.plan().connect_timeout).await;
         let socket = socket.map_err(|source| self.unreachable(source))?;
         Http1Connection::handshake(socket, self.opens(), self.tasks()).await
@@ -112,21 +115,21 @@ impl HttpUpstream {
     /// Opens a connection with the version that the server chooses.
     async fn open_any(&self, connector: &Connector) -> Result<OpenedConnection, UpstreamError> {
         let limit = self.plan().connect_timeout;
-        let until = clock::now() + limit;
+        let deadline = clock::now() + limit;
         let socket = connector.connect_within(limit).await;
         let socket = socket.map_err(|source| self.unreachable(source))?;
         if !self.is_http2(&socket)? {
             let connection = Http1Connection::handshake(socket, self.opens(), self.tasks()).await?;
             return Ok(OpenedConnection::Http1(connection));
         }
-        let counted = (self.opens(), self.endpoints().abuse_counter());
-        let begins = Http2Connection::handshake(socket, counted, (self.tasks(), self.plan()));
-        let begun = timeout_at(until, begins).await;
-        let begun = begun.map_err(|_| {
+        let counters = (self.opens(), self.endpoints().abuse_counter());
+        let handshake = Http2Connection::handshake(socket, counters, (self.tasks(), self.plan()));
+        let result = timeout_at(deadline, handshake).await;
+        let result = result.map_err(|_| {
             let message = format!("the server did not begin HTTP/2 within {limit:?}");
             self.unreachable(io::Error::new(io::ErrorKind::TimedOut, message))
         })?;
-        let connection = begun.map_err(|fault| self.unreachable(io::Error::other(fault)))?;
+        let connection = result.map_err(|error| self.unreachable(io::Error::other(error)))?;
         Ok(OpenedConnection::Http2(connection))
     }
 
