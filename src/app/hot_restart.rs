@@ -98,13 +98,13 @@ impl Successor {
 
     /// Waits until the successor serves; cancel-safe.
     pub(super) async fn serves(&mut self) -> Result<(), RestartError> {
-        let mut said = [0; 16];
+        let mut received = [0; 16];
         let word = async {
             // Both branches are cancel-safe.
             tokio::select! {
                 biased;
-                length = self.word.recv(&mut said) => match length {
-                    Ok(length) if said.get(..length) == Some(SERVING) => Ok(()),
+                length = self.word.recv(&mut received) => match length {
+                    Ok(length) if received.get(..length) == Some(SERVING) => Ok(()),
                     Ok(_) => Err(RestartError::Odd),
                     Err(error) => Err(RestartError::Start(error)),
                 },

@@ -264,10 +264,10 @@ impl MetricsSources {
         };
         let (mut obstacles, mut notes) = (Vec::new(), Vec::new());
         for name in self.links.down() {
-            let told = format!("the upstream `{name}` has no link");
+            let note = format!("the upstream `{name}` has no link");
             match plan.ready.contains(&name) {
-                true => obstacles.push(told),
-                false => notes.push(told),
+                true => obstacles.push(note),
+                false => notes.push(note),
             }
         }
         for name in plan.ready.iter().filter(|name| !self.links.is_linked(name)) {

@@ -54,7 +54,7 @@ pub(super) async fn live(
     // These are the last handles that keep the addresses in use once the workers have closed theirs.
     drop(sockets);
     let drain = async {
-        let (reply, kept) = oneshot::channel();
+        let (reply, done) = oneshot::channel();
         let (command, close) = match end {
             StopReason::Asked => {
                 supervisor.stopping();
@@ -72,7 +72,7 @@ pub(super) async fn live(
             }
         };
         if commands.send(command).await.is_ok() {
-            let _ = kept.await;
+            let _ = done.await;
         }
         match close {
             Some(_) => workers.drain().await,
@@ -105,7 +105,7 @@ async fn serve(
     let mut heir: Option<Successor> = None;
     let mut reload: Option<Reload> = None;
     loop {
-        // All branches are cancel-safe: signals, failures and a running reload are kept for the next iteration. Nothing
+        // All branches are cancel-safe: signals, failures and a running reload are done for the next iteration. Nothing
         // waits for the reload, because files may be slow.
         tokio::select! {
             () = signals.ends.recv() => break,

@@ -55,18 +55,18 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 impl Peer {
-    /// Returns true when the peer may open another connection while `taken` of `limit` are open.
-    pub(super) fn may_connect(&self, limit: usize, taken: usize) -> bool {
-        let is_allowed = may_take(limit, taken, self.connections.get());
+    /// Returns true when the peer may open another connection while `used` of `limit` are open.
+    pub(super) fn may_connect(&self, limit: usize, used: usize) -> bool {
+        let is_allowed = may_take(limit, used, self.connections.get());
         if !is_allowed {
             self.log_refusal("limits.connections");
         }
         is_allowed
     }
 
-    /// Returns true when a call that was just counted may proceed; `taken` of `limit` were in progress before it.
-    pub(super) fn may_call(&self, limit: usize, taken: usize) -> bool {
-        let is_allowed = may_take(limit, taken, self.calls.get().saturating_sub(1));
+    /// Returns true when a call that was just counted may proceed; `used` of `limit` were in progress before it.
+    pub(super) fn may_call(&self, limit: usize, used: usize) -> bool {
+        let is_allowed = may_take(limit, used, self.calls.get().saturating_sub(1));
         if !is_allowed {
             self.log_refusal("limits.in_flight");
         }

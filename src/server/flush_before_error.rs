@@ -156,12 +156,16 @@ mod tests {
                     to.write_all(request.as_bytes()).await.unwrap();
                 }
             };
-            let mut came = String::new();
-            let (served, (), read) = tokio::join!(served, asks, from.read_to_string(&mut came));
+            let mut received = String::new();
+            let (served, (), read) = tokio::join!(served, asks, from.read_to_string(&mut received));
             read.unwrap();
             assert!(served.unwrap_err().is_user());
-            assert_eq!(came.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{width}");
-            assert_eq!(came.matches('x').count(), LONG, "{width}");
+            assert_eq!(
+                received.matches("HTTP/1.1 200 OK\r\n").count(),
+                2,
+                "{width}"
+            );
+            assert_eq!(received.matches('x').count(), LONG, "{width}");
         }
     }
 
@@ -172,13 +176,13 @@ mod tests {
         let talk = async {
             let request = b"GET /long HTTP/1.1\r\nHost: a.example\r\n\r\n";
             far.write_all(request).await.unwrap();
-            let mut came = Vec::new();
-            while !came.ends_with(&[b'x'; LONG]) {
-                far.read_buf(&mut came).await.unwrap();
+            let mut received = Vec::new();
+            while !received.ends_with(&[b'x'; LONG]) {
+                far.read_buf(&mut received).await.unwrap();
             }
             far.shutdown().await.unwrap();
             // The end is signalled too; over TLS that is more than the end of the socket.
-            far.read_to_end(&mut came).await.unwrap();
+            far.read_to_end(&mut received).await.unwrap();
         };
         let (served, ()) = tokio::join!(served, talk);
         served.unwrap();
@@ -195,9 +199,9 @@ mod tests {
             .await
             .unwrap();
         assert!(served.await.unwrap_err().is_user());
-        let mut came = String::new();
-        far.read_to_string(&mut came).await.unwrap();
-        assert!(came.starts_with("HTTP/1.1 200 OK\r\n"), "{came}");
+        let mut received = String::new();
+        far.read_to_string(&mut received).await.unwrap();
+        assert!(received.starts_with("HTTP/1.1 200 OK\r\n"), "{received}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -230,16 +234,16 @@ mod tests {
             let reads = async {
                 tokio::time::sleep(5 * IDLE / 2).await;
                 assert!(write_control.buffered() > LONG);
-                let mut came = Vec::new();
-                far.read_to_end(&mut came).await.unwrap();
-                came
+                let mut received = Vec::new();
+                far.read_to_end(&mut received).await.unwrap();
+                received
             };
-            let (served, came) = tokio::join!(served, reads);
+            let (served, received) = tokio::join!(served, reads);
             assert!(served.unwrap_err().is_timeout());
             assert_eq!((clock::now() - began).as_millis(), 3500);
-            let came = &came[before..];
-            assert!(came.starts_with(b"HTTP/1.1 200 OK\r\n"));
-            assert!(came.ends_with(&[b'x'; LONG]));
+            let received = &received[before..];
+            assert!(received.starts_with(b"HTTP/1.1 200 OK\r\n"));
+            assert!(received.ends_with(&[b'x'; LONG]));
         };
         LocalSet::new().run_until(talk).await;
     }

@@ -142,10 +142,10 @@ mod tests {
         let mut socket = MonitoredSocket::new(near, observer.clone());
         socket.write_all(&[0; 16]).await.unwrap();
         assert!(!observer.0.get());
-        let mut taken = [0; 17];
+        let mut received = [0; 17];
         let (written, read) = tokio::join!(socket.write_all(&[0; 1]), async {
             assert!(observer.0.get());
-            far.read_exact(&mut taken).await
+            far.read_exact(&mut received).await
         });
         written.unwrap();
         read.unwrap();

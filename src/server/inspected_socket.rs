@@ -193,9 +193,9 @@ impl<S> Inspected<S> {
 
     /// Records the header case of a request before hyper has the end of its head.
     fn record_header_case(&self) {
-        if let Some(spelling) = self.follower.spelling() {
+        if let Some(header_case) = self.follower.spelling() {
             self.inspection
-                .record_request_case(self.follower.message(), spelling);
+                .record_request_case(self.follower.message(), header_case);
         }
     }
 
@@ -443,13 +443,13 @@ impl<S: AsyncWrite + Unpin> Inspected<S> {
             ready!(self.interims.poll_rest(&mut self.socket, cx))?;
         }
         // The header case belongs to the next head; if the output is anything else, it is dropped.
-        if let Some(spelling) = self.inspection.take_answer()
+        if let Some(header_case) = self.inspection.take_answer()
             && !self.overlay.is_laid()
             && given
                 .first()
                 .is_some_and(|first| first.starts_with(b"HTTP/1."))
         {
-            self.overlay.lay(&spelling, given);
+            self.overlay.lay(&header_case, given);
         }
         self.overlay.poll_write((&mut self.socket, cx), given)
     }

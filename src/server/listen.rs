@@ -433,7 +433,7 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
         }
         let request_origin = origin
             .with_violation(begun.refused)
-            .with_header_case(begun.spelling)
+            .with_header_case(begun.header_case)
             .with_sent_target(begun.target);
         let (inspection, is_closing) = (inspection.clone(), is_closing.clone());
         let interims = interims.clone();

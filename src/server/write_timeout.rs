@@ -2,7 +2,7 @@
 //!
 //! Law: the timeout restarts whenever the peer takes any data, even data that was written long before.
 //!
-//! Law: a peer that has taken anything has the whole time again, also where what it took was written long before.
+//! Law: a peer that has received any byte gets the full time limit again, even if that byte was written long before.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -142,10 +142,10 @@ mod tests {
         let (near, mut far) = duplex(16);
         let mut paced = WriteTimeout::new(near, LIMIT, WriteControl::default());
         let slow = async {
-            let mut taken = [0; 8];
+            let mut received = [0; 8];
             for _ in 0..8 {
                 tokio::time::advance(LIMIT - Duration::from_secs(1)).await;
-                far.read_exact(&mut taken).await.unwrap();
+                far.read_exact(&mut received).await.unwrap();
             }
         };
         let (written, ()) = tokio::join!(paced.write_all(&[0; 64]), slow);

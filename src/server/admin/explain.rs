@@ -206,8 +206,9 @@ mod tests {
 
     fn read(text: &'static str) -> Result<HypotheticalCall, Vec<String>> {
         let problems = |problems: Vec<BodyProblem>| {
-            let told = problems.into_iter();
-            told.map(|one| format!("{}: {}", one.place, one.message))
+            let problems = problems.into_iter();
+            problems
+                .map(|one| format!("{}: {}", one.place, one.message))
                 .collect()
         };
         body(&Bytes::from_static(text.as_bytes())).map_err(problems)

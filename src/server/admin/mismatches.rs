@@ -109,7 +109,7 @@ struct SampleView<'m> {
 
 impl<'m> MismatchesView<'m> {
     pub(super) fn new(mismatches: &'m Mismatches, wanted: &Wanted) -> MismatchesView<'m> {
-        let told = |tally: Tally| match wanted.has_any(tally) {
+        let count = |tally: Tally| match wanted.has_any(tally) {
             true => tally.count,
             false => 0,
         };
@@ -124,12 +124,12 @@ impl<'m> MismatchesView<'m> {
                     .filter(|(_, field)| wanted.has_any(field.tally()))
                     .map(|found| field(found, wanted))
                     .collect(),
-                more: told(mismatches.more_of(route)),
+                more: count(mismatches.more_of(route)),
             });
         MismatchesView {
             since: wanted.since_ms.map(time),
             routes: routes.filter(RouteView::has_any).collect(),
-            more: told(mismatches.more()),
+            more: count(mismatches.more()),
         }
     }
 }
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    fn told(mismatches: &Mismatches, since_ms: Option<u64>) -> Value {
+    fn view(mismatches: &Mismatches, since_ms: Option<u64>) -> Value {
         let routes = Glob::new("*");
         json!(MismatchesView::new(
             mismatches,
@@ -246,7 +246,7 @@ mod tests {
         let endings = (RunEnding::Status(200), RunEnding::Status(500));
         mismatches.keep_failed(&agent, FailedCandidate::new(at(2000), endings, None, None));
 
-        let all = told(&mismatches, None);
+        let all = view(&mismatches, None);
         assert_eq!(all["since"], Value::Null);
         assert_eq!(all["routes"].as_array().unwrap().len(), 2);
         assert_eq!(
@@ -255,7 +255,7 @@ mod tests {
         );
         assert_eq!(all["routes"][1]["fields"].as_array().unwrap().len(), 2);
 
-        let later = told(&mismatches, Some(2001));
+        let later = view(&mismatches, Some(2001));
         assert_eq!(later["since"], "1970-01-01T00:00:02.001Z");
         assert_eq!(later["routes"].as_array().unwrap().len(), 1);
         let fields = later["routes"][0]["fields"].as_array().unwrap();
@@ -265,6 +265,6 @@ mod tests {
             (&json!("/body/a"), &json!(2))
         );
         assert_eq!(fields[0]["samples"].as_array().unwrap().len(), 1);
-        assert_eq!(told(&mismatches, Some(3001))["routes"], json!([]));
+        assert_eq!(view(&mismatches, Some(3001))["routes"], json!([]));
     }
 }

@@ -132,8 +132,8 @@ impl AdminApi {
         &self,
         signed: (String, Option<String>),
     ) -> Result<Response<Full<Bytes>>, AdminProblem> {
-        let told = self.ask(|reply| AdminCommand::Reread { signed, reply });
-        Ok(ok(&told.await??))
+        let reloaded = self.ask(|reply| AdminCommand::Reread { signed, reply });
+        Ok(ok(&reloaded.await??))
     }
 
     async fn usage(&self, head: &Parts) -> Result<Response<Full<Bytes>>, AdminProblem> {
@@ -166,10 +166,10 @@ impl AdminApi {
     /// Explains a call without making it.
     async fn explain(&self, call: HypotheticalCall) -> Result<Response<Full<Bytes>>, AdminProblem> {
         let call = Box::new(call);
-        let told = self
+        let explained = self
             .ask(|reply| AdminCommand::Explain { call, reply })
             .await?;
-        Ok(ok(&Explained::new(told)))
+        Ok(ok(&Explained::new(explained)))
     }
 
     /// Applies a change; responds with the changed flag, or with all flags.

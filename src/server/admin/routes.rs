@@ -327,10 +327,10 @@ mod tests {
         for (path, operations) in document["paths"].as_object().unwrap() {
             let real = path.replace("{name}", "a").replace("{route}", "a");
             for method in &methods {
-                let told = operations.get(method.as_str().to_ascii_lowercase());
+                let documented = operations.get(method.as_str().to_ascii_lowercase());
                 assert_eq!(
                     parse(method, &real).is_ok(),
-                    told.is_some(),
+                    documented.is_some(),
                     "{method} {path}"
                 );
             }

@@ -149,11 +149,11 @@ fn obey(command: AdminCommand) {
         }
         AdminCommand::Change { asked, reply } => reply.send(changed(&asked)).unwrap(),
         AdminCommand::Explain { call, reply } => {
-            let told = Explanation {
+            let explanation = Explanation {
                 request: format!("{} {:?}", call.method, call.target),
                 ..Explanation::default()
             };
-            reply.send(vec![told]).unwrap();
+            reply.send(vec![explanation]).unwrap();
         }
         AdminCommand::History(reply) => reply.send(Vec::new()).unwrap(),
         AdminCommand::Plan(reply) => reply.send(plan()).unwrap(),

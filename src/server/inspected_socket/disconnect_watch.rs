@@ -39,11 +39,11 @@ impl<S: AsyncRead + Unpin> DisconnectWatch<S> {
         if !self.0.is_readable(cx) || !self.0.get().inner().is_unread() {
             return Ok(());
         }
-        let looked = self
+        let polled = self
             .0
             .poll_if_readable(cx, |mut io, own| io.inner_mut().poll_client(own));
-        match looked {
-            Poll::Ready(looked) => looked,
+        match polled {
+            Poll::Ready(polled) => polled,
             Poll::Pending => Ok(()),
         }
     }

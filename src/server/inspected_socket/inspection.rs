@@ -81,7 +81,7 @@ impl Inspection {
             number,
             head_time: mem::take(&mut shared.head),
             refused: shared.refusal(number),
-            spelling: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
+            header_case: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
             target: shared.targets.pop_front_if(sent).map(|(_, own)| own),
             inline_body: (shared.inline_body.take_if(|(own, _)| *own == number))
                 .map(|(_, body)| body),
@@ -110,8 +110,8 @@ impl Inspection {
     }
 
     /// Records the header case of a request, before hyper has the end of its head.
-    pub(super) fn record_request_case(&self, request: u64, spelling: HeaderCase) {
-        self.shared.get().requests.push_back((request, spelling));
+    pub(super) fn record_request_case(&self, request: u64, header_case: HeaderCase) {
+        self.shared.get().requests.push_back((request, header_case));
     }
 
     /// Records the original target of a request, before hyper has its request line.
@@ -131,8 +131,8 @@ impl Inspection {
     }
 
     /// Records the header case of a response, before hyper has the response.
-    pub fn record_response_case(&self, spelling: Option<HeaderCase>) {
-        self.shared.get().answer = spelling;
+    pub fn record_response_case(&self, header_case: Option<HeaderCase>) {
+        self.shared.get().answer = header_case;
     }
 
     /// Returns the header case of the head being written; `None` is lower case.
@@ -237,7 +237,7 @@ pub struct AdmittedRequest {
     /// The violation for which the request must be refused, if any.
     pub refused: Option<Violation>,
     /// The header case; `None` is lower case.
-    pub spelling: Option<HeaderCase>,
+    pub header_case: Option<HeaderCase>,
     /// The original target, if hyper has another one.
     pub target: Option<Rc<SentTarget>>,
     /// The inline body, if it arrived with the head.

@@ -47,7 +47,7 @@ fn reply(status: StatusCode, text: impl Into<Bytes>) -> Reply {
 async fn header_case_changes_a_head_alone() {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nx-a: 1\r\n\r\n";
     const BODY: &[u8] = b"\r\nx-a: 1\r\n\r\n";
-    let spelling = || {
+    let header_case = || {
         let mut reading = ResponseCaseReader::default();
         reading.begin();
         reading.feed(b"HTTP/1.1 200 OK\r\nX-A: 1\r\n\r\n");
@@ -56,10 +56,10 @@ async fn header_case_changes_a_head_alone() {
     let (mut far, near) = duplex(1 << 10);
     let inspection = Inspection::default();
     let mut inspected = Inspected::new(near, HeadLimits::default(), inspection.clone());
-    inspection.record_response_case(spelling());
+    inspection.record_response_case(header_case());
     inspected.write_all(BODY).await.unwrap();
     inspected.write_all(HEAD).await.unwrap();
-    inspection.record_response_case(spelling());
+    inspection.record_response_case(header_case());
     inspected.write_all(HEAD).await.unwrap();
     inspected.write_all(BODY).await.unwrap();
     drop(inspected);

@@ -18,9 +18,9 @@ impl<S> Inspected<S> {
         te: Te,
     ) -> Flow {
         let announced = self.follower.announces();
-        let came = (buf.filled().len() - end - END.len()) as u64;
+        let received = (buf.filled().len() - end - END.len()) as u64;
         let has_room = buf.capacity() - end >= TE_LINE.len() + END.len();
-        if announced != Some(came) || !has_room || !self.inspection.can_record_inline_body() {
+        if announced != Some(received) || !has_room || !self.inspection.can_record_inline_body() {
             return Flow::Again;
         }
         let message = &mut buf.filled_mut()[start..];
