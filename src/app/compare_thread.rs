@@ -10,7 +10,7 @@ use crate::gateway::ComparePool;
 /// The thread and its queue.
 #[derive(Debug)]
 pub(super) struct CompareThread {
-    desk: ComparePool,
+    pool: ComparePool,
     ended: oneshot::Receiver<()>,
     thread: JoinHandle<()>,
 }
@@ -21,30 +21,30 @@ impl CompareThread {
     /// # Errors
     /// Returns the error of the operating system.
     pub(super) fn start() -> io::Result<CompareThread> {
-        let (desk, clerk) = ComparePool::open();
+        let (pool, thread) = ComparePool::open();
         let (over, ended) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("comparing".to_owned())
             .spawn(move || {
-                clerk.run_jobs();
+                thread.run_jobs();
                 // Dropping the sender has the same effect.
                 let _ = over.send(());
             })?;
         Ok(CompareThread {
-            desk,
+            pool,
             ended,
             thread,
         })
     }
 
     /// Returns the queue to which the workers send comparisons.
-    pub(super) fn desk(&self) -> &ComparePool {
-        &self.desk
+    pub(super) fn compare_pool(&self) -> &ComparePool {
+        &self.pool
     }
 
     /// Ends the thread after the workers have ended. At most one comparison is still running; queued ones are dropped.
     pub(super) async fn end(self) {
-        self.desk.close().await;
+        self.pool.close().await;
         let _ = self.ended.await;
         // The thread has signalled its end, so this does not block.
         let _ = self.thread.join();

@@ -64,7 +64,7 @@ use crate::telemetry::metrics::GuardTrips;
 use file_watch::{FileChange, FileContents, FileWatch};
 use guards::Guards;
 use kill::KillRequest;
-use reading::Said;
+use reading::FilesRead;
 use reports::Reporting;
 use restart_only::{RestartOnly, keep_what_is_fixed};
 use stale_changes::StaleChanges;
@@ -348,7 +348,7 @@ impl Control {
     }
 
     /// Applies the files that were read.
-    async fn take_files(&mut self, said: Said, trigger: Trigger, at: SystemTime) -> Reloaded {
+    async fn take_files(&mut self, said: FilesRead, trigger: Trigger, at: SystemTime) -> Reloaded {
         match said.and_then(|said| self.compile_again(said)) {
             Ok(Some(compiled)) => {
                 self.replace(compiled);

@@ -65,7 +65,7 @@ impl Workers {
             sessions: Arc::default(),
             cancellations: Arc::default(),
             request_ids: Arc::default(),
-            compare_pool: comparing.desk().clone(),
+            compare_pool: comparing.compare_pool().clone(),
             offload: Offload::for_workers(listeners.len()),
             ids: IdGenerator::new(0),
             spans: spans.cloned(),

@@ -60,7 +60,7 @@ impl Layer {
     }
 
     /// Returns the location of a key in this layer.
-    pub(super) fn place(&self, key: &str) -> Option<SourceLocation> {
+    pub(super) fn location(&self, key: &str) -> Option<SourceLocation> {
         self.origins.get(key).map(|origin| origin.place.clone())
     }
 
@@ -144,7 +144,7 @@ impl Merged {
     }
 
     /// Returns the location of a key.
-    pub(super) fn place(&self, key: &str) -> SourceLocation {
+    pub(super) fn location(&self, key: &str) -> SourceLocation {
         self.origin(key)
             .map_or(SourceLocation::Default, |origin| origin.place.clone())
     }

@@ -309,7 +309,7 @@ fn included(main: &Path, layer: &Layer, problems: &mut Vec<Problem>) -> Vec<Path
         match include::matching(folder, pattern) {
             Ok(paths) => found.extend(paths),
             Err(message) => problems.push(Problem {
-                place: layer.place(&key).unwrap_or(SourceLocation::Default),
+                place: layer.location(&key).unwrap_or(SourceLocation::Default),
                 key,
                 message,
                 hint: None,

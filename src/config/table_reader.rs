@@ -66,7 +66,7 @@ impl TableWalk<'_> {
             if let Value::Dict(_, entries) = item {
                 read.extend(self.table(entries, key, &by));
             } else {
-                let shown = found(item, &self.tree.place(&key)).describe();
+                let shown = found(item, &self.tree.location(&key)).describe();
                 self.report(key, ValueError::new(format!("{shown} is not a table")));
             }
         }
@@ -75,7 +75,7 @@ impl TableWalk<'_> {
 
     fn report(&mut self, key: String, wrong: ValueError) {
         self.problems.push(Problem {
-            place: self.tree.place(&key),
+            place: self.tree.location(&key),
             key,
             message: wrong.message,
             hint: wrong.hint,
@@ -88,7 +88,7 @@ impl TableWalk<'_> {
         key: String,
         kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
     ) -> Option<Spanned<T>> {
-        let place = self.tree.place(&key);
+        let place = self.tree.location(&key);
         match kind(found(value, &place)) {
             Ok(value) => Some(Spanned { value, place, key }),
             Err(wrong) => {
@@ -260,7 +260,7 @@ impl<'t> Table<'t> {
     pub(super) fn here(&self) -> Spanned<()> {
         Spanned {
             value: (),
-            place: self.walk.tree.place(&self.key),
+            place: self.walk.tree.location(&self.key),
             key: self.key.clone(),
         }
     }
@@ -270,7 +270,7 @@ impl<'t> Table<'t> {
         let key = join(&self.key, name);
         Spanned {
             value: (),
-            place: self.walk.tree.place(&key),
+            place: self.walk.tree.location(&key),
             key,
         }
     }
@@ -317,7 +317,7 @@ impl<'t> Table<'t> {
     }
 
     fn wrong_shape(&mut self, value: &Value, name: &str, what: &str) {
-        let place = self.walk.tree.place(&join(&self.key, name));
+        let place = self.walk.tree.location(&join(&self.key, name));
         let message = format!("{} is not a {what}", found(value, &place).describe());
         let hint = match place {
             SourceLocation::Variable(variable) if what == TABLE => {
@@ -355,7 +355,7 @@ impl<'t> Table<'t> {
                 continue;
             }
             let near = || nearest(name, self.known.iter().copied());
-            let hint = match self.walk.tree.place(&join(&self.key, name)) {
+            let hint = match self.walk.tree.location(&join(&self.key, name)) {
                 SourceLocation::Variable(variable) => with_separator(&variable, name, &self.known),
                 SourceLocation::Default
                 | SourceLocation::File { .. }

@@ -265,7 +265,7 @@ impl Graft<'_> {
                 Value::from(self.table(into, table, key))
             }
             (Some(before), DeValue::Array(_)) if key.starts_with(SETS) => {
-                let first = self.layer.place(key).unwrap_or(SourceLocation::Default);
+                let first = self.layer.location(key).unwrap_or(SourceLocation::Default);
                 let message = format!(
                     "the set is also defined at {first}; write all its rows in one file, or give it another name"
                 );

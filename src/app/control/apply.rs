@@ -55,7 +55,7 @@ impl Control {
         self.refresh().await?;
         // The kill switch is stored first, to keep the order in which changes were made.
         self.store_kill_first().await?;
-        self.tell_of_trip_here(&asked.change, at).await?;
+        self.store_local_trip(&asked.change, at).await?;
         self.make(asked, &by).await
     }
 
@@ -176,7 +176,7 @@ impl Control {
 
     /// Stores the trip of a flag before a person reverts it, if only this process has tripped it, so that all replicas
     /// learn of both.
-    async fn tell_of_trip_here(&mut self, change: &Change, at: SystemTime) -> Result<(), Refusal> {
+    async fn store_local_trip(&mut self, change: &Change, at: SystemTime) -> Result<(), Refusal> {
         let (Change::Rearm { flag } | Change::Unflip { flag }) = change else {
             return Ok(());
         };

@@ -38,7 +38,7 @@ impl Guards {
     }
 
     /// Describes the last decision of a flag's guard.
-    pub(super) fn told(&self, flag: &str) -> Option<String> {
+    pub(super) fn last_decision(&self, flag: &str) -> Option<String> {
         Some(match self.watched.get(flag)?.ruling()? {
             GuardDecision::Content => "content".to_owned(),
             GuardDecision::Inconclusive(why) => format!("inconclusive: {why}"),
@@ -121,7 +121,7 @@ impl Control {
                 Ok(_) | Err(Refusal::Fault(_) | Refusal::Unknown { .. }) => {}
                 Err(refusal) => {
                     // It is tried again at each evaluation, and logged once.
-                    if self.trip_here(&asked.change) == Applied::Swapped {
+                    if self.trip_locally(&asked.change) == Applied::Swapped {
                         let flag = asked.change.flag();
                         tracing::warn!(flag, error = %refusal, "a trip is in force only in this process until it is stored");
                     }
@@ -235,7 +235,7 @@ fn todo(
 
 impl Control {
     /// Trips a flag in this process only, while the store is unavailable.
-    fn trip_here(&mut self, change: &Change) -> Applied {
+    fn trip_locally(&mut self, change: &Change) -> Applied {
         let Change::Trip { flag, reason } = change else {
             return Applied::Already;
         };

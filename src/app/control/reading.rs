@@ -25,7 +25,7 @@ const LATE_AFTER: Duration = Duration::from_secs(3);
 const MOST_WAITING: usize = 64;
 
 /// The files, or all their problems.
-pub(super) type Said = Result<(Box<RawConfig>, Vec<RawFlag>), Problems>;
+pub(super) type FilesRead = Result<(Box<RawConfig>, Vec<RawFlag>), Problems>;
 
 /// The result of a read.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) enum Done {
     /// The contents of all watched paths.
     Looked(FileContents),
     /// The files.
-    Read(Box<Said>, Trigger),
+    Read(Box<FilesRead>, Trigger),
 }
 
 /// A requester of a reload.

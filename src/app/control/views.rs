@@ -104,7 +104,7 @@ impl Control {
             tag: self.flag_tag(&flag.name.value),
             flipped: stands.and_then(|stands| Some(stands.flip.as_ref()?.by.clone())),
             tripped: stands.and_then(|stands| stands.trip.clone()),
-            guard: self.guards.told(&flag.name.value),
+            guard: self.guards.last_decision(&flag.name.value),
             ramp: ramp(flag, stands),
         }
     }

@@ -85,7 +85,7 @@ fn check_side(raw: &RawRoute, problems: &mut Vec<Problem>) {
     for path in paths(&raw.compare) {
         if path
             .value
-            .place()
+            .root()
             .is_some_and(|place| others.contains(&place))
         {
             let message = format!(

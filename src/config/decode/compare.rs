@@ -33,7 +33,7 @@ fn list(found: RawValue<'_>) -> Result<Path, ValueError> {
 }
 
 fn inside(path: Path) -> Result<Path, ValueError> {
-    match path.place() {
+    match path.root() {
         Some("status" | "headers") => Err(ValueError::new(format!(
             "`{}` is not in a JSON value; write a path in `/body`, `/result` or `/error/data`",
             cut(&path.to_string())

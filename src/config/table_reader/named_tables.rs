@@ -24,7 +24,7 @@ impl Table<'_> {
             if let Value::Dict(_, entries) = value {
                 read.extend(self.walk.table(entries, key, |table| by(table, chosen)));
             } else {
-                let shown = found(value, &self.walk.tree.place(&key)).describe();
+                let shown = found(value, &self.walk.tree.location(&key)).describe();
                 let message = format!("{shown} is not a table; write `[{key}]`");
                 self.walk.report(key, ValueError::new(message));
             }
@@ -45,7 +45,7 @@ impl Table<'_> {
         let mut read = Vec::with_capacity(entries.len());
         for (chosen, value) in entries {
             let key = join(&map, chosen);
-            let place = self.walk.tree.place(&key);
+            let place = self.walk.tree.location(&key);
             if let Value::Array(_, items) = value {
                 let tables = self.walk.tables(items, &key, &by);
                 let value = chosen.clone();
@@ -73,7 +73,7 @@ impl Table<'_> {
             let key = join(&map, chosen);
             let named = Spanned {
                 value: chosen.clone(),
-                place: self.walk.tree.place(&key),
+                place: self.walk.tree.location(&key),
                 key: key.clone(),
             };
             read.extend(

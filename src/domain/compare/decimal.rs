@@ -120,7 +120,7 @@ impl<'a> Decimal<'a> {
         if self.beyond.is_some() {
             return None;
         }
-        let zeros = self.last_place()?.checked_sub(unit)?;
+        let zeros = self.last_digit_exponent()?.checked_sub(unit)?;
         let power = 10_i128.checked_pow(u32::try_from(zeros).ok()?)?;
         let digits = self.digits.iter().try_fold(0_i128, |value, digit| {
             value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))
@@ -133,7 +133,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// Returns the power of ten of the last digit.
-    fn last_place(&self) -> Option<i128> {
+    fn last_digit_exponent(&self) -> Option<i128> {
         self.exponent.checked_sub(signed(self.digits.len()))
     }
 
@@ -158,7 +158,7 @@ impl<'a> Decimal<'a> {
         let exact = || {
             let all = [self, other, tolerance];
             let places = all.iter().filter(|one| !one.digits.is_empty());
-            let unit = places.filter_map(|one| one.last_place()).min()?;
+            let unit = places.filter_map(|one| one.last_digit_exponent()).min()?;
             let apart = self.in_units(unit)?.checked_sub(other.in_units(unit)?)?;
             Some(apart.unsigned_abs() <= tolerance.in_units(unit)?.unsigned_abs())
         };

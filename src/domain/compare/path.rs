@@ -83,7 +83,7 @@ impl Path {
 
     /// Returns the part of a response in which the path begins; `None` if it may be any.
     #[must_use]
-    pub fn place(&self) -> Option<&str> {
+    pub fn root(&self) -> Option<&str> {
         match self.0.first()? {
             Token::Name(name) => Some(name),
             Token::Any => None,
@@ -174,9 +174,9 @@ mod tests {
             ]
         );
         assert_eq!(path.to_string(), "/body/items/*/a~1b/~2/~01/");
-        assert_eq!(path.place(), Some("body"));
+        assert_eq!(path.root(), Some("body"));
         assert_eq!(Path::parse("").unwrap().tokens(), []);
-        assert_eq!(Path::parse("/*/at").unwrap().place(), None);
+        assert_eq!(Path::parse("/*/at").unwrap().root(), None);
     }
 
     #[test]

@@ -55,13 +55,13 @@ pub(super) type Attribution = (String, Option<String>);
 
 fn attribution(object: &mut JsonObject<'_>) -> Attribution {
     let who = object.optional("who", who);
-    (author_or_default(who), object.optional("why", why))
+    (user_or_default(who), object.optional("why", why))
 }
 
 /// Reads the optional body of a change without parameters, such as `{"who": "anna", "why": "ticket 7"}`.
 pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     if body.is_empty() {
-        return Ok((author_or_default(None), None));
+        return Ok((user_or_default(None), None));
     }
     let mut object = JsonObject::read(body, &["who", "why"], DEPTH)?;
     let signed = attribution(&mut object);
@@ -82,7 +82,7 @@ pub(super) fn with_token_owner((who, why): Attribution, bearer: Option<&str>) ->
     (who, why)
 }
 
-fn author_or_default(who: Option<String>) -> String {
+fn user_or_default(who: Option<String>) -> String {
     who.unwrap_or_else(|| NAMELESS.to_owned())
 }
 

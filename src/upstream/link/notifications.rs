@@ -253,7 +253,7 @@ impl NotificationSender {
     }
 
     /// Records that a reply was taken or discarded.
-    pub(super) fn record_taken(&self, answered: &SequencedReply) {
+    pub(super) fn mark_received(&self, answered: &SequencedReply) {
         let counters = &self.counters;
         // The list is consistent even after a panic.
         let mut early = counters

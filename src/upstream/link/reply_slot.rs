@@ -41,7 +41,7 @@ impl ReplySlot<'_> {
     fn take(&mut self) -> Option<Result<LinkReply, RequestError>> {
         let answered = self.held.take()?;
         if let Some(notifier) = &self.notifier {
-            notifier.record_taken(&answered);
+            notifier.mark_received(&answered);
         }
         Some(answered.result)
     }
