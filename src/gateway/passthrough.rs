@@ -119,7 +119,7 @@ pub(super) async fn forward(
         options: SendOptions {
             retry: retry_policy,
             heads: HeaderCasing::Passed(PassedHead {
-                spelling: origin.header_case(),
+                header_case: origin.header_case(),
                 target: target.as_deref(),
                 interims,
             }),

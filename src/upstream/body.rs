@@ -204,7 +204,7 @@ impl UploadProgress {
     }
 
     /// Aborts the upload because other calls need its connection, and wakes the task that waits for the client.
-    pub(super) fn give_up(&self) {
+    pub(super) fn abort(&self) {
         self.verdict.set(UploadVerdict::GivenUp);
         if let Some(waker) = self.waker.take() {
             waker.wake();

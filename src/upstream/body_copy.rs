@@ -56,8 +56,8 @@ struct CopyState {
 #[derive(Debug)]
 enum CopyProgress {
     Running(Vec<u8>),
-    Whole(Bytes),
-    Over,
+    Complete(Bytes),
+    Discarded,
 }
 
 /// The reason why a copy is unavailable.
@@ -93,7 +93,7 @@ impl BodyCopy {
         let mut copied = self.0.borrow_mut();
         if let CopyProgress::Running(bytes) = &mut copied.state {
             let whole = std::mem::take(bytes);
-            copied.state = CopyProgress::Whole(whole.into());
+            copied.state = CopyProgress::Complete(whole.into());
         }
     }
 
@@ -101,7 +101,7 @@ impl BodyCopy {
     pub fn store_complete(&self, whole: &Bytes) {
         let mut copied = self.0.borrow_mut();
         if matches!(copied.state, CopyProgress::Running(_)) && copied.charge(whole.len()) {
-            copied.state = CopyProgress::Whole(whole.clone());
+            copied.state = CopyProgress::Complete(whole.clone());
         }
     }
 
@@ -120,7 +120,7 @@ impl BodyCopy {
     /// Returns true when the budget was exhausted.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.0.borrow().state, CopyProgress::Over)
+        matches!(self.0.borrow().state, CopyProgress::Discarded)
     }
 
     /// Returns the complete body, which stays charged until this copy is dropped.
@@ -129,8 +129,8 @@ impl BodyCopy {
     /// [`CopyUnavailable`] when the budget was exhausted or the body has not ended.
     pub fn whole(&self) -> Result<Bytes, CopyUnavailable> {
         match &self.0.borrow().state {
-            CopyProgress::Whole(whole) => Ok(whole.clone()),
-            CopyProgress::Over => Err(CopyUnavailable::Large),
+            CopyProgress::Complete(whole) => Ok(whole.clone()),
+            CopyProgress::Discarded => Err(CopyUnavailable::Large),
             CopyProgress::Running(_) => Err(CopyUnavailable::Unfinished),
         }
     }
@@ -142,13 +142,13 @@ impl CopyState {
         if fits {
             self.charged += bytes;
         } else {
-            self.give_up();
+            self.discard();
         }
         fits
     }
 
-    fn give_up(&mut self) {
-        self.state = CopyProgress::Over;
+    fn discard(&mut self) {
+        self.state = CopyProgress::Discarded;
         self.release();
     }
 

@@ -16,16 +16,16 @@ const TOGETHER: usize = 8;
 pub struct HeaderCaseOverlay {
     head: Vec<u8>,
     /// The number of bytes written already.
-    gone: usize,
+    written: usize,
 }
 
 impl HeaderCaseOverlay {
     /// Copies the head in `given` and restores the case of its names.
-    pub fn lay(&mut self, spelling: &HeaderCase, given: &[IoSlice<'_>]) {
+    pub fn lay(&mut self, header_case: &HeaderCase, given: &[IoSlice<'_>]) {
         if let [head, ..] = given {
             self.head = head.to_vec();
-            self.gone = 0;
-            spelling.apply(&mut self.head);
+            self.written = 0;
+            header_case.apply(&mut self.head);
         }
     }
 
@@ -44,10 +44,10 @@ impl HeaderCaseOverlay {
         if !self.is_laid() {
             return write((socket, cx), given);
         }
-        let head = &self.head[self.gone..];
+        let head = &self.head[self.written..];
         let count = ready!(write_instead(head, (socket, cx), given))?;
-        self.gone += count;
-        if self.gone >= self.head.len() {
+        self.written += count;
+        if self.written >= self.head.len() {
             *self = HeaderCaseOverlay::default();
         }
         Poll::Ready(Ok(count))
@@ -92,7 +92,7 @@ mod tests {
     const HEAD: &str = "HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 12\r\n\r\n";
     const BODY: &str = "x-a: x-a\r\n\r\n";
 
-    fn spelling() -> HeaderCase {
+    fn header_case() -> HeaderCase {
         let mut reading = ResponseCaseReader::default();
         reading.begin();
         reading.feed(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 12\r\n\r\n");
@@ -102,7 +102,7 @@ mod tests {
     /// Returns the bytes written through a socket that accepts `room` bytes at a time.
     async fn written(body: &str, room: usize) -> String {
         let mut overlay = HeaderCaseOverlay::default();
-        overlay.lay(&spelling(), &[IoSlice::new(HEAD.as_bytes())]);
+        overlay.lay(&header_case(), &[IoSlice::new(HEAD.as_bytes())]);
         let found = write_through(room, (HEAD, body), |socket, parts| {
             overlay.poll_write(socket, parts)
         });

@@ -16,7 +16,7 @@ pub enum HeaderCasing<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PassedHead<'a> {
     /// The case of its names; lower case if `None`.
-    pub spelling: Option<&'a HeaderCase>,
+    pub header_case: Option<&'a HeaderCase>,
     /// The raw target that replaces the parsed one.
     pub target: Option<&'a [u8]>,
     /// The receiver of interim responses to the call.

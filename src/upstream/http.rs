@@ -20,7 +20,7 @@ use super::local_semaphore::{LocalSemaphore, Permit};
 use super::open_count::OpenCount;
 use super::retry::{ConnectionNeed, RetryCopy, RetryRequest, SendOptions};
 use super::send_error::{RequestDisposition, SendError};
-use super::uploads::{LOOK, Uploads};
+use super::uploads::{CHECK_INTERVAL, Uploads};
 use super::{Body, HeaderCasing, IncomingBody, OutgoingRequest, Tasks, pinned};
 use crate::domain::load_balancing::HealthSignal;
 use crate::domain::plan::UpstreamPlan;
@@ -321,13 +321,13 @@ impl HttpUpstream {
     /// Waits for a permit, and aborts slow uploads meanwhile. Boxed by the caller to keep the call's future small.
     async fn wait(&self, limit: Duration) -> Option<Permit> {
         let mut permit_wait = pin!(self.permits.wait(limit));
-        let mut checks = interval(LOOK);
+        let mut checks = interval(CHECK_INTERVAL);
         loop {
             // Both branches are cancel-safe; the first one takes its place in the queue on its first poll.
             tokio::select! {
                 biased;
                 permit = permit_wait.as_mut() => return permit,
-                _ = checks.tick() => self.uploads.give_up_slow(self.permits.waiting()),
+                _ = checks.tick() => self.uploads.abort_slow(self.permits.waiting()),
             }
         }
     }
@@ -379,7 +379,7 @@ impl HttpUpstream {
         let (reused, index) = (lease.reused, lease.endpoint);
         let copy = match lease.reused {
             ConnectionAge::Reused => RetryCopy::new(&outgoing, retry, &lease.channel),
-            ConnectionAge::New => RetryCopy::Nothing,
+            ConnectionAge::New => RetryCopy::NotKept,
         };
         let FailedAttempt { unanswered, permit } =
             match send_on(tracker, lease, (outgoing, heads)).await {

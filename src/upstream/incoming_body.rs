@@ -34,7 +34,7 @@ pub struct IncomingBody {
 enum BodySource {
     Connection(HyperBody),
     /// A body that is in memory; empty once it was read.
-    Here(Bytes),
+    Buffered(Bytes),
 }
 
 impl fmt::Debug for BodySource {
@@ -42,7 +42,7 @@ impl fmt::Debug for BodySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodySource::Connection(body) => body.fmt(f),
-            BodySource::Here(body) => f.debug_tuple("Here").field(&body.len()).finish(),
+            BodySource::Buffered(body) => f.debug_tuple("Buffered").field(&body.len()).finish(),
         }
     }
 }
@@ -113,7 +113,7 @@ impl IncomingBody {
         polled_by: impl FnOnce() -> BodyPoller,
     ) -> IncomingBody {
         let source = match whole {
-            Some(whole) => BodySource::Here(whole),
+            Some(whole) => BodySource::Buffered(whole),
             None => BodySource::Connection(HyperBody::new(incoming, version, polled_by)),
         };
         IncomingBody { source, read: None }
@@ -185,12 +185,12 @@ impl IncomingBody {
 
     /// Returns true when the body came with the head and its single length.
     pub(super) fn is_complete(&self) -> bool {
-        matches!(self.source, BodySource::Here(_))
+        matches!(self.source, BodySource::Buffered(_))
     }
 
     /// Takes the complete body if it is in memory and not empty.
     pub(super) fn take_complete(&mut self) -> Option<Bytes> {
-        let BodySource::Here(body) = &mut self.source else {
+        let BodySource::Buffered(body) = &mut self.source else {
             return None;
         };
         let body = mem::take(body);
@@ -212,7 +212,7 @@ impl IncomingBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyReadError>>> {
         match &mut self.source {
             BodySource::Connection(body) => body.poll_in_time(cx),
-            BodySource::Here(body) => {
+            BodySource::Buffered(body) => {
                 let body = mem::take(body);
                 Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
             }
@@ -223,7 +223,7 @@ impl IncomingBody {
     fn is_unended(&self) -> bool {
         match &self.source {
             BodySource::Connection(body) => body.is_unended(),
-            BodySource::Here(_) => false,
+            BodySource::Buffered(_) => false,
         }
     }
 }
@@ -342,14 +342,14 @@ impl Body for IncomingBody {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             BodySource::Connection(body) => body.incoming.is_end_stream(),
-            BodySource::Here(body) => body.is_empty(),
+            BodySource::Buffered(body) => body.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             BodySource::Connection(body) => body.incoming.size_hint(),
-            BodySource::Here(body) => SizeHint::with_exact(body.len() as u64),
+            BodySource::Buffered(body) => SizeHint::with_exact(body.len() as u64),
         }
     }
 }

@@ -28,9 +28,9 @@ enum DecodeState {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DecodedLine {
     /// A complete line that is not empty.
-    Whole(Bytes),
+    Complete(Bytes),
     /// The beginning of a line that exceeds the limit.
-    Cut(Bytes),
+    Truncated(Bytes),
 }
 
 impl LineDecoder {
@@ -66,10 +66,10 @@ impl LineDecoder {
             }
             let line = trimmed(&line);
             if line.len() > self.limit {
-                return Some(DecodedLine::Cut(line.slice(..self.limit)));
+                return Some(DecodedLine::Truncated(line.slice(..self.limit)));
             }
             if !line.is_empty() {
-                return Some(DecodedLine::Whole(line));
+                return Some(DecodedLine::Complete(line));
             }
         }
     }
@@ -86,7 +86,7 @@ impl LineDecoder {
         self.state = DecodeState::Skipping;
         let whole = std::mem::take(&mut self.buffer).freeze();
         self.seen = 0;
-        Some(DecodedLine::Cut(whole.slice(..self.limit)))
+        Some(DecodedLine::Truncated(whole.slice(..self.limit)))
     }
 }
 
@@ -105,8 +105,8 @@ mod tests {
             lines.spare_capacity().extend_from_slice(piece.as_bytes());
             while let Some(line) = lines.next() {
                 let (kind, line) = match line {
-                    DecodedLine::Whole(line) => ('w', line),
-                    DecodedLine::Cut(line) => ('c', line),
+                    DecodedLine::Complete(line) => ('w', line),
+                    DecodedLine::Truncated(line) => ('c', line),
                 };
                 found.push((kind, String::from_utf8(line.to_vec()).unwrap()));
             }

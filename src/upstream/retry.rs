@@ -47,7 +47,8 @@ impl From<RetryPolicy> for SendOptions<'_> {
 
 /// The copy of a call that may have to be sent again.
 pub(super) enum RetryCopy {
-    Nothing,
+    /// The call is not sent again, or its body cannot be copied.
+    NotKept,
     /// The connection records the bytes of a request with this method.
     Bytes(Method),
     Copy(OutgoingRequest),
@@ -61,7 +62,7 @@ impl RetryCopy {
         channel: &Channel,
     ) -> RetryCopy {
         if policy == RetryPolicy::Unprocessed {
-            return RetryCopy::Nothing;
+            return RetryCopy::NotKept;
         }
         if let Channel::Http1(connection) = channel
             && outgoing.body.is_empty()
@@ -70,7 +71,7 @@ impl RetryCopy {
             return RetryCopy::Bytes(outgoing.head.method.clone());
         }
         let Some(body) = outgoing.body.copy() else {
-            return RetryCopy::Nothing;
+            return RetryCopy::NotKept;
         };
         let head = &outgoing.head;
         let (target, headers) = (head.uri.clone(), head.headers.clone());
@@ -85,7 +86,7 @@ impl RetryCopy {
     /// Returns the request for a retry, given the bytes that the connection recorded.
     pub(super) fn retry_request(self, bytes: Option<Vec<u8>>) -> Option<RetryRequest> {
         match self {
-            RetryCopy::Nothing => None,
+            RetryCopy::NotKept => None,
             RetryCopy::Bytes(method) => Some(RetryRequest::Bytes(method, bytes?)),
             RetryCopy::Copy(copy) => Some(RetryRequest::Outgoing(copy)),
         }

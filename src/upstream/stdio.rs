@@ -107,7 +107,7 @@ impl Stdio {
             lines: LineDecoder::new(self.plan.line_limit),
             writing: Bytes::new(),
             log: ChildLog::new(self.plan.redaction.clone()),
-            life: Exited::Runs,
+            life: ProcessState::Running,
             last: None,
             family: Vec::new(),
         })
@@ -173,7 +173,7 @@ struct RunningChild {
     /// The bytes still to be written.
     writing: Bytes,
     log: ChildLog,
-    life: Exited,
+    life: ProcessState,
     /// The deadline for the last output, and the reason why it is the last.
     last: Option<(Instant, String)>,
     /// The descendants of the child at the time when it was told to end.
@@ -199,27 +199,27 @@ impl Drop for RunningChild {
 /// An event of a child.
 enum ChildEvent {
     Read(usize),
-    Wrote(usize),
+    Written(usize),
     Stderr(usize),
     /// Its input is closed: it does not read any more.
-    Stuck(String),
-    Ended(String),
-    Silent,
+    InputClosed(String),
+    Exited(String),
+    OutputTimeout,
 }
 
 /// The state of the child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exited {
-    Runs,
-    Over,
+enum ProcessState {
+    Running,
+    Exited,
 }
 
 impl Link for RunningChild {
     async fn event(&mut self) -> Event {
         loop {
             match self.lines.next() {
-                Some(DecodedLine::Whole(line)) => return Event::Message(unmarked(line)),
-                Some(DecodedLine::Cut(_)) => return Event::Overlong,
+                Some(DecodedLine::Complete(line)) => return Event::Message(unmarked(line)),
+                Some(DecodedLine::Truncated(_)) => return Event::Overlong,
                 None => {}
             }
             match self.next_event().await {
@@ -231,18 +231,18 @@ impl Link for RunningChild {
                 ChildEvent::Read(_) => {}
                 ChildEvent::Stderr(0) => self.stderr = None,
                 ChildEvent::Stderr(_) => self.log.write(&self.name, clock::now()),
-                ChildEvent::Wrote(written) => {
+                ChildEvent::Written(written) => {
                     self.writing.advance(written);
                     if self.writing.is_empty() {
                         return Event::Written;
                     }
                 }
-                ChildEvent::Stuck(why) => self.record_end(why),
-                ChildEvent::Ended(why) => {
-                    self.life = Exited::Over;
+                ChildEvent::InputClosed(why) => self.record_end(why),
+                ChildEvent::Exited(why) => {
+                    self.life = ProcessState::Exited;
                     self.record_end(why);
                 }
-                ChildEvent::Silent => {
+                ChildEvent::OutputTimeout => {
                     let why = self.last.take().map(|(_, why)| why);
                     return Event::Lost(why.unwrap_or_default());
                 }
@@ -298,21 +298,21 @@ impl RunningChild {
         let until = last.as_ref().map_or_else(clock::now, |(until, _)| *until);
         tokio::select! {
             read = read(stdout.as_mut(), lines), if stdout.is_some() => ChildEvent::Read(read),
-            complained = read(stderr.as_mut(), &mut log.lines), if stderr.is_some() => {
-                ChildEvent::Stderr(complained)
+            count = read(stderr.as_mut(), &mut log.lines), if stderr.is_some() => {
+                ChildEvent::Stderr(count)
             }
             written = write(stdin.as_mut(), writing), if !writing.is_empty() && stdin.is_some() => match written {
-                Ok(written) => ChildEvent::Wrote(written),
+                Ok(written) => ChildEvent::Written(written),
                 Err(error) => {
                     *stdin = None;
-                    ChildEvent::Stuck(format!("cannot write to its standard input: {error}"))
+                    ChildEvent::InputClosed(format!("cannot write to its standard input: {error}"))
                 }
             },
-            status = child.wait(), if *life == Exited::Runs => ChildEvent::Ended(match status {
+            status = child.wait(), if *life == ProcessState::Running => ChildEvent::Exited(match status {
                 Ok(status) => format!("the child process exited: {status}"),
                 Err(error) => format!("cannot wait for the child process: {error}"),
             }),
-            () = sleep_until(until), if is_last => ChildEvent::Silent,
+            () = sleep_until(until), if is_last => ChildEvent::OutputTimeout,
         }
     }
 
@@ -320,8 +320,8 @@ impl RunningChild {
     fn record_end(&mut self, why: String) {
         let now = clock::now();
         let until = match (self.life, &self.stdout) {
-            (Exited::Over, None) => now,
-            (Exited::Over, Some(_)) | (Exited::Runs, _) => now + LAST_WORDS,
+            (ProcessState::Exited, None) => now,
+            (ProcessState::Exited, Some(_)) | (ProcessState::Running, _) => now + LAST_WORDS,
         };
         let known = self.last.as_ref().map_or(until, |(until, _)| *until);
         self.last = Some((until.min(known), why));
@@ -413,7 +413,7 @@ impl ChildLog {
             }
         }
         while let Some(line) = self.lines.next() {
-            let (DecodedLine::Whole(line) | DecodedLine::Cut(line)) = line;
+            let (DecodedLine::Complete(line) | DecodedLine::Truncated(line)) = line;
             match self.left.checked_sub(1) {
                 Some(left) => {
                     self.left = left;

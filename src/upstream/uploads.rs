@@ -14,15 +14,15 @@ use super::UploadProgress;
 use crate::domain::upload_rate::CONTENDED;
 use crate::telemetry::clock;
 
-/// The interval at which waiting calls look for slow uploads.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+/// The interval at which waiting calls check for slow uploads.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The uploads to one upstream within one worker; at most as many as its connections.
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
     all: RefCell<Vec<Rc<UploadProgress>>>,
     /// The time of the last look.
-    looked: Cell<Option<Instant>>,
+    last_check: Cell<Option<Instant>>,
 }
 
 /// A guard that removes an upload from the list on drop.
@@ -42,16 +42,20 @@ impl Uploads {
         }
     }
 
-    /// Aborts slow uploads for the waiting calls, at most `waiting`. Looks at most twice per [`LOOK`].
-    pub(super) fn give_up_slow(&self, waiting: usize) {
+    /// Aborts slow uploads for the waiting calls, at most `waiting`. Checks at most twice per [`CHECK_INTERVAL`].
+    pub(super) fn abort_slow(&self, waiting: usize) {
         if self.all.borrow().is_empty() {
             return;
         }
         let now = clock::now();
-        if self.looked.get().is_some_and(|at| now - at < LOOK / 2) {
+        if self
+            .last_check
+            .get()
+            .is_some_and(|at| now - at < CHECK_INTERVAL / 2)
+        {
             return;
         }
-        self.looked.set(Some(now));
+        self.last_check.set(Some(now));
         let all = self.all.borrow();
         let ending = all.iter().filter(|upload| upload.is_given_up()).count();
         let mut slow: Vec<_> = all
@@ -61,7 +65,7 @@ impl Uploads {
             .collect();
         slow.sort_by_key(|(behind, _)| Reverse(*behind));
         for (_, upload) in slow.into_iter().take(waiting.saturating_sub(ending)) {
-            upload.give_up();
+            upload.abort();
         }
     }
 }
@@ -104,16 +108,16 @@ mod tests {
         let uploads = Uploads::default();
         let all = waiting_for([100, 0, 4 * 1024 * 1024, 50]);
         let _listed = all.each_ref().map(|upload| uploads.list(upload.clone()));
-        uploads.give_up_slow(2);
+        uploads.abort_slow(2);
         assert_eq!(given_up(&all), [false; 4], "each has its grace time");
         advance(Duration::from_secs(2)).await;
-        uploads.give_up_slow(2);
+        uploads.abort_slow(2);
         assert_eq!(given_up(&all), [false, true, false, true]);
         advance(Duration::from_secs(2)).await;
-        uploads.give_up_slow(2);
+        uploads.abort_slow(2);
         assert_eq!(given_up(&all), [false, true, false, true], "two are ending");
         advance(Duration::from_secs(2)).await;
-        uploads.give_up_slow(9);
+        uploads.abort_slow(9);
         assert_eq!(given_up(&all), [true, true, false, true]);
     }
 
@@ -123,7 +127,7 @@ mod tests {
         let progress = UploadProgress::begin();
         let _listed = uploads.list(progress.clone());
         advance(Duration::from_secs(60)).await;
-        uploads.give_up_slow(1);
+        uploads.abort_slow(1);
         assert!(!progress.is_given_up());
     }
 }

@@ -21,7 +21,7 @@ use super::{HeaderCaseOverlay, InlineBody, Interims};
 use crate::domain::wire::{CompleteMessage, HeaderCase, ResponseCaseReader, interim, is_ready};
 
 /// The capacity that a connection keeps of its last recording, in bytes.
-const ROOM: usize = 2 * 1024;
+const MAX_KEPT_BUFFER: usize = 2 * 1024;
 
 /// The capture of one connection.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub(super) struct WireCapture(ThreadBound<CaptureState>);
 struct CaptureState {
     running: CaptureMode,
     /// The header case of the next head.
-    spelling: Option<HeaderCase>,
+    header_case: Option<HeaderCase>,
     overlay: HeaderCaseOverlay,
     /// The target of the next head, if it differs from the one that hyper writes.
     target: Option<TargetOverride>,
@@ -41,7 +41,7 @@ struct CaptureState {
     answer: ResponseCaseReader,
     next: NextRead,
     /// The body of the response, if it came with the head.
-    whole: Option<InlineBody>,
+    inline_body: Option<InlineBody>,
 }
 
 /// The expected content of the next read.
@@ -60,21 +60,21 @@ pub(super) enum NextRead {
 #[derive(Debug)]
 enum TargetOverride {
     /// Nothing is written yet.
-    Given(Vec<u8>),
+    Pending(Vec<u8>),
     /// The method and the target, and the number of bytes written.
-    Begun { line: Vec<u8>, gone: usize },
+    Partial { line: Vec<u8>, written: usize },
     /// All of it is written.
-    Written(Vec<u8>),
+    Complete(Vec<u8>),
 }
 
 #[derive(Debug)]
 enum CaptureMode {
     /// Writes pass unchanged. The buffer is kept for reuse.
     Off(Vec<u8>),
-    /// Writes are recorded. `gone` counts the bytes written so far.
-    Capturing { bytes: Vec<u8>, gone: usize },
+    /// Writes are recorded. `written` counts the bytes written so far.
+    Capturing { bytes: Vec<u8>, written: usize },
     /// These bytes are sent in place of writes.
-    Replaying { bytes: Vec<u8>, gone: usize },
+    Replaying { bytes: Vec<u8>, written: usize },
 }
 
 impl Default for CaptureMode {
@@ -86,30 +86,32 @@ impl Default for CaptureMode {
 impl WireCapture {
     /// Prepares for a call with this method and header case.
     pub(super) fn begin(&self, method: &Method, heads: HeaderCasing<'_>) {
-        let mut reel = self.0.get();
-        reel.whole = None;
-        reel.next = match *method {
+        let mut capture = self.0.get();
+        capture.inline_body = None;
+        capture.next = match *method {
             Method::HEAD | Method::CONNECT => NextRead::Head,
             _ => NextRead::Answer,
         };
         let HeaderCasing::Passed(passed) = heads else {
-            (reel.spelling, reel.target, reel.interims) = (None, None, None);
+            (capture.header_case, capture.target, capture.interims) = (None, None, None);
             return;
         };
-        reel.spelling = passed.spelling.cloned();
-        reel.target = passed.target.map(|raw| TargetOverride::Given(raw.to_vec()));
-        reel.interims = passed.interims.cloned();
-        reel.answer.begin();
+        capture.header_case = passed.header_case.cloned();
+        capture.target = passed
+            .target
+            .map(|raw| TargetOverride::Pending(raw.to_vec()));
+        capture.interims = passed.interims.cloned();
+        capture.answer.begin();
     }
 
     /// Passes on the head of an interim response, and wakes the task that waits for the response.
     pub(super) fn on_interim(&self, head: &[u8]) {
-        let mut reel = self.0.get();
-        if let Some(interims) = &reel.interims
+        let mut capture = self.0.get();
+        if let Some(interims) = &capture.interims
             && let Some(head) = interim(head)
         {
             interims.add(&head);
-            if let Some(waker) = reel.waker.take() {
+            if let Some(waker) = capture.waker.take() {
                 waker.wake();
             }
         }
@@ -117,17 +119,17 @@ impl WireCapture {
 
     /// Sets the task that is woken for interim responses.
     pub(super) fn set_waker(&self, cx: &Context<'_>) {
-        let mut reel = self.0.get();
-        if reel.interims.is_some() {
-            reel.waker = Some(cx.waker().clone());
+        let mut capture = self.0.get();
+        if capture.interims.is_some() {
+            capture.waker = Some(cx.waker().clone());
         }
     }
 
     /// Records the bytes of a read.
     pub(super) fn on_read(&self, bytes: &[u8]) {
-        let mut reel = self.0.get();
-        reel.next = NextRead::Other;
-        reel.answer.feed(bytes);
+        let mut capture = self.0.get();
+        capture.next = NextRead::Other;
+        capture.answer.feed(bytes);
     }
 
     /// Returns the expected content of the next read.
@@ -139,66 +141,66 @@ impl WireCapture {
     /// `bytes`, and [`WireCapture::take_inline_body`] returns the body. Returns false if a parser cannot read the bytes as
     /// they are; then nothing is recorded.
     pub(super) fn on_response(&self, bytes: &mut BytesMut) -> bool {
-        let whole = CompleteMessage::answer(bytes);
-        if whole.is_none() && !is_ready(bytes) {
+        let message = CompleteMessage::answer(bytes);
+        if message.is_none() && !is_ready(bytes) {
             return false;
         }
-        let reel = &mut *self.0.get();
-        reel.next = NextRead::Other;
-        reel.answer.feed(bytes);
-        if let Some(whole) = whole {
-            reel.whole = InlineBody::take(bytes, &whole);
+        let capture = &mut *self.0.get();
+        capture.next = NextRead::Other;
+        capture.answer.feed(bytes);
+        if let Some(message) = message {
+            capture.inline_body = InlineBody::take(bytes, &message);
         }
         true
     }
 
     /// Takes the body of the response, if it came with the head.
     pub(super) fn take_inline_body(&self) -> Option<InlineBody> {
-        self.0.get().whole.take()
+        self.0.get().inline_body.take()
     }
 
     /// Starts recording what is written.
     pub(super) fn start_recording(&self) {
         let running = &mut self.0.get().running;
-        let mut room = running.take();
-        room.clear();
+        let mut buffer = running.take();
+        buffer.clear();
         *running = CaptureMode::Capturing {
-            bytes: room,
-            gone: 0,
+            bytes: buffer,
+            written: 0,
         };
     }
 
     /// Sends these bytes in place of the next head.
     pub(super) fn replay(&self, bytes: Vec<u8>) {
-        self.0.get().running = CaptureMode::Replaying { bytes, gone: 0 };
+        self.0.get().running = CaptureMode::Replaying { bytes, written: 0 };
     }
 
     /// Stops recording, since the response has arrived. Returns the header case of the response, if it was recorded.
     pub(super) fn stop(&self) -> Option<HeaderCase> {
-        let mut reel = self.0.get();
-        if let CaptureMode::Capturing { .. } = reel.running {
-            let room = reel.running.take();
-            reel.running = CaptureMode::Off(if room.capacity() > ROOM {
+        let mut capture = self.0.get();
+        if let CaptureMode::Capturing { .. } = capture.running {
+            let buffer = capture.running.take();
+            capture.running = CaptureMode::Off(if buffer.capacity() > MAX_KEPT_BUFFER {
                 Vec::new()
             } else {
-                room
+                buffer
             });
         }
-        (reel.spelling, reel.interims, reel.waker) = (None, None, None);
-        reel.answer.take()
+        (capture.header_case, capture.interims, capture.waker) = (None, None, None);
+        capture.answer.take()
     }
 
     /// Returns the bytes passed to the socket since [`WireCapture::start_recording`], if any. The connection may have broken
     /// before all were sent.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
-        let reel = &mut *self.0.get();
-        let CaptureMode::Capturing { .. } = reel.running else {
+        let capture = &mut *self.0.get();
+        let CaptureMode::Capturing { .. } = capture.running else {
             return None;
         };
-        let bytes = Some(reel.running.take()).filter(|bytes| !bytes.is_empty())?;
-        match reel.target.take() {
-            Some(TargetOverride::Written(line)) => Some([line, bytes].concat()),
-            Some(TargetOverride::Given(_) | TargetOverride::Begun { .. }) | None => Some(bytes),
+        let bytes = Some(capture.running.take()).filter(|bytes| !bytes.is_empty())?;
+        match capture.target.take() {
+            Some(TargetOverride::Complete(line)) => Some([line, bytes].concat()),
+            Some(TargetOverride::Pending(_) | TargetOverride::Partial { .. }) | None => Some(bytes),
         }
     }
 
@@ -208,37 +210,37 @@ impl WireCapture {
         (socket, cx): (&mut S, &mut Context<'_>),
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let reel = &mut *self.0.get();
-        if let Some(TargetOverride::Given(_) | TargetOverride::Begun { .. }) = reel.target
-            && !matches!(reel.running, CaptureMode::Replaying { .. })
+        let capture = &mut *self.0.get();
+        if let Some(TargetOverride::Pending(_) | TargetOverride::Partial { .. }) = capture.target
+            && !matches!(capture.running, CaptureMode::Replaying { .. })
         {
-            return reel.poll_target((socket, cx), given);
+            return capture.poll_target((socket, cx), given);
         }
-        match &mut reel.running {
+        match &mut capture.running {
             CaptureMode::Off(_) => {
-                if let Some(spelling) = reel.spelling.take() {
-                    reel.overlay.lay(&spelling, given);
+                if let Some(header_case) = capture.header_case.take() {
+                    capture.overlay.lay(&header_case, given);
                 }
-                reel.overlay.poll_write((socket, cx), given)
+                capture.overlay.poll_write((socket, cx), given)
             }
-            CaptureMode::Capturing { bytes, gone } => {
-                bytes.truncate(*gone);
+            CaptureMode::Capturing { bytes, written } => {
+                bytes.truncate(*written);
                 given.iter().for_each(|part| bytes.extend_from_slice(part));
-                if let Some(spelling) = &reel.spelling {
-                    spelling.apply(bytes);
+                if let Some(header_case) = &capture.header_case {
+                    header_case.apply(bytes);
                 }
-                let count = ready!(Pin::new(socket).poll_write(cx, &bytes[*gone..]))?;
-                *gone += count;
+                let count = ready!(Pin::new(socket).poll_write(cx, &bytes[*written..]))?;
+                *written += count;
                 Poll::Ready(Ok(count))
             }
-            CaptureMode::Replaying { bytes, gone } => {
-                while let Some(rest) = bytes.get(*gone..).filter(|rest| !rest.is_empty()) {
+            CaptureMode::Replaying { bytes, written } => {
+                while let Some(rest) = bytes.get(*written..).filter(|rest| !rest.is_empty()) {
                     match ready!(Pin::new(&mut *socket).poll_write(cx, rest))? {
                         0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                        count => *gone += count,
+                        count => *written += count,
                     }
                 }
-                reel.running = CaptureMode::default();
+                capture.running = CaptureMode::default();
                 Poll::Ready(Ok(given.iter().map(|part| part.len()).sum()))
             }
         }
@@ -260,18 +262,18 @@ impl CaptureState {
             .split(|byte| *byte == b' ');
         let (method, target) = (parts.next(), parts.next());
         let (method, target) = (method.unwrap_or_default(), target.unwrap_or_default());
-        if let Some(TargetOverride::Given(raw)) = &self.target {
+        if let Some(TargetOverride::Pending(raw)) = &self.target {
             let line = [method, b" ", raw].concat();
-            self.target = Some(TargetOverride::Begun { line, gone: 0 });
+            self.target = Some(TargetOverride::Partial { line, written: 0 });
         }
-        if let Some(TargetOverride::Begun { line, gone }) = &mut self.target {
-            while *gone < line.len() {
-                match ready!(Pin::new(&mut *socket).poll_write(cx, &line[*gone..]))? {
+        if let Some(TargetOverride::Partial { line, written }) = &mut self.target {
+            while *written < line.len() {
+                match ready!(Pin::new(&mut *socket).poll_write(cx, &line[*written..]))? {
                     0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    count => *gone += count,
+                    count => *written += count,
                 }
             }
-            self.target = Some(TargetOverride::Written(mem::take(line)));
+            self.target = Some(TargetOverride::Complete(mem::take(line)));
         }
         Poll::Ready(Ok(method.len() + 1 + target.len()))
     }
@@ -296,16 +298,16 @@ mod tests {
     const HEAD: &str = "GET / HTTP/1.1\r\nhost: a\r\nx-a: 1\r\nx-a: 2\r\n\r\n";
     const SPELLED: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
 
-    fn spelling() -> HeaderCase {
+    fn header_case() -> HeaderCase {
         let mut reading = ResponseCaseReader::default();
         reading.begin();
         reading.feed(b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n");
         reading.take().unwrap()
     }
 
-    fn heads<'a>(spelling: &'a HeaderCase, target: Option<&'a [u8]>) -> HeaderCasing<'a> {
+    fn heads<'a>(header_case: &'a HeaderCase, target: Option<&'a [u8]>) -> HeaderCasing<'a> {
         HeaderCasing::Passed(PassedHead {
-            spelling: Some(spelling),
+            header_case: Some(header_case),
             target,
             interims: None,
         })
@@ -322,26 +324,26 @@ mod tests {
         let passed = b"HTTP/1.1 200 OK\r\nHost: a\r\nX-a: 1\r\nX-A: 2\r\n\r\n";
         assert_eq!(
             answered(HeaderCasing::Passed(PassedHead::default()), passed),
-            Some(spelling())
+            Some(header_case())
         );
         let made = b"HTTP/1.1 200 OK\r\nX-B: 1\r\n\r\n";
         assert_eq!(answered(HeaderCasing::LowerCase, made), None);
         assert_eq!(
             answered(HeaderCasing::Passed(PassedHead::default()), passed),
-            Some(spelling())
+            Some(header_case())
         );
     }
 
     #[tokio::test]
     async fn a_request_is_recased_and_recorded_for_any_write_sizes() {
-        for room in [1, 7, 20, 1000] {
+        for capacity in [1, 7, 20, 1000] {
             let capture = WireCapture::default();
-            capture.begin(&Method::GET, heads(&spelling(), None));
+            capture.begin(&Method::GET, heads(&header_case(), None));
             capture.start_recording();
-            let found = write_through(room, (HEAD, ""), |socket, parts| {
+            let found = write_through(capacity, (HEAD, ""), |socket, parts| {
                 capture.poll_write(socket, parts)
             });
-            assert_eq!(found.await, SPELLED, "{room}");
+            assert_eq!(found.await, SPELLED, "{capacity}");
             assert_eq!(capture.recorded().as_deref(), Some(SPELLED.as_bytes()));
         }
     }
@@ -349,21 +351,21 @@ mod tests {
     #[tokio::test]
     async fn a_raw_target_is_written_and_recorded_for_any_write_sizes() {
         let raw = SPELLED.replace("GET / ", "GET /<a>?\"b ");
-        for room in [1, 7, 20, 1000] {
+        for capacity in [1, 7, 20, 1000] {
             let capture = WireCapture::default();
-            let spelling = spelling();
-            capture.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
+            let header_case = header_case();
+            capture.begin(&Method::GET, heads(&header_case, Some(b"/<a>?\"b")));
             capture.start_recording();
-            let found = write_through(room, (HEAD, ""), |socket, parts| {
+            let found = write_through(capacity, (HEAD, ""), |socket, parts| {
                 capture.poll_write(socket, parts)
             });
-            assert_eq!(found.await, raw, "{room}");
+            assert_eq!(found.await, raw, "{capacity}");
             assert_eq!(capture.recorded().as_deref(), Some(raw.as_bytes()));
-            capture.begin(&Method::GET, heads(&spelling, Some(b"/<a>?\"b")));
-            let found = write_through(room, (HEAD, ""), |socket, parts| {
+            capture.begin(&Method::GET, heads(&header_case, Some(b"/<a>?\"b")));
+            let found = write_through(capacity, (HEAD, ""), |socket, parts| {
                 capture.poll_write(socket, parts)
             });
-            assert_eq!(found.await, raw, "{room}");
+            assert_eq!(found.await, raw, "{capacity}");
         }
     }
 }
