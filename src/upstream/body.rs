@@ -111,7 +111,7 @@ pub struct UploadProgress {
     /// The total time spent waiting for the client, before the current wait.
     client_took: Cell<Duration>,
     /// The time of the last change of `awaited`.
-    noted: Cell<Instant>,
+    last_change: Cell<Instant>,
     /// The bytes received from the client.
     received: Cell<u64>,
     verdict: Cell<UploadVerdict>,
@@ -184,7 +184,7 @@ impl UploadProgress {
             state: Cell::new(UploadState::Running),
             awaited: Cell::new(WaitingFor::Upstream),
             client_took: Cell::new(Duration::ZERO),
-            noted: Cell::new(now),
+            last_change: Cell::new(now),
             received: Cell::new(0),
             verdict: Cell::new(UploadVerdict::None),
             waker: RefCell::default(),
@@ -220,7 +220,7 @@ impl UploadProgress {
         if !self.waits_for_client() {
             return None;
         }
-        let took = self.client_took.get() + (now - self.noted.get());
+        let took = self.client_took.get() + (now - self.last_change.get());
         took.checked_sub(rate.allowance(self.received.get()))
     }
 
@@ -233,7 +233,7 @@ impl UploadProgress {
     /// Sets the side that the upload waits for, and accounts the wait before.
     pub(super) fn set_waiting_for(&self, awaited: WaitingFor) {
         let now = clock::now();
-        let since = self.noted.replace(now);
+        let since = self.last_change.replace(now);
         if self.awaited.replace(awaited) == WaitingFor::Client {
             self.client_took.set(self.client_took.get() + (now - since));
         }

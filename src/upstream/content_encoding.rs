@@ -106,9 +106,9 @@ impl ContentEncoding {
         match budget {
             Some(budget) => self.decode(body, limit, |bytes| budget.charge(bytes)),
             None => {
-                let mut held = memory.part();
-                let decoded = self.decode(body, limit, |bytes| held.grow(bytes).is_ok())?;
-                Ok(held.attach_to(decoded))
+                let mut reservation = memory.part();
+                let decoded = self.decode(body, limit, |bytes| reservation.grow(bytes).is_ok())?;
+                Ok(reservation.attach_to(decoded))
             }
         }
     }
@@ -183,18 +183,18 @@ mod tests {
         assert!(bomb.len() < 20_000);
         let refused = decode(ContentEncoding::Gzip, bomb.clone(), 1_000_000);
         assert!(matches!(refused, Err(DecodeError::TooLarge(1_000_000))));
-        let mut kept = 0;
+        let mut total = 0;
         let refused = ContentEncoding::Gzip.decode(bomb, usize::MAX, |bytes| {
-            kept += bytes;
-            kept < 100_000
+            total += bytes;
+            total < 100_000
         });
         assert!(matches!(refused, Err(DecodeError::NoRoom)));
         let memory = MemoryBudget::new(10);
-        let room = (&memory, None);
-        let refused = ContentEncoding::Gzip.decode_within(gzip(b"01234567890"), 100, room);
+        let budget = (&memory, None);
+        let refused = ContentEncoding::Gzip.decode_within(gzip(b"01234567890"), 100, budget);
         assert!(matches!(refused, Err(DecodeError::NoRoom)));
         assert_eq!(memory.reserved(), 0);
-        let fits = ContentEncoding::Gzip.decode_within(gzip(b"0123456789"), 100, room);
+        let fits = ContentEncoding::Gzip.decode_within(gzip(b"0123456789"), 100, budget);
         let fits = fits.unwrap();
         assert_eq!((&fits[..], memory.reserved()), (&b"0123456789"[..], 10));
         drop(fits);

@@ -63,10 +63,10 @@ impl DeferredWrites {
         let Some((before, piece)) = &self.piece else {
             return to(&[IoSlice::new(&self.small)]);
         };
-        let (before, behind) = self.small.split_at(*before);
-        let parts = [before, piece, behind].map(IoSlice::new);
+        let (before, after) = self.small.split_at(*before);
+        let parts = [before, piece, after].map(IoSlice::new);
         let first = usize::from(before.is_empty());
-        let last = parts.len() - usize::from(behind.is_empty());
+        let last = parts.len() - usize::from(after.is_empty());
         to(&parts[first..last])
     }
 
@@ -91,10 +91,10 @@ impl DeferredWrites {
         }
     }
 
-    /// Takes a buffer from `room` if there is none.
-    pub(super) fn make_space(&mut self, room: impl FnOnce() -> Vec<u8>) {
+    /// Takes a buffer from `new_buffer` if there is none.
+    pub(super) fn make_space(&mut self, new_buffer: impl FnOnce() -> Vec<u8>) {
         if self.small.capacity() == 0 {
-            self.small = room();
+            self.small = new_buffer();
         }
     }
 
@@ -146,21 +146,21 @@ mod tests {
         fn bytes_go_once_each_and_in_order(
             before in "[a-c]{0,9}",
             piece in "[d-f]{1,9}",
-            behind in "[g-i]{0,9}",
+            after in "[g-i]{0,9}",
             counts in prop::collection::vec(0..9_usize, 0..9),
         ) {
-            let all = format!("{before}{piece}{behind}");
+            let all = format!("{before}{piece}{after}");
             let piece = Bytes::from(piece);
             let mut late = DeferredWrites::default();
-            let parts = [before.as_bytes(), &piece, behind.as_bytes()].map(IoSlice::new);
+            let parts = [before.as_bytes(), &piece, after.as_bytes()].map(IoSlice::new);
             late.take(&parts, Some(piece.clone()));
-            let mut gone = 0;
+            let mut written = 0;
             for count in counts {
                 let count = count.min(late.len());
                 late.advance(count);
-                gone += count;
-                prop_assert_eq!(given(&late), &all.as_bytes()[gone..]);
-                prop_assert_eq!(late.is_empty(), gone == all.len());
+                written += count;
+                prop_assert_eq!(given(&late), &all.as_bytes()[written..]);
+                prop_assert_eq!(late.is_empty(), written == all.len());
             }
         }
     }

@@ -76,8 +76,8 @@ fn write_instead<S: AsyncWrite + Unpin>(
     let others = others.iter().map(|part| &**part);
     let mut parts = [IoSlice::new(head); TOGETHER];
     let mut count = 1;
-    for (room, part) in parts[1..].iter_mut().zip(rest.chain(others)) {
-        *room = IoSlice::new(part);
+    for (slot, part) in parts[1..].iter_mut().zip(rest.chain(others)) {
+        *slot = IoSlice::new(part);
         count += 1;
     }
     write((socket, cx), &parts[..count])
@@ -100,10 +100,10 @@ mod tests {
     }
 
     /// Returns the bytes written through a socket that accepts `room` bytes at a time.
-    async fn written(body: &str, room: usize) -> String {
+    async fn written(body: &str, capacity: usize) -> String {
         let mut overlay = HeaderCaseOverlay::default();
         overlay.lay(&header_case(), &[IoSlice::new(HEAD.as_bytes())]);
-        let found = write_through(room, (HEAD, body), |socket, parts| {
+        let found = write_through(capacity, (HEAD, body), |socket, parts| {
             overlay.poll_write(socket, parts)
         });
         let found = found.await;
@@ -117,9 +117,9 @@ mod tests {
             .replace("x-a", "X-A")
             .replace("content-length", "Content-Length");
         for body in [BODY, &BODY.repeat(1024)] {
-            for room in [1, 7, 40, 1000] {
+            for capacity in [1, 7, 40, 1000] {
                 let expected = format!("{spelled}{body}");
-                assert_eq!(written(body, room).await, expected, "{room}");
+                assert_eq!(written(body, capacity).await, expected, "{capacity}");
             }
         }
     }

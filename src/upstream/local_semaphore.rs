@@ -59,9 +59,9 @@ impl LocalSemaphore {
         self.0.numbers.set(number + 1);
         // Dropped after the receiver, however the wait ends: a closed sender takes no space in the queue.
         let _leaves = CancelGuard(self, number);
-        let (gives, taken) = oneshot::channel();
-        self.0.queue.borrow_mut().push_back((number, gives));
-        timeout(limit, taken).await.ok()?.ok()
+        let (grant, granted) = oneshot::channel();
+        self.0.queue.borrow_mut().push_back((number, grant));
+        timeout(limit, granted).await.ok()?.ok()
     }
 
     /// Passes a returned permit on to the next waiter.
@@ -112,8 +112,8 @@ mod tests {
 
     /// Returns a wait that is in the queue.
     fn waits(permits: &LocalSemaphore) -> Wait {
-        let own = permits.clone();
-        let mut wait: Wait = Box::pin(async move { own.wait(LONG).await });
+        let task_permits = permits.clone();
+        let mut wait: Wait = Box::pin(async move { task_permits.wait(LONG).await });
         assert!(wait.as_mut().now_or_never().is_none());
         wait
     }
@@ -121,19 +121,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_that_times_out_leaves_the_queue() {
         let permits = LocalSemaphore::new(1);
-        let held = permits.take();
+        let held_permits = permits.take();
         assert!(permits.wait(LONG).await.is_none());
         assert_eq!(permits.waiting(), 0);
-        drop(held);
+        drop(held_permits);
         assert_eq!(permits.free(), 1);
     }
 
     #[tokio::test]
     async fn a_permit_of_a_dropped_wait_goes_to_the_next() {
         let permits = LocalSemaphore::new(1);
-        let held = permits.take();
+        let held_permits = permits.take();
         let (first, mut second) = (waits(&permits), waits(&permits));
-        drop(held);
+        drop(held_permits);
         drop(first);
         assert!(second.as_mut().now_or_never().flatten().is_some());
         assert_eq!((permits.free(), permits.waiting()), (1, 0));
@@ -159,28 +159,28 @@ mod tests {
     /// Runs the steps against a model: the holders, and the waiters in their order.
     fn run(count: usize, steps: Vec<Step>) {
         let permits = LocalSemaphore::new(count);
-        let (mut held, mut queue) = (Vec::new(), VecDeque::<(usize, Wait)>::new());
+        let (mut held_permits, mut queue) = (Vec::new(), VecDeque::<(usize, Wait)>::new());
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Ask => match permits.take() {
-                    Some(permit) => held.push((number, permit)),
+                    Some(permit) => held_permits.push((number, permit)),
                     None => queue.push_back((number, waits(&permits))),
                 },
-                Step::Return(at) if at < held.len() => drop(held.swap_remove(at)),
+                Step::Return(at) if at < held_permits.len() => drop(held_permits.swap_remove(at)),
                 Step::Leave(at) => drop(queue.remove(at)),
                 Step::Return(_) => {}
             }
             // Only the first waiters get a permit.
-            while held.len() < count
+            while held_permits.len() < count
                 && let Some((number, mut first)) = queue.pop_front()
             {
                 let given = first.as_mut().now_or_never().flatten();
-                held.push((number, given.expect("the first in the queue gets it")));
+                held_permits.push((number, given.expect("the first in the queue gets it")));
             }
             for (_, wait) in &mut queue {
                 assert!(wait.as_mut().now_or_never().is_none());
             }
-            assert_eq!(permits.free(), count - held.len());
+            assert_eq!(permits.free(), count - held_permits.len());
             assert_eq!(permits.waiting(), queue.len());
         }
     }

@@ -17,7 +17,7 @@ pub struct MemoryBudget(Arc<BudgetState>);
 #[derive(Debug, Default)]
 struct BudgetState {
     limit: AtomicUsize,
-    held: AtomicUsize,
+    reserved: AtomicUsize,
 }
 
 /// The error when the budget is exhausted.
@@ -61,7 +61,7 @@ impl MemoryBudget {
     /// Returns the reserved bytes.
     #[must_use]
     pub fn reserved(&self) -> usize {
-        self.0.held.load(Ordering::Relaxed)
+        self.0.reserved.load(Ordering::Relaxed)
     }
 
     /// Returns the limit in bytes.
@@ -84,21 +84,21 @@ impl MemoryBudget {
     /// # Errors
     /// [`BudgetExhausted`]
     pub fn account(&self, bytes: Bytes) -> Result<Bytes, BudgetExhausted> {
-        let mut held = self.part();
-        held.grow(bytes.len())?;
-        Ok(held.attach_to(bytes))
+        let mut reservation = self.part();
+        reservation.grow(bytes.len())?;
+        Ok(reservation.attach_to(bytes))
     }
 
     /// Returns the same bytes, reserved even beyond the limit: they are in memory already, and a response that has
     /// begun is not rejected.
     #[must_use]
     pub fn carry(&self, bytes: Bytes) -> Bytes {
-        self.0.held.fetch_add(bytes.len(), Ordering::Relaxed);
-        let held = Reservation {
+        self.0.reserved.fetch_add(bytes.len(), Ordering::Relaxed);
+        let reservation = Reservation {
             memory: self.clone(),
             bytes: bytes.len(),
         };
-        held.attach_to(bytes)
+        reservation.attach_to(bytes)
     }
 }
 
@@ -109,15 +109,15 @@ impl MemoryShare for MemoryBudget {
     }
 
     fn release(&self, bytes: usize) {
-        self.0.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
 impl BudgetState {
     fn take(&self, bytes: usize) -> Result<(), BudgetExhausted> {
-        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.reserved.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > self.limit.load(Ordering::Relaxed) {
-            self.held.fetch_sub(bytes, Ordering::Relaxed);
+            self.reserved.fetch_sub(bytes, Ordering::Relaxed);
             return Err(BudgetExhausted);
         }
         Ok(())
@@ -147,7 +147,10 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.memory.0.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory
+            .0
+            .reserved
+            .fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -178,11 +181,11 @@ mod tests {
     #[test]
     fn the_reservation_of_a_body_that_broke_off_is_released() {
         let memory = MemoryBudget::new(10);
-        let mut held = memory.part();
-        held.grow(6).unwrap();
-        assert_eq!(held.grow(5), Err(BudgetExhausted));
+        let mut reservation = memory.part();
+        reservation.grow(6).unwrap();
+        assert_eq!(reservation.grow(5), Err(BudgetExhausted));
         assert_eq!(memory.reserved(), 6);
-        drop(held);
+        drop(reservation);
         assert_eq!(memory.reserved(), 0);
     }
 
@@ -202,13 +205,13 @@ mod tests {
     #[test]
     fn a_smaller_limit_revokes_nothing() {
         let memory = MemoryBudget::new(10);
-        let kept = memory.account(Bytes::from_static(b"0123456789"));
+        let accounted = memory.account(Bytes::from_static(b"0123456789"));
         memory.allow(4);
         assert_eq!(
             memory.account(Bytes::from_static(b"1")),
             Err(BudgetExhausted)
         );
-        drop(kept);
+        drop(accounted);
         assert!(memory.account(Bytes::from_static(b"1234")).is_ok());
     }
 
@@ -219,14 +222,14 @@ mod tests {
             steps in prop::collection::vec((any::<bool>(), 0usize..40), 0..40),
         ) {
             let memory = MemoryBudget::new(limit);
-            let mut kept: Vec<Bytes> = Vec::new();
+            let mut accounted: Vec<Bytes> = Vec::new();
             for (takes, size) in steps {
                 if takes {
-                    kept.extend(memory.account(Bytes::from(vec![0; size])));
-                } else if !kept.is_empty() {
-                    kept.swap_remove(size % kept.len());
+                    accounted.extend(memory.account(Bytes::from(vec![0; size])));
+                } else if !accounted.is_empty() {
+                    accounted.swap_remove(size % accounted.len());
                 }
-                let sum: usize = kept.iter().map(Bytes::len).sum();
+                let sum: usize = accounted.iter().map(Bytes::len).sum();
                 prop_assert_eq!(memory.reserved(), sum);
                 prop_assert!(sum <= limit);
             }

@@ -142,15 +142,15 @@ mod tests {
                 let far = listener.accept().await.unwrap().0;
                 let mut far = far.into_std().unwrap();
                 let mut near = Socket::Plain(near.unwrap()).coalescing(tasks.write_coalescer());
-                let (tells, told) = oneshot::channel();
+                let (sender, receiver) = oneshot::channel();
                 tasks.start_after_turn(Box::pin(async move {
                     // The kernel is asked at once, and does not wait.
-                    let _ = tells.send(far.read(&mut [0; 8]).ok());
+                    let _ = sender.send(far.read(&mut [0; 8]).ok());
                 }));
                 tasks.start(async move {
                     near.write_all(b"answer").await.unwrap();
                 });
-                assert_eq!(told.await.unwrap(), Some(6));
+                assert_eq!(receiver.await.unwrap(), Some(6));
             })
             .await;
     }

@@ -49,13 +49,13 @@ impl UploadPace {
     /// Waits for the client. Ready means that the client was too slow.
     pub(super) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let since = *self.waits_since.get_or_insert_with(clock::now);
-        let left = self
+        let remaining = self
             .rate
             .allowance(self.received)
             .saturating_sub(self.waited);
         // Bounded to a day, which is as good as never.
-        let left = left.min(Duration::from_secs(24 * 60 * 60));
-        let end = since + left;
+        let remaining = remaining.min(Duration::from_secs(24 * 60 * 60));
+        let end = since + remaining;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(end)));
         if timer.deadline() != end {
             timer.as_mut().reset(end);

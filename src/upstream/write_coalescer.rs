@@ -72,8 +72,8 @@ impl WriteCoalescer {
     /// Sends a batch.
     pub(super) fn send(&self, Batch(mut ends): Batch) {
         for end in ends.drain(..) {
-            if let Some(room) = end.send() {
-                self.0.get().return_buffer(room);
+            if let Some(buffer) = end.send() {
+                self.0.get().return_buffer(buffer);
             }
         }
         // Keeps the allocation for the next batch.
@@ -127,9 +127,9 @@ impl CoalescerState {
     }
 
     /// Keeps a buffer for reuse: at most as many as sockets are sent at once, of at most 2 KiB each.
-    fn return_buffer(&mut self, room: Vec<u8>) {
-        if self.buffers.len() < FULL && room.capacity() > 0 {
-            self.buffers.push(room);
+    fn return_buffer(&mut self, buffer: Vec<u8>) {
+        if self.buffers.len() < FULL && buffer.capacity() > 0 {
+            self.buffers.push(buffer);
         }
     }
 }

@@ -146,7 +146,7 @@ impl Driven {
     /// A call is asked, and answered so much later, by a server that stays. It lies in the inbox when the owner begins.
     async fn serves(&mut self, later: Duration) -> Peer {
         let server = self.server.clone();
-        let asked = server.request(call(), SECOND + later, RetryRule::Never);
+        let reply = server.request(call(), SECOND + later, RetryRule::Never);
         let served = async {
             let (mut written, events) = self.peer().await;
             let question = written.recv().await.unwrap();
@@ -156,14 +156,14 @@ impl Driven {
             events.send(Event::Message(answer)).await.unwrap();
             (written, events)
         };
-        let (result, peer) = tokio::join!(asked, served);
+        let (result, peer) = tokio::join!(reply, served);
         assert!(matches!(result, Ok(LinkReply::Answer(1, _))), "{result:?}");
         peer
     }
 }
 
 /// Runs a test beside an owner, which ends when the test has let go of its server.
-async fn beside(test: impl AsyncFnOnce(Driven)) {
+async fn with_driven_link(test: impl AsyncFnOnce(Driven)) {
     beside_one(|inbox| inbox, test).await;
 }
 
@@ -205,7 +205,7 @@ fn call() -> Outbound {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_finds_its_caller() {
-    beside(async |mut driven: Driven| {
+    with_driven_link(async |mut driven: Driven| {
         driven.serves(Duration::ZERO).await;
     })
     .await;
@@ -226,15 +226,15 @@ impl Wake for Looks {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_with_a_reply_is_counted_as_answered() {
-    beside(async |mut driven: Driven| {
+    with_driven_link(async |mut driven: Driven| {
         let (mut written, events) = driven.peer().await;
         let looks = Arc::new(Looks {
             stats: driven.stats.clone(),
             found: AtomicU64::new(u64::MAX),
         });
         let waker = Waker::from(looks.clone());
-        let mut asked = pin!(driven.server.request(call(), SECOND, RetryRule::Never));
-        let polled = asked.as_mut().poll(&mut Context::from_waker(&waker));
+        let mut reply = pin!(driven.server.request(call(), SECOND, RetryRule::Never));
+        let polled = reply.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
         written.recv().await.unwrap();
         let answer = Bytes::from_static(br#"{"id":1,"result":2}"#);
@@ -243,25 +243,25 @@ async fn a_call_with_a_reply_is_counted_as_answered() {
             yield_now().await;
         }
         assert_eq!(looks.found.load(Ordering::Relaxed), 0);
-        assert!(asked.await.is_ok());
+        assert!(reply.await.is_ok());
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_frees_its_turn() {
-    beside(async |mut driven: Driven| {
+    with_driven_link(async |mut driven: Driven| {
         let (mut written, events) = driven.peer().await;
         let waits = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
-        let gone = async {
+        let abandoned = async {
             written.recv().await.unwrap();
             assert_eq!(driven.state().in_flight, 1);
         };
         tokio::select! {
             _ = waits => panic!("nobody has answered"),
-            () = gone => {}
+            () = abandoned => {}
         }
-        let asked = driven.server.request(call(), SECOND, RetryRule::Never);
+        let reply = driven.server.request(call(), SECOND, RetryRule::Never);
         let served = async {
             assert!(
                 written
@@ -274,7 +274,7 @@ async fn a_caller_that_goes_away_frees_its_turn() {
                 events.send(Event::Message(text.into())).await.unwrap();
             }
         };
-        let (result, ()) = tokio::join!(asked, served);
+        let (result, ()) = tokio::join!(reply, served);
         assert!(matches!(result, Ok(LinkReply::Answer(2, _))), "{result:?}");
         assert_eq!(driven.state().counts.late, 1);
     })
@@ -283,14 +283,14 @@ async fn a_caller_that_goes_away_frees_its_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_link_that_breaks_fails_its_call_at_once_and_another_follows() {
-    beside(async |mut driven: Driven| {
+    with_driven_link(async |mut driven: Driven| {
         let (mut written, events) = driven.peer().await;
-        let asked = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
+        let reply = driven.server.request(call(), 60 * SECOND, RetryRule::Never);
         let breaks = async {
             written.recv().await.unwrap();
             drop(events);
         };
-        let (result, ()) = tokio::join!(asked, breaks);
+        let (result, ()) = tokio::join!(reply, breaks);
         assert!(matches!(result, Err(RequestError::Cut)), "{result:?}");
         driven.peer().await;
         assert_eq!(driven.state().counts.opened, 2);
@@ -300,7 +300,7 @@ async fn a_link_that_breaks_fails_its_call_at_once_and_another_follows() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_longer_than_allowed() {
-    beside(async |mut driven: Driven| {
+    with_driven_link(async |mut driven: Driven| {
         let (_written, _say) = driven.peer().await;
         let begun = crate::telemetry::clock::now();
         let first = driven.server.request(call(), 3 * SECOND, RetryRule::Never);
@@ -322,7 +322,7 @@ async fn nobody_waits_longer_than_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_whose_first_call_is_cancelled_at_once_receives_notifications_for_all() {
-    beside(async |mut driven: Driven| {
+    with_driven_link(async |mut driven: Driven| {
         let (mut written, events) = driven.peer().await;
         let (notifier, mut heard) = channel();
         let links = ClientLinks::default();
@@ -419,14 +419,14 @@ async fn a_retired_link_opens_no_other_when_it_is_lost() {
         async |mut driven: Driven| {
             let server = driven.server.clone();
             let (mut written, events) = driven.peer().await;
-            let asked = server.request(call(), 60 * SECOND, RetryRule::Once);
+            let reply = server.request(call(), 60 * SECOND, RetryRule::Once);
             let drops = async {
                 written.recv().await.unwrap();
                 over.send_replace(true);
                 tokio::time::sleep(SECOND).await;
                 drop(events);
             };
-            let (result, ()) = tokio::join!(asked, drops);
+            let (result, ()) = tokio::join!(reply, drops);
             assert!(matches!(result, Err(RequestError::Cut)), "{result:?}");
             let another = timeout(60 * SECOND, driven.opened.recv()).await;
             assert!(!matches!(another, Ok(Some(()))));

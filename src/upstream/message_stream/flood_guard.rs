@@ -57,13 +57,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for FloodGuard<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        if own.is_flooded() {
+        let this = self.get_mut();
+        if this.is_flooded() {
             return Poll::Ready(Err(io::Error::other("too many useless frames")));
         }
         let before = buf.filled().len();
-        let polled = Pin::new(&mut own.socket).poll_read(cx, buf);
-        if let (Some(watch), Some(read)) = (&mut own.watch, buf.filled().get(before..)) {
+        let polled = Pin::new(&mut this.socket).poll_read(cx, buf);
+        if let (Some(watch), Some(read)) = (&mut this.watch, buf.filled().get(before..)) {
             let began = watch.began;
             watch.is_flooded |= watch.flood.is_flooded_by(read, || clock::now() - began);
         }

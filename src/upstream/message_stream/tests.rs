@@ -25,8 +25,8 @@ async fn a_ping_is_answered_and_counts_as_a_sign_of_life() {
     let (mut frames, mut peer) = pair(100, 1024).await;
     frames.ping();
     let (event, ()) = tokio::join!(next(&mut frames), async {
-        let asked = peer.next().await.unwrap().unwrap();
-        assert_eq!(asked, Message::Ping(Bytes::new()));
+        let ping = peer.next().await.unwrap().unwrap();
+        assert_eq!(ping, Message::Ping(Bytes::new()));
         peer.flush().await.unwrap();
     });
     assert!(matches!(event, Event::SignOfLife), "{event:?}");
@@ -41,8 +41,8 @@ async fn a_message_is_reported_as_written_when_it_is() {
     assert!(frames.is_writing());
     assert!(matches!(next(&mut frames).await, Event::Written));
     assert!(!frames.is_writing());
-    let asked = peer.next().await.unwrap().unwrap();
-    assert_eq!(asked, Message::Ping(Bytes::new()));
+    let ping = peer.next().await.unwrap().unwrap();
+    assert_eq!(ping, Message::Ping(Bytes::new()));
     assert_eq!(peer.next().await.unwrap().unwrap(), Message::text("{}"));
 }
 
@@ -88,8 +88,8 @@ async fn half_a_message_is_never_delivered() {
     let mut frames = MessageStream::server(here, 100).await;
     // The first half of a masked text of four bytes.
     there.write_all(b"\x81\x84\0\0\0\0{\"").await.unwrap();
-    let heard = timeout(Duration::from_secs(1), next(&mut frames)).await;
-    assert!(heard.is_err(), "{heard:?}");
+    let received = timeout(Duration::from_secs(1), next(&mut frames)).await;
+    assert!(received.is_err(), "{received:?}");
     drop(there);
     assert!(matches!(next(&mut frames).await, Event::Lost(_)));
 }
@@ -174,14 +174,14 @@ async fn a_client_that_pings_beside_its_messages_is_served() {
         peer
     };
     let hears = async {
-        let mut heard = 0;
-        while heard < 3_000 {
+        let mut received = 0;
+        while received < 3_000 {
             let event = next(&mut frames).await;
             assert!(
                 matches!(event, Event::Message(_) | Event::SignOfLife),
                 "{event:?}"
             );
-            heard += usize::from(matches!(event, Event::Message(_)));
+            received += usize::from(matches!(event, Event::Message(_)));
         }
     };
     tokio::join!(says, hears);
