@@ -228,12 +228,7 @@ fn a_route_that_means_nothing_is_refused_with_the_key() {
         ("CONNECT /a", "m", "rest", "tunnel"),
         ("GET a", "m", "rest", "must begin with `/`"),
         ("GET /a//b", "m", "rest", "may be empty"),
-        (
-            "GET /a/../b",
-            "m",
-            "rest",
-            "cannot be distinguished from an absent one",
-        ),
+        ("GET /a/../b", "m", "rest", "distinguished from an absent"),
         ("GET /{x=**}/b", "m", "rest", "may follow `**`"),
         ("GET /{x?}", "m", "rest", "cannot be absent"),
         ("GET /{x}?x={x:integer[]}", "m", "rest", "is a list"),
