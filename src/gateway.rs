@@ -52,7 +52,7 @@ use crate::domain::failure::Failure;
 use crate::domain::forwarding::HeaderCache;
 use crate::domain::hosts::{ConnectionEntry, Reach};
 use crate::domain::rollout::Subject;
-use crate::domain::routing::{Endpoint, RequestHead, facing};
+use crate::domain::routing::{RequestHead, RequestTarget, classify_request};
 use crate::domain::side::Side;
 use crate::domain::stream::StreamMatch;
 use crate::domain::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
@@ -343,11 +343,11 @@ fn dispatch(
     head: &request::Parts,
     origin: &RequestOrigin,
 ) -> Result<Dispatch, (Side, Failure)> {
-    let Endpoint {
+    let RequestTarget {
         side,
         refused,
         stream: matched,
-    } = facing(&installed.plan, RequestHead::new(head));
+    } = classify_request(&installed.plan, RequestHead::new(head));
     if let Some(violation) = origin.violation {
         // A rejected request line is represented by a GET of `/`, which is never JSON-RPC.
         let side = if head.method == Method::POST {

@@ -155,7 +155,7 @@ fn row(status: u16, body: &str, rpc: RpcReplySource) -> RowSource {
         key: format!("outcome {status}"),
         origin: 0,
         rest: RestReplySource {
-            speech: Default::default(),
+            rest_protocol: Default::default(),
             status: tree(&status.to_string()),
             headers: Vec::new(),
             body: Some(tree(body)),

@@ -126,7 +126,7 @@ fn holes(route: &Route) -> Vec<String> {
     slots.extend(route.rpc_slots());
     let holes = route.facts.holes.iter().enumerate().map(|(place, hole)| {
         let slot = slots.iter().find(|slot| slot.binds() == Some(place));
-        slot.map_or_else(|| hole.name.clone(), |slot| slot.spelled())
+        slot.map_or_else(|| hole.name.clone(), |slot| slot.to_notation())
     });
     holes.collect()
 }

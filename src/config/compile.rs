@@ -99,7 +99,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let redaction = Arc::new(redaction(raw));
     let plan = Plan {
         tls,
-        preface: proxy_protocol(raw, &mut problems),
+        proxy_protocol: proxy_protocol(raw, &mut problems),
         forwarding: forwarding(raw),
         identity_headers: identity::headers(raw, &mut problems),
         trace,

@@ -37,7 +37,7 @@ use super::rollout::{
     Percent, Stage, WithoutKey, bucket,
 };
 use super::route::Route;
-use super::routing::{self, RequestHead, facing};
+use super::routing::{self, RequestHead, classify_request};
 use super::shadow_limits;
 use super::side::Side;
 use super::time::Timestamp;
@@ -90,7 +90,7 @@ pub fn explain(
         ..request.head
     };
     let request = ExplainRequest { head, ..request };
-    let facing = facing(plan, request.head);
+    let target = classify_request(plan, request.head);
     let token = Cell::new(None);
     let claims = |tokens: &Tokens, text: &str| {
         let verified = tokens.verify(text, (environment.unix_seconds)());
@@ -110,16 +110,16 @@ pub fn explain(
         request,
         caller: identity.caller(&plan.rollout.clients),
         token: token.get(),
-        side: facing.side,
-        terms: TranslateContext {
+        side: target.side,
+        context: TranslateContext {
             depth: plan.limits.depth,
             now: environment.now,
         },
     };
-    if let (None, Some(followed)) = (&facing.refused, facing.stream) {
+    if let (None, Some(followed)) = (&target.refused, target.stream) {
         return vec![stream::explain(&case, followed)];
     }
-    match (facing.refused, facing.side) {
+    match (target.refused, target.side) {
         (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
         (None, Side::Rest) => vec![rest::explain(&case)],
         (None, Side::Rpc) => match frame::parse(&case) {
@@ -141,7 +141,7 @@ struct Case<'a> {
     /// The reason why the bearer token proves nothing, if there is one.
     token: Option<TokenFault>,
     side: Side,
-    terms: TranslateContext,
+    context: TranslateContext,
 }
 
 impl<'a> Case<'a> {
@@ -168,9 +168,9 @@ impl<'a> Case<'a> {
         let mut secrets = Secrets::new(self.request.head.headers, bears);
         let redaction = &self.plan.redaction;
         secrets.note_target(redaction, self.request.head.uri);
-        secrets.note_members(redaction, self.request.body, self.terms.depth);
+        secrets.note_members(redaction, self.request.body, self.context.depth);
         if let Some(reply) = self.request.reply {
-            secrets.note_members(redaction, &reply.body, self.terms.depth);
+            secrets.note_members(redaction, &reply.body, self.context.depth);
         }
         secrets
     }
@@ -197,13 +197,15 @@ impl<'a> Case<'a> {
     fn guard(&self, stage: Stage) -> Result<(), Failure> {
         match stage.control() {
             Some(Path::Old) => Ok(()),
-            Some(Path::New) | None => routing::guard(self.plan, self.request.head, self.entry()),
+            Some(Path::New) | None => {
+                routing::check_origin(self.plan, self.request.head, self.entry())
+            }
         }
     }
 
     /// Returns the current time.
     fn at(&self) -> Timestamp {
-        Timestamp::parse(&(self.terms.now)()).unwrap_or_default()
+        Timestamp::parse(&(self.context.now)()).unwrap_or_default()
     }
 
     /// Records the route and the decision.
@@ -251,7 +253,8 @@ impl<'a> Case<'a> {
     fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
         let path = stage.candidate()?;
         let never = shadow_limits::never(self.plan.routes.route(route?));
-        let is_refused = || routing::guard(self.plan, self.request.head, self.entry()).is_err();
+        let is_refused =
+            || routing::check_origin(self.plan, self.request.head, self.entry()).is_err();
         Some(match (never, path) {
             (None, Path::New) if is_refused() => {
                 "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
@@ -406,7 +409,7 @@ impl TranslatedCall<'_> {
         let holes = self.route.facts.holes.iter().enumerate();
         let values = holes.map(|(place, hole)| HoleValue {
             name: hole.name.clone(),
-            kind: hole.shape.spelled(),
+            kind: hole.shape.to_notation(),
             value: view::text_of(self.call.get(place)).map(|text| {
                 Value::from_text(match redaction.hides(&hole.name) {
                     true => format!("\"{}\"", secrets::HIDDEN),

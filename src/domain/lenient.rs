@@ -44,7 +44,7 @@ impl LenientPaths {
     ) -> LenientPaths {
         let mut paths = LenientPaths::default();
         for (index, route) in routes.routes().iter().enumerate() {
-            if route.speech == Wire::Http && route.enters_from(Side::Rest) {
+            if route.rest_protocol == Wire::Http && route.enters_from(Side::Rest) {
                 paths.add_route(index, route);
             }
         }
@@ -93,7 +93,7 @@ impl LenientPaths {
 
     fn insert<'p>(&mut self, parts: impl Iterator<Item = Part<'p>> + Clone, end: End) {
         let is_mixed = |part: Part<'_>| match part {
-            Part::Literal(text) | Part::Verb(text) => reading::has_capitals(text),
+            Part::Literal(text) | Part::Verb(text) => reading::has_uppercase(text),
             Part::One | Part::Rest => false,
         };
         if parts.clone().any(is_mixed) {
@@ -123,7 +123,7 @@ impl LenientPaths {
         if is_regular(&normal) {
             return None;
         }
-        reading::first(&normal, |read| self.tree.find(method, read, &counts))
+        reading::find_reading(&normal, |read| self.tree.find(method, read, &counts))
     }
 }
 

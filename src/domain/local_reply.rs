@@ -177,11 +177,11 @@ impl LocalReplies {
 
     /// Returns the reply to a frame; a frame without a match is left to the routes.
     #[must_use]
-    pub fn frame(&self, frame: &Json, terms: TranslateContext) -> Option<FrameReply> {
+    pub fn frame(&self, frame: &Json, context: TranslateContext) -> Option<FrameReply> {
         let route = self.frames.route(self.frames.select_frame(frame)?);
-        let read = command_to_rpc(route, frame.clone(), terms).ok()?;
+        let read = command_to_rpc(route, frame.clone(), context).ok()?;
         let reply = ResponseReply::Result(Json::literal("{}"));
-        Some(answer_to_frame(route, (reply, &read.call), terms).answer)
+        Some(answer_to_frame(route, (reply, &read.call), context).answer)
     }
 
     /// Returns the supported MCP revisions, oldest first; empty if the proxy is no MCP server.

@@ -29,7 +29,7 @@ pub use response::{RestAnswer, RestReply, RpcAnswer, TranslatedReply, is_json};
 pub use row::{
     BodyPattern, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult, reports_failure,
 };
-pub use status::{ErrorStatus, refuses};
+pub use status::{ErrorStatus, is_rejection_status};
 pub use table::{Outcomes, TOOL_ERROR_STATUS};
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub struct Plan {
     /// TLS of the listener; connections are plain without it.
     pub tls: Option<Arc<ServerTls>>,
     /// The use of the PROXY protocol on the listener.
-    pub preface: ProxyProtocolUse,
+    pub proxy_protocol: ProxyProtocolUse,
     /// The forwarding headers for upstreams.
     pub forwarding: Forwarding,
     /// The headers that identify the client to upstreams.

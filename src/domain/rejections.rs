@@ -126,7 +126,8 @@ pub fn ambiguous_credentials(plan: &Plan, call: &Call) -> Result<(), Failure> {
 /// A [`Failure`] that names the method.
 pub fn withheld(upstream: &UpstreamPlan, method: &str) -> Result<(), Failure> {
     let link = upstream.transport.link();
-    let withheld = link.is_some_and(|link| link.withhold.iter().any(|known| known == method));
+    let withheld =
+        link.is_some_and(|link| link.blocked_methods.iter().any(|known| known == method));
     if !withheld {
         return Ok(());
     }
@@ -284,7 +285,7 @@ pub fn browned_out(
 
 /// Returns the failure of a call that does not fit its route.
 #[must_use]
-pub fn bind(error: BindError) -> Failure {
+pub fn bind_failure(error: BindError) -> Failure {
     match (error.exceeded, error.kind) {
         (None, MatchErrorKind::Value) => Failure::new(Reason::InvalidParams, error.to_string()),
         (None, MatchErrorKind::UnknownQuery) => {

@@ -5,9 +5,9 @@
 //! plan and the same head always give the same result.
 
 mod decision;
-mod eras;
 mod head;
 mod irregular;
+mod mcp_checks;
 mod near;
 mod streams;
 
@@ -29,14 +29,14 @@ use super::time::Timestamp;
 use super::websocket;
 
 pub use decision::{browned_out, decide};
-pub use eras::{batch, linked, mcp, notification_status, rpc_face_status};
 pub use head::RequestHead;
+pub use mcp_checks::{batch, linked, mcp, notification_status, rpc_face_status};
 pub use near::{NearMiss, pass_near};
 pub use streams::decide_stream;
 
-/// The endpoint that a request addresses.
+/// The target of a request.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct RequestTarget {
     /// The side: RPC for JSON-RPC, REST for everything else.
     pub side: Side,
     /// The reason for rejecting the request there, if any.
@@ -58,13 +58,13 @@ pub enum RouteMatch<'p> {
     Near(NearMiss),
 }
 
-/// Returns the endpoint of a request. A POST to an RPC path is JSON-RPC. Requests with other methods there belong to
+/// Returns the target of a request. A POST to an RPC path is JSON-RPC. Requests with other methods there belong to
 /// the RPC upstream unless a route or a local reply matches them. So do WebSocket handshakes, which the proxy may
 /// serve itself.
 #[must_use]
-pub fn facing(plan: &Plan, head: RequestHead<'_>) -> Endpoint {
+pub fn classify_request(plan: &Plan, head: RequestHead<'_>) -> RequestTarget {
     if let Some(followed) = followed(plan, head).filter(|_| !is_local(plan, head)) {
-        return Endpoint {
+        return RequestTarget {
             side: followed.side,
             refused: None,
             stream: Some(followed),
@@ -82,7 +82,7 @@ pub fn facing(plan: &Plan, head: RequestHead<'_>) -> Endpoint {
         }
         Some(PathIrregularity::By(_) | PathIrregularity::No) | None => None,
     };
-    Endpoint {
+    RequestTarget {
         side,
         refused,
         stream: None,
@@ -135,7 +135,7 @@ pub fn local<'p>(
     entry: ConnectionEntry,
 ) -> Result<Option<&'p RestLocalReply>, Failure> {
     match plan.locals.rest(head.method, head.uri.path()) {
-        LocalMatch::Answer(local) => guard(plan, head, entry).map(|()| Some(local)),
+        LocalMatch::Answer(local) => check_origin(plan, head, entry).map(|()| Some(local)),
         LocalMatch::Irregular(_) if is_routed(plan, head) => Ok(None),
         LocalMatch::Irregular(why) => Err(rejections::irregular_local_path(why)),
         LocalMatch::Nothing => Ok(None),
@@ -148,7 +148,11 @@ pub fn local<'p>(
 /// # Errors
 ///
 /// Fails if the `Origin` or the `Host` is not allowed.
-pub fn guard(plan: &Plan, head: RequestHead<'_>, entry: ConnectionEntry) -> Result<(), Failure> {
+pub fn check_origin(
+    plan: &Plan,
+    head: RequestHead<'_>,
+    entry: ConnectionEntry,
+) -> Result<(), Failure> {
     let is_hop = || {
         let hops = plan.rollout.clients.hops();
         entry.peer.is_some_and(|peer| hops.trusts(peer))
@@ -156,7 +160,7 @@ pub fn guard(plan: &Plan, head: RequestHead<'_>, entry: ConnectionEntry) -> Resu
     let allowed = AllowedHosts {
         hosts: &plan.hosts,
         cors: plan.cors.as_ref(),
-        reach: match plan.preface {
+        reach: match plan.proxy_protocol {
             ProxyProtocolUse::Off => entry.reach,
             // Every connection comes from a trusted proxy, which reports the peer.
             ProxyProtocolUse::Required => Reach::Network,
@@ -197,15 +201,15 @@ fn is_intercepted(
     (caller, at): (Caller<'_>, Timestamp),
     head: RequestHead<'_>,
 ) -> bool {
-    let facing = facing(plan, head);
-    if let (Some(followed), None) = (facing.stream, &facing.refused) {
+    let target = classify_request(plan, head);
+    if let (Some(followed), None) = (target.stream, &target.refused) {
         let decision = decide_stream(plan, (caller, head.headers), followed);
         return decision.stage.control() != Some(Path::Old);
     }
-    if facing.refused.is_some() {
+    if target.refused.is_some() {
         return false;
     }
-    if facing.side == Side::Rpc {
+    if target.side == Side::Rpc {
         return *head.method == Method::POST && may_serve_rpc(plan, caller, head.headers);
     }
     if is_local(plan, head) {

@@ -33,7 +33,7 @@ pub fn never(route: &Route) -> Option<Skip> {
         // The reply to a frame may be an event, or no frame at all.
         return Some(Skip::Stream);
     }
-    match (route.effect, route.waits) {
+    match (route.effect, route.expects_reply) {
         (Effect::Idempotent | Effect::Unsafe, _) => Some(Skip::Unsafe),
         (Effect::Safe, ExpectsReply::No) => Some(Skip::Notification),
         (Effect::Safe, ExpectsReply::Yes) => None,

@@ -74,10 +74,10 @@ const PROTOCOL_MEMBER: &str = "_meta";
 pub fn read_rest(
     route: &Route,
     head: RestHead<'_>,
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<PatternReader, BindError> {
     let holes = route.facts.holes.len();
-    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), terms.depth);
+    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     read_url(
         route,
         head.segments,
@@ -95,9 +95,9 @@ pub fn read_rest(
 pub fn read_rest_call(
     route: &Route,
     head: RestHead<'_>,
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<PatternReader, BindError> {
-    let reading = read_rest(route, head, terms)?;
+    let reading = read_rest(route, head, context)?;
     // Only the query of a head has names that could be dropped.
     if reading.dropped > 0 {
         refuse_unknown(route, &Query::parse(head.query)?)?;
@@ -131,7 +131,7 @@ pub fn read_body(
         | Pattern::Each(_) => body,
     };
     let read = pattern.read(body, reading);
-    read.map_err(|misfit| misfit.within(route.speech.content()))
+    read.map_err(|misfit| misfit.within(route.rest_protocol.content()))
 }
 
 /// Accepts a body for a route without one, if its members may be dropped.
@@ -172,14 +172,14 @@ pub fn rest_to_rpc(
     route: &Route,
     mut reading: PatternReader,
     body: Option<Json>,
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<ToRpc<'_>, BindError> {
     read_body(route, body.as_ref(), &mut reading)?;
     refuse_protocol(route, body.as_ref())?;
-    let writing = writing(&reading.bindings, terms);
+    let writing = writing(&reading.bindings, context);
     let call = &route.rpc_call;
     let params = call.params.pieces(&writing, size_hint(body.as_ref()));
-    let params = params.map_err(|misfit| misfit.within(route.speech.content()))?;
+    let params = params.map_err(|misfit| misfit.within(route.rest_protocol.content()))?;
     let params = params.unwrap_or_default();
     let method = match &call.method {
         TextPatterns::Literal(method) => Cow::Borrowed(method.as_str()),
@@ -240,11 +240,11 @@ pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), Bin
     })
 }
 
-fn writing(bindings: &Bindings, terms: TranslateContext) -> PatternWriter<'_> {
+fn writing(bindings: &Bindings, context: TranslateContext) -> PatternWriter<'_> {
     PatternWriter::new(WriteScope {
         bindings,
         call: None,
-        now: terms.now,
+        now: context.now,
     })
 }
 
@@ -264,10 +264,10 @@ pub fn no_body(route: &Route) -> BindError {
 pub fn read_rpc(
     route: &Route,
     (method, params): (&str, Option<&Json>),
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<PatternReader, BindError> {
     let holes = route.facts.holes.len();
-    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), terms.depth);
+    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     let call = &route.rpc_call;
     if !matches!(call.method, TextPatterns::Literal(_)) {
         let read = call.method.read(&[method], &mut reading);
@@ -343,22 +343,22 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
 pub fn rpc_to_rest(
     route: &Route,
     call: (&str, Option<&Json>),
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<ToRest, BindError> {
-    write_rest_call(route, (read_rpc(route, call, terms)?, call.1), terms)
+    write_rest_call(route, (read_rpc(route, call, context)?, call.1), context)
 }
 
 /// Writes the REST call of an RPC call that has been read.
 pub(in crate::domain) fn write_rest_call(
     route: &Route,
     (reading, params): (PatternReader, Option<&Json>),
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<ToRest, BindError> {
     if let Some(schema) = &route.schema.params {
         let params = named_params(route, params);
         fits_schema(schema, params.unwrap_or(&Json::literal("{}")), "params")?;
     }
-    let writing = writing(&reading.bindings, terms);
+    let writing = writing(&reading.bindings, context);
     let in_params = |misfit: BindError| {
         // Writing knows the hole; the error for the caller names the place that its value came from.
         let hole = route.facts.find(&misfit.location);

@@ -60,7 +60,7 @@ async fn open_stream(
     record.set_stream(matched.stream, decision);
     record.admit()?;
     if stage.control() != Some(Path::Old) {
-        routing::guard(plan, RequestHead::new(&head), origin.entry())?;
+        routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
     }
     let Some(stream_plan) = plan.streams.all().get(matched.stream) else {
         return Err(rejections::no_route(&head.method, head.uri.path()));

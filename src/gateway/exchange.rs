@@ -14,7 +14,7 @@ use super::max_forwards::strip_trace_secrets;
 use super::record::Record;
 use super::request_body::memory_exhausted;
 use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::outcome::refuses;
+use crate::domain::outcome::is_rejection_status;
 use crate::domain::rejections;
 use crate::domain::sse;
 use crate::telemetry::clock;
@@ -101,7 +101,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 
 /// Rejects an event stream, unless its status alone refuses the call.
 fn event_stream_response(head: response::Parts) -> Result<UpstreamResponse, Failure> {
-    if !refuses(head.status.as_u16()) {
+    if !is_rejection_status(head.status.as_u16()) {
         return Err(rejections::event_stream(head.status.as_u16()));
     }
     Ok(UpstreamResponse {
@@ -384,7 +384,9 @@ fn from_upstream_error(error: UpstreamError) -> Failure {
 fn unread_body(fault: CollectError, status: StatusCode) -> Result<Bytes, Failure> {
     match fault {
         CollectError::NoRoom(_) => Err(collect_body(fault)),
-        CollectError::TooLarge(_) | CollectError::Cut(_) if refuses(status.as_u16()) => {
+        CollectError::TooLarge(_) | CollectError::Cut(_)
+            if is_rejection_status(status.as_u16()) =>
+        {
             Ok(Bytes::new())
         }
         CollectError::TooLarge(_) | CollectError::Cut(_) => {

@@ -50,7 +50,7 @@ pub(super) fn answer_rpc(
         return Ok(None);
     };
     record.handle_locally(DecisionReason::Local);
-    routing::guard(plan, RequestHead::new(head), origin.entry())?;
+    routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
     let id = call.id.clone().unwrap_or(RequestId::null());
     let reply = answer.respond(call.params.as_ref());
     let error = reply.as_ref().err();

@@ -66,7 +66,7 @@ pub(super) async fn respond(request: IncomingRequest) -> Response<ResponseBody> 
         record.handle_locally(DecisionReason::Local);
         let installed = record.installed().clone();
         let plan = &installed.plan;
-        routing::guard(plan, RequestHead::new(&head), origin.entry())?;
+        routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
         let full = match head.method {
             Method::TRACE => trace_response(&head, plan),
             _ => response::acknowledgement(StatusCode::NO_CONTENT),

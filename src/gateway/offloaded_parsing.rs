@@ -112,7 +112,7 @@ pub(super) async fn to_rpc_call<'p>(
     let length = body.as_ref().map_or(0, |body| body.as_bytes().len());
     if !is_long(length) {
         let call = translate::rest_to_rpc(handle.route(), reader, body, context);
-        return call.map_err(rejections::bind);
+        return call.map_err(rejections::bind_failure);
     }
     let (plan, index) = (handle.plan.clone(), handle.index);
     let job = move || {
@@ -125,7 +125,7 @@ pub(super) async fn to_rpc_call<'p>(
         })
     };
     let call = pinned(|| worker.offload().run(job)).await?;
-    call.map_err(rejections::bind)
+    call.map_err(rejections::bind_failure)
 }
 
 /// Translates an RPC call to a REST call.
@@ -149,7 +149,7 @@ pub(super) async fn to_rest_call(
             .plan
             .routes
             .write_rest(handle.index, rpc_call, context);
-        return rest_call.map_err(rejections::bind);
+        return rest_call.map_err(rejections::bind_failure);
     }
     let (plan, index) = (handle.plan.clone(), handle.index);
     let (method, params) = (call.method.clone(), call.params.clone());
@@ -158,7 +158,7 @@ pub(super) async fn to_rest_call(
         plan.routes.write_rest(index, rpc_call, context)
     };
     let rest_call = pinned(|| worker.offload().run(job)).await?;
-    rest_call.map_err(rejections::bind)
+    rest_call.map_err(rejections::bind_failure)
 }
 
 /// A response for a REST client, and the code of the RPC error it was translated from.

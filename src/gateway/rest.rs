@@ -109,7 +109,7 @@ async fn serve_call(
     let session = sessions::for_rest((record, &installed), caller, request_head, selected);
     let stage = decide(record, plan, (caller, &head.headers, session), selected);
     if stage.control() != Some(Path::Old) {
-        routing::guard(plan, request_head, origin.entry())?;
+        routing::check_origin(plan, request_head, origin.entry())?;
     }
     let copy = shadow::attach_rest(record, stage, (&head, &content), origin);
     let content = content.with_copy(copy);

@@ -281,7 +281,7 @@ impl RpcRequest {
     /// Checks that the client may use calls that the proxy does not just pass through.
     fn guard(&self) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
-        routing::guard(&self.installed.plan, head, self.origin.entry())
+        routing::check_origin(&self.installed.plan, head, self.origin.entry())
     }
 
     fn caller(&self) -> Caller<'_> {

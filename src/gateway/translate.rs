@@ -22,7 +22,7 @@ use crate::domain::jsonrpc::{
     self, Call, ExtraMembers, RequestTemplate, Response, ResponseFault, parse_response,
 };
 use crate::domain::mcp::ResultType;
-use crate::domain::outcome::{RestReply, RpcAnswer, refuses};
+use crate::domain::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use crate::domain::pattern::Bindings;
 use crate::domain::pending;
 use crate::domain::plan::{Credentials, Limits};
@@ -55,9 +55,10 @@ pub(super) async fn serve_rest_call(
         query: head.uri.query(),
         headers: &head.headers,
     };
-    let reader = translate::read_rest_call(route, rest_head, context).map_err(rejections::bind)?;
-    if route.carries() == HasRequestBody::Nothing && !body.is_empty() {
-        return Err(rejections::bind(translate::no_body(route)));
+    let reader =
+        translate::read_rest_call(route, rest_head, context).map_err(rejections::bind_failure)?;
+    if route.has_request_body() == HasRequestBody::Nothing && !body.is_empty() {
+        return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let since = body.is_awaited().then(clock::now);
     let bounds = (limits, &**record.worker());
@@ -103,7 +104,7 @@ pub(super) async fn send_rpc(
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
     };
     let id = record.worker().next_request_id();
-    let message = match route.waits {
+    let message = match route.expects_reply {
         ExpectsReply::Yes => jsonrpc::request(id, method, params, &members),
         ExpectsReply::No => jsonrpc::notification(method, params, &members),
     };
@@ -113,7 +114,7 @@ pub(super) async fn send_rpc(
     }
     let target = upstream.plan().path.clone().into();
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
-    if route.waits == ExpectsReply::No {
+    if route.expects_reply == ExpectsReply::No {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
         exchange::send_notification(record, upstream, outgoing, limit).await?;
         return Ok(None);
@@ -130,7 +131,7 @@ async fn send_over_link(
     members: ExtraMembers<'_>,
 ) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
     let limit = route.timeout.unwrap_or(link.plan().timeout);
-    if route.waits == ExpectsReply::No {
+    if route.expects_reply == ExpectsReply::No {
         let message = jsonrpc::notification(method, params, members);
         let rpc_call = (method, message.into_bytes());
         link_call::send_notification(record, link, rpc_call, limit).await?;
@@ -185,7 +186,7 @@ async fn render_rest_response(
     (handle, call): (RouteHandle<'_>, &Bindings),
     (reply, id): (UpstreamResponse, u64),
 ) -> Result<CallResponse, Failure> {
-    let (translated, code) = if refuses(reply.status.as_u16()) {
+    let (translated, code) = if is_rejection_status(reply.status.as_u16()) {
         let context = context(&handle.plan.limits);
         let outcomes = &handle.route().outcomes;
         let refused = outcomes.refused(&rest_reply(&reply), call, context);
@@ -364,7 +365,7 @@ async fn send(
     reply.body = match decoded {
         Ok(body) => body,
         // A status that refuses the call needs no body.
-        Err(_) if refuses(status) => Bytes::new(),
+        Err(_) if is_rejection_status(status) => Bytes::new(),
         Err(failure) => return Err(failure.upstream_status(status)),
     };
     Ok(reply)

@@ -193,7 +193,7 @@ impl<S> Inspected<S> {
 
     /// Records the header case of a request before hyper has the end of its head.
     fn record_header_case(&self) {
-        if let Some(header_case) = self.follower.spelling() {
+        if let Some(header_case) = self.follower.header_case() {
             self.inspection
                 .record_request_case(self.follower.message(), header_case);
         }

@@ -323,7 +323,7 @@ async fn wait_until_idle(
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
     // The client behind a PROXY header is not known yet.
-    let peer = match worker.installed().plan.preface {
+    let peer = match worker.installed().plan.proxy_protocol {
         ProxyProtocolUse::Off => worker.peer(accepted.peer.ip()),
         ProxyProtocolUse::Required => None,
     };
@@ -353,7 +353,7 @@ async fn set_up(
     let _ = stream.set_nodelay(true);
     let ready = async {
         let plan = worker.installed().plan.clone();
-        let client = match plan.preface {
+        let client = match plan.proxy_protocol {
             ProxyProtocolUse::Off => peer.ip(),
             ProxyProtocolUse::Required => {
                 let hops = plan.rollout.clients.hops();

@@ -32,12 +32,12 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         order: AnswerOrder::Pipelined(server.in_flight.value),
         pause: Duration::ZERO,
         queue: server.queue.value,
-        greeting: Some(server.revision.value.initialize()),
+        initialize_params: Some(server.revision.value.initialize()),
         // The session checks the negotiated revision itself.
         revisions: Vec::new(),
         start_timeout: server.start_timeout.value,
         backoff: BACKOFF,
-        unanswered: 0,
+        max_consecutive_timeouts: 0,
         heartbeat: None,
         log_messages: server.log_messages.value,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
@@ -48,7 +48,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         message_limit: server.message_limit.value,
         link: LinkPlan {
             settings,
-            withhold: Vec::new(),
+            blocked_methods: Vec::new(),
         },
     }
 }

@@ -55,16 +55,18 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     let revision = child.revision.as_ref().map(|revision| revision.value);
     let of_revision = revision.map(Revision::initialize);
     let initialize = child.initialize.clone().or(of_revision);
-    let greeting = greeting(child.handshake.value, initialize.as_ref());
+    let initialize_params = initialize_params(child.handshake.value, initialize.as_ref());
     let settings = LinkSettings {
         order,
         pause,
         queue: child.queue.value,
-        revisions: greeting.as_ref().map_or_else(Vec::new, accepted_revisions),
-        greeting,
+        revisions: initialize_params
+            .as_ref()
+            .map_or_else(Vec::new, accepted_revisions),
+        initialize_params,
         start_timeout: child.start_timeout.value,
         backoff: BACKOFF,
-        unanswered: child.unanswered.value,
+        max_consecutive_timeouts: child.unanswered.value,
         heartbeat: None,
         log_messages: child.log_messages.value,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
@@ -82,13 +84,13 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         redaction: Arc::new(super::redaction(config)),
         link: LinkPlan {
             settings,
-            withhold: child.withhold.clone(),
+            blocked_methods: child.withhold.clone(),
         },
     }
 }
 
 /// Returns the handshake of each link, if there is one.
-pub(super) fn greeting(handshake: HandshakeWord, params: Option<&Json>) -> Option<Json> {
+pub(super) fn initialize_params(handshake: HandshakeWord, params: Option<&Json>) -> Option<Json> {
     match handshake {
         HandshakeWord::Mcp => Some(params.cloned().unwrap_or(Json::literal(INITIALIZE))),
         HandshakeWord::None => None,

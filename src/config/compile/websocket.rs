@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::headers;
-use super::stdio::{BACKOFF, greeting};
+use super::stdio::{BACKOFF, initialize_params};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use crate::domain::mcp::accepted_revisions;
 use crate::domain::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
 use crate::domain::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use crate::domain::side::Side;
 
-/// Compiles the transport: JSON-RPC on the RPC side, frames on the REST side.
+/// Compiles the transport. On the RPC side the socket carries JSON-RPC; on the REST side, frames of a legacy protocol.
 pub(super) fn transport(socket: &RawWebSocket, side: Side, config: &RawConfig) -> Transport {
     match side {
         Side::Rpc => Transport::WebSocket(Box::new(plan(socket, config))),
@@ -31,25 +31,27 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
     (!heartbeat.every.is_zero()).then_some(heartbeat)
 }
 
-/// On a socket of one client, log messages of the server reach that client only.
+/// Returns the recipients of log messages. A private socket has one subscriber, so only that client gets them.
 fn log_messages(socket: &RawWebSocket) -> LogMessages {
     match socket.sharing.value {
-        Sharing::Client => LogMessages::Broadcast,
+        Sharing::Client => LogMessages::AllSubscribers,
         Sharing::Shared => socket.log_messages.value,
     }
 }
 
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
-    let greeting = greeting(socket.handshake.value, socket.initialize.as_ref());
+    let initialize_params = initialize_params(socket.handshake.value, socket.initialize.as_ref());
     let settings = LinkSettings {
         order: AnswerOrder::Pipelined(socket.in_flight.value),
         pause: Duration::ZERO,
         queue: socket.queue.value,
-        revisions: greeting.as_ref().map_or_else(Vec::new, accepted_revisions),
-        greeting,
+        revisions: initialize_params
+            .as_ref()
+            .map_or_else(Vec::new, accepted_revisions),
+        initialize_params,
         start_timeout: socket.start_timeout.value,
         backoff: BACKOFF,
-        unanswered: socket.unanswered.value,
+        max_consecutive_timeouts: socket.unanswered.value,
         heartbeat: heartbeat(socket),
         log_messages: log_messages(socket),
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
@@ -61,7 +63,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         message_limit: socket.message_limit.value,
         link: LinkPlan {
             settings,
-            withhold: socket.withhold.clone(),
+            blocked_methods: socket.withhold.clone(),
         },
     }
 }

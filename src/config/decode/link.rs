@@ -15,8 +15,8 @@ pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =
 
 /// The words of `log_messages`.
 const LOG_MESSAGES: &[(&str, LogMessages)] = &[
-    ("caller", LogMessages::Caller),
-    ("broadcast", LogMessages::Broadcast),
+    ("caller", LogMessages::Drop),
+    ("broadcast", LogMessages::AllSubscribers),
 ];
 
 /// The maximum number of queued calls, if `queue` is absent.
@@ -30,7 +30,7 @@ const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
 
 /// Decodes the recipients of log messages that belong to no call.
 pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Spanned<LogMessages>> {
-    table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Caller)
+    table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Drop)
 }
 
 /// Decodes the methods that no client may use.

@@ -32,7 +32,7 @@ fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
     let body = table.tree("body");
     let text = table.get("text", string);
     Some(RestReplySource {
-        speech: Default::default(),
+        rest_protocol: Default::default(),
         status: status?,
         headers: headers?,
         body,

@@ -39,8 +39,8 @@ fn a_server_needs_an_address_and_no_more() {
         (settings.order, settings.queue),
         (AnswerOrder::Pipelined(64), 256)
     );
-    let greeting = settings.greeting.unwrap().into_bytes();
-    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
+    let initialize_params = settings.initialize_params.unwrap().into_bytes();
+    assert!(initialize_params.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn a_server_is_what_its_keys_say() {
         (AnswerOrder::Pipelined(3), 4)
     );
     assert_eq!(settings.start_timeout, Duration::from_secs(1));
-    assert_eq!(settings.log_messages, LogMessages::Broadcast);
-    let greeting = settings.greeting.unwrap().into_bytes();
-    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
+    assert_eq!(settings.log_messages, LogMessages::AllSubscribers);
+    let initialize_params = settings.initialize_params.unwrap().into_bytes();
+    assert!(initialize_params.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
 }
 
 #[test]

@@ -38,9 +38,9 @@ fn a_child_needs_a_command_and_no_more() {
     let settings = &child.link.settings;
     assert_eq!((settings.order, settings.queue), (AnswerOrder::Serial, 256));
     assert_eq!(settings.start_timeout, Duration::from_secs(30));
-    let greeting = settings.greeting.clone().unwrap().into_bytes();
-    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
-    assert_eq!(child.link.withhold, ["shutdown", "exit"]);
+    let initialize_params = settings.initialize_params.clone().unwrap().into_bytes();
+    assert!(initialize_params.starts_with(b"{\"protocolVersion\":\"2025-11-25\""));
+    assert_eq!(child.link.blocked_methods, ["shutdown", "exit"]);
 }
 
 #[test]
@@ -58,8 +58,17 @@ fn a_child_is_what_its_keys_say() {
     );
     let settings = &child.link.settings;
     assert_eq!(settings.order, AnswerOrder::Pipelined(3));
-    assert_eq!((&settings.greeting, settings.unanswered), (&None, 0));
-    assert_eq!((child.line_limit, child.link.withhold.len()), (2048, 0));
+    assert_eq!(
+        (
+            &settings.initialize_params,
+            settings.max_consecutive_timeouts
+        ),
+        (&None, 0)
+    );
+    assert_eq!(
+        (child.line_limit, child.link.blocked_methods.len()),
+        (2048, 0)
+    );
 }
 
 #[test]
@@ -68,8 +77,13 @@ fn the_revision_of_a_child_is_detected_unless_configured() {
     assert_eq!(asked.revision, Some(Revision::Auto));
     let configured = child("command = ['s']\nrevision = '2025-03-26'");
     assert_eq!(configured.revision, Some(Revision::Sessions("2025-03-26")));
-    let greeting = configured.link.settings.greeting.unwrap().into_bytes();
-    assert!(greeting.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
+    let initialize_params = configured
+        .link
+        .settings
+        .initialize_params
+        .unwrap()
+        .into_bytes();
+    assert!(initialize_params.starts_with(b"{\"protocolVersion\":\"2025-03-26\""));
     for keys in ["handshake = 'none'", "initialize = { a = 1 }"] {
         assert_eq!(child(&format!("command = ['s']\n{keys}")).revision, None);
         let both =

@@ -39,8 +39,8 @@ fn a_socket_needs_a_url_and_no_more() {
         (settings.order, settings.queue),
         (AnswerOrder::Pipelined(256), 256)
     );
-    assert_eq!(settings.greeting, None);
-    assert_eq!(settings.log_messages, LogMessages::Caller);
+    assert_eq!(settings.initialize_params, None);
+    assert_eq!(settings.log_messages, LogMessages::Drop);
     let beat = settings.heartbeat.unwrap();
     assert_eq!(beat.every, Duration::from_secs(30));
     assert_eq!(beat.within, Duration::from_secs(10));
@@ -58,8 +58,8 @@ fn a_socket_is_what_its_keys_say_and_shows_no_secret() {
     assert_eq!(socket.sharing, Sharing::Client);
     let settings = &socket.link.settings;
     assert_eq!(settings.order, AnswerOrder::Pipelined(7));
-    assert_eq!(settings.log_messages, LogMessages::Broadcast);
-    assert!(settings.greeting.is_some() && settings.heartbeat.is_none());
+    assert_eq!(settings.log_messages, LogMessages::AllSubscribers);
+    assert!(settings.initialize_params.is_some() && settings.heartbeat.is_none());
 }
 
 #[test]

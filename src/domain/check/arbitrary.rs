@@ -382,7 +382,7 @@ impl Dice {
             // Rows of different origins may overlap.
             origin: index,
             rest: RestReplySource {
-                speech: Default::default(),
+                rest_protocol: Default::default(),
                 status,
                 headers,
                 body,

@@ -45,7 +45,7 @@ fn is_retired(plan: &Plan, route: &Route) -> bool {
     let mut flags = rollout.flags.iter().filter(|flag| {
         flag.stage == Stage::Retired && flag.side.is_none_or(|side| side == Side::Rest)
     });
-    let is_rest = route.speech == Wire::Http && route.enters_from(Side::Rest);
+    let is_rest = route.rest_protocol == Wire::Http && route.enters_from(Side::Rest);
     is_rest
         && (rollout.defaults.rest == Stage::Retired
             || flags.any(|flag| flag.route.fits(&route.name)))

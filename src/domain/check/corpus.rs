@@ -170,7 +170,7 @@ fn row(index: usize, table: &Table) -> RowSource {
             usize::try_from(origin.as_integer().unwrap()).unwrap()
         }),
         rest: RestReplySource {
-            speech: Default::default(),
+            rest_protocol: Default::default(),
             status: tree(&rest["status"]),
             headers: pairs(rest, "headers"),
             body: rest.get("body").map(tree),

@@ -88,10 +88,12 @@ fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
     let found = match sent {
         Message::RpcCall { method, params } => {
             let call = (method.as_str(), params.as_ref());
-            subject.table.select_rpc_to(subject.route.speech, call)
+            subject
+                .table
+                .select_rpc_to(subject.route.rest_protocol, call)
         }
         Message::RestCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => {
-            select_rest((subject.table, subject.route.speech), sent)
+            select_rest((subject.table, subject.route.rest_protocol), sent)
         }
     };
     match found {

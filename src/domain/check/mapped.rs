@@ -22,7 +22,7 @@ impl Replies {
     #[must_use]
     pub fn new(route: &Route) -> Replies {
         let rows = route.outcomes.rows();
-        if route.waits == ExpectsReply::No || route.is_frame() {
+        if route.expects_reply == ExpectsReply::No || route.is_frame() {
             Replies::None
         } else if rows.is_empty() {
             Replies::NotMapped
@@ -49,7 +49,7 @@ impl Replies {
 #[must_use]
 pub fn lacks_tool_failures(route: &Route) -> bool {
     let is_tool =
-        route.outcomes.tool() == ToolResult::Succeeded && route.waits == ExpectsReply::Yes;
+        route.outcomes.tool() == ToolResult::Succeeded && route.expects_reply == ExpectsReply::Yes;
     is_tool
         && !route
             .outcomes

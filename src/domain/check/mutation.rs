@@ -123,8 +123,8 @@ impl Mutation<'_> {
                 // A list has one text for each element, or one that is split at commas.
                 RawMutation::Value(list) if list.kind() == JsonKind::Array => {
                     TextPatterns::Hole(Slot {
-                        role: Role::Forgotten(Some(list.clone())),
-                        absence: Absence::Preserved,
+                        role: Role::Ignored(Some(list.clone())),
+                        absence: Absence::Optional,
                         ..slot.clone()
                     })
                 }
@@ -153,9 +153,9 @@ pub(super) fn text_of(value: &Json) -> String {
 fn gone() -> Slot {
     Slot {
         name: "_".to_owned(),
-        role: Role::Forgotten(None),
+        role: Role::Ignored(None),
         shape: Shape::Any,
-        absence: Absence::Preserved,
+        absence: Absence::Optional,
         codec: Codec::Plain,
         null: Null::Value,
     }

@@ -88,7 +88,7 @@ impl CheckSubject<'_> {
             Message::RestCall { .. } => self.rest_hop(message, forced_route),
             Message::RpcCall { method, params } => {
                 let call = (method.as_str(), params.as_ref());
-                let selected = || self.table.select_rpc_to(self.route.speech, call);
+                let selected = || self.table.select_rpc_to(self.route.rest_protocol, call);
                 let by = forced_route
                     .or_else(selected)
                     .ok_or("no route has this method")?;
@@ -161,7 +161,7 @@ impl CheckSubject<'_> {
         };
         let by = match forced_route {
             Some(by) => by,
-            None => select_rest((self.table, self.route.speech), message)
+            None => select_rest((self.table, self.route.rest_protocol), message)
                 .ok_or("no route has this path")?,
         };
         let route = self.table.route(by);
@@ -223,7 +223,7 @@ impl CheckSubject<'_> {
 
 /// Returns the route that the table selects for a REST call.
 pub(super) fn select_rest(
-    (table, speech): (&RouteTable, Wire),
+    (table, rest_protocol): (&RouteTable, Wire),
     message: &Message,
 ) -> Option<usize> {
     let Message::RestCall {
@@ -235,7 +235,7 @@ pub(super) fn select_rest(
     else {
         return None;
     };
-    if speech == Wire::Frame {
+    if rest_protocol == Wire::Frame {
         return table.select_frame(body.as_ref()?);
     }
     let (path, query) = cut(target);

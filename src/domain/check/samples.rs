@@ -76,9 +76,9 @@ fn of_hole(shape: &Shape, located: &[&LocatedHole<'_>]) -> Samples {
     };
     for located in located {
         match &located.slot.absence {
-            Absence::Refused => {}
-            Absence::Preserved => odd.push(None),
-            Absence::Filled(default) | Absence::Implied(default) => {
+            Absence::Required => {}
+            Absence::Optional => odd.push(None),
+            Absence::Default(default) | Absence::OmittedDefault(default) => {
                 plain.retain(|value| !value.same(default));
                 odd.push(Some(default.clone()));
             }

@@ -55,7 +55,7 @@ fn directions(
             never(subject, Never::NotEntered)
         });
     }
-    if route.waits == ExpectsReply::No {
+    if route.expects_reply == ExpectsReply::No {
         return found;
     }
     let rows = route.outcomes.rows().len();

@@ -42,9 +42,9 @@ fn method_names(words: &TextPatterns) -> Vec<String> {
             | Shape::Separated(..)
             | Shape::Object
             | Shape::Array
-            | Shape::Null => vec![words.spelled()],
+            | Shape::Null => vec![words.to_notation()],
         },
-        TextPatterns::Literal(_) | TextPatterns::Mixed(_) => vec![words.spelled()],
+        TextPatterns::Literal(_) | TextPatterns::Mixed(_) => vec![words.to_notation()],
     }
 }
 
@@ -63,7 +63,10 @@ fn method(name: &str, routes: &[&Route]) -> Value {
             .collect::<Vec<Value>>();
         method["x-dualgauge-params"] = json!({ "oneOf": whole });
     }
-    if routes.iter().any(|route| route.waits == ExpectsReply::Yes) {
+    if routes
+        .iter()
+        .any(|route| route.expects_reply == ExpectsReply::Yes)
+    {
         method["result"] = result(routes);
     }
     let errors = errors(routes);
@@ -230,7 +233,7 @@ fn errors_of(row: &OutcomeRow) -> Vec<Value> {
     };
     let title = match message {
         Some(Pattern::Literal(literal)) => value(literal),
-        Some(pattern) => json!(pattern.spelled().trim_matches('"')),
+        Some(pattern) => json!(pattern.to_notation().trim_matches('"')),
         None => json!(title(&row.rest.status)),
     };
     let error = |code: i64| {

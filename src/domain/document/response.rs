@@ -21,7 +21,7 @@ struct ResponseDocs {
 pub(super) fn responses(routes: &[&Route]) -> Value {
     let mut found: BTreeMap<String, ResponseDocs> = BTreeMap::new();
     for route in routes {
-        if route.waits == ExpectsReply::No {
+        if route.expects_reply == ExpectsReply::No {
             found.entry("202".to_owned()).or_default();
             continue;
         }

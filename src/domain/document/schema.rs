@@ -37,8 +37,8 @@ pub(super) fn of_pattern(pattern: &Pattern, more: SchemaExtras) -> Value {
 /// Returns the schema of a hole's value in JSON.
 pub(super) fn of_slot(slot: &Slot) -> Value {
     let mut schema = match slot.role {
-        Role::Shared(_) | Role::Equal(_) | Role::Written(_) => of_shape(&slot.shape),
-        Role::Forgotten(_) => json!({}),
+        Role::Shared(_) | Role::Equal(_) | Role::WriteOnly(_) => of_shape(&slot.shape),
+        Role::Ignored(_) => json!({}),
     };
     if slot.codec == Codec::Json {
         schema = json!({

@@ -46,7 +46,7 @@ fn row(status: Value, body: Option<Value>, rpc: RpcReplySource) -> RowSource {
         key: "outcome".into(),
         origin: 0,
         rest: RestReplySource {
-            speech: Default::default(),
+            rest_protocol: Default::default(),
             status: tree(&status),
             headers: Vec::new(),
             body: body.as_ref().map(tree),

@@ -108,7 +108,7 @@ impl Events {
         &self,
         value: &EventValue,
         to: EventForm,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> EventAction {
         let from = value.form();
         let mut failed = None;
@@ -117,13 +117,13 @@ impl Events {
             if !event.applies_to(from, to) {
                 continue;
             }
-            let Some(reading) = event.read(value, terms.depth) else {
+            let Some(reading) = event.read(value, context.depth) else {
                 continue;
             };
             let Some(other) = event.other(from) else {
                 return EventAction::Swallowed;
             };
-            match event.write(&reading, other, terms) {
+            match event.write(&reading, other, context) {
                 Ok(event) => {
                     let dropped = reading.dropped;
                     return EventAction::Rewritten { event, dropped };
@@ -157,14 +157,14 @@ impl EventDefinition {
         &self,
         reading: &PatternReader,
         to: EventForm,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Result<EventValue, MatchError> {
         let missing = || MatchError::here("there is nothing to write");
         let pattern = self.pattern_for(to).ok_or_else(missing)?;
         let writing = PatternWriter::new(WriteScope {
             bindings: &reading.bindings,
             call: None,
-            now: terms.now,
+            now: context.now,
         });
         let written = pattern.pieces(&writing, 256);
         let written = written.map_err(|misfit| misfit.within(to.as_str()))?;

@@ -47,7 +47,7 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
         let route = case.plan.routes.route(index);
         let call = route.unread(frame);
         let codes = &case.plan.face.failure_codes;
-        failure_to_frame(route, (&failure, codes), &call, case.terms).answer
+        failure_to_frame(route, (&failure, codes), &call, case.context).answer
     });
     if let Some(refused) = &mut explanation.refused {
         // A failure is sent as a frame or not at all.
@@ -63,8 +63,8 @@ fn try_explain(
 ) -> Result<(), Failure> {
     let plan = case.plan;
     // The handshake of its socket would be refused.
-    routing::guard(plan, case.request.head, case.entry())?;
-    if let Some(reply) = plan.locals.frame(frame, case.terms) {
+    routing::check_origin(plan, case.request.head, case.entry())?;
+    if let Some(reply) = plan.locals.frame(frame, case.context) {
         decided(case, DecisionReason::Local, explanation);
         explanation.answer = Some(ExplainedAnswer {
             row: None,
@@ -118,7 +118,8 @@ fn translate(
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let route = case.plan.routes.route(index);
-    let call = command_to_rpc(route, frame.clone(), case.terms).map_err(rejections::bind)?;
+    let call =
+        command_to_rpc(route, frame.clone(), case.context).map_err(rejections::bind_failure)?;
     let pattern = route.rest_call.body.as_ref();
     explanation.dropped = unknown_members::in_value(pattern, frame, "frame");
     let translated_call = TranslatedCall {
@@ -131,7 +132,7 @@ fn translate(
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
     explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
-    if route.waits == ExpectsReply::Yes {
+    if route.expects_reply == ExpectsReply::Yes {
         explanation.outcomes = rows(route, Side::Rpc);
         explanation.answer = answer(case, route, &bindings)?;
     }
@@ -153,7 +154,7 @@ fn answer(
     if let ResponseReply::Result(result) = &response.reply {
         rejections::unless_valid(route, result)?;
     }
-    let answered = answer_to_frame(route, (response.reply, call), case.terms);
+    let answered = answer_to_frame(route, (response.reply, call), case.context);
     if answered.answer == FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";
         return Err(Failure::new(Reason::UpstreamNotProtocol, message));

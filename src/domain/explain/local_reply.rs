@@ -61,7 +61,7 @@ pub(super) fn rpc(
         return Ok(LocalExplanation::NotLocal);
     };
     decided(case, DecisionReason::Local, explanation);
-    routing::guard(case.plan, case.request.head, case.entry())?;
+    routing::check_origin(case.plan, case.request.head, case.entry())?;
     if let Some(id) = &call.id {
         let message = match local.respond(call.params.as_ref()) {
             Ok(result) => jsonrpc::result(id, Rope::from(result.into_bytes())),
@@ -98,7 +98,7 @@ pub(super) fn noted(
 
 fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -> ExplainedAnswer {
     let mut secrets = case.secrets();
-    secrets.note_members(&case.plan.redaction, body, case.terms.depth);
+    secrets.note_members(&case.plan.redaction, body, case.context.depth);
     let hidden = secrets.hide_bytes(body);
     ExplainedAnswer {
         row: None,

@@ -8,7 +8,7 @@ use crate::domain::failure::Failure;
 use crate::domain::headers::{from_response, set};
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::{self, RequestId, ResponseReply, parse_response};
-use crate::domain::outcome::{RpcAnswer, refuses};
+use crate::domain::outcome::{RpcAnswer, is_rejection_status};
 use crate::domain::pattern::Bindings;
 use crate::domain::rejections;
 use crate::domain::route::Route;
@@ -35,10 +35,10 @@ pub(super) fn answer_rest(
     let Some(reply) = case.request.reply else {
         return Ok(None);
     };
-    let answered = if reply.is_event_stream() && !refuses(reply.status) {
+    let answered = if reply.is_event_stream() && !is_rejection_status(reply.status) {
         return Err(rejections::event_stream(reply.status));
-    } else if refuses(reply.status) {
-        route.outcomes.refused(reply, call, case.terms).answered
+    } else if is_rejection_status(reply.status) {
+        route.outcomes.refused(reply, call, case.context).answered
     } else {
         let limits = &case.plan.limits;
         let response = parse_response(&reply.body, limits.depth)
@@ -46,7 +46,9 @@ pub(super) fn answer_rest(
         if let ResponseReply::Result(result) = &response.reply {
             rejections::unless_valid(route, result)?;
         }
-        route.outcomes.rpc_to_rest(response.reply, call, case.terms)
+        route
+            .outcomes
+            .rpc_to_rest(response.reply, call, case.context)
     };
     let answer = answered.answer;
     let mut headers = from_response(reply.headers.clone());
@@ -73,13 +75,13 @@ pub(super) fn answer_rpc(
     let Some(reply) = case.request.reply else {
         return Ok(None);
     };
-    if reply.is_event_stream() && !refuses(reply.status) {
+    if reply.is_event_stream() && !is_rejection_status(reply.status) {
         return Err(rejections::event_stream(reply.status));
     }
     let limits = case.plan.limits.reply();
     let answered = route
         .outcomes
-        .rest_to_rpc(reply, call, (limits, case.terms))?;
+        .rest_to_rpc(reply, call, (limits, case.context))?;
     let errors = case.plan.face.error_status;
     let status = route.outcomes.rpc_status(reply, &answered.answer, errors);
     let is_failed_tool = answered.row.is_none() && reply.status >= 400;
@@ -115,6 +117,6 @@ fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {
 fn shown(case: &Case<'_>, body: &[u8], headers: &HeaderMap) -> Option<Value> {
     let own = case.secrets().hide_bytes(body);
     let mut set = super::Secrets::new(headers, |name| case.is_secret(name));
-    set.note_members(&case.plan.redaction, body, case.terms.depth);
+    set.note_members(&case.plan.redaction, body, case.context.depth);
     (!body.is_empty()).then(|| Value::from_text(set.hide(&own)))
 }

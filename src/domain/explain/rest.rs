@@ -88,14 +88,14 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let head = case.request.head;
     let route = case.plan.routes.route(index);
     let segments = Segments::split(head.uri.path());
-    let reading = translate::read_rest_call(route, head.rest(&segments), case.terms);
-    let reading = reading.map_err(rejections::bind)?;
-    if route.carries() == HasRequestBody::Nothing && !case.request.body.is_empty() {
-        return Err(rejections::bind(translate::no_body(route)));
+    let reading = translate::read_rest_call(route, head.rest(&segments), case.context);
+    let reading = reading.map_err(rejections::bind_failure)?;
+    if route.has_request_body() == HasRequestBody::Nothing && !case.request.body.is_empty() {
+        return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let body = body(case)?;
-    let call = translate::rest_to_rpc(route, reading, body.clone(), case.terms);
-    let call = call.map_err(rejections::bind)?;
+    let call = translate::rest_to_rpc(route, reading, body.clone(), case.context);
+    let call = call.map_err(rejections::bind_failure)?;
     explanation.dropped = unknown_members::in_query(route, head.uri.query());
     if let Some(body) = &body {
         let pattern = route.rest_call.body.as_ref();
@@ -113,7 +113,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
     explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
-    if route.waits == ExpectsReply::Yes {
+    if route.expects_reply == ExpectsReply::Yes {
         explanation.outcomes = rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
@@ -134,12 +134,12 @@ pub(super) fn sent(
         }
         Some(_) => (carrier(upstream), Vec::new()),
     };
-    let depth = case.terms.depth;
+    let depth = case.context.depth;
     let members = credentials(upstream, case.request.head.headers, depth).into_iter();
     let members: Vec<_> = members
         .map(|(member, _)| (member, Json::string(HIDDEN)))
         .collect();
-    let (message, note) = match route.waits {
+    let (message, note) = match route.expects_reply {
         ExpectsReply::Yes => (
             jsonrpc::request(1, &call.method, call.params, &members),
             "the proxy assigns the id",

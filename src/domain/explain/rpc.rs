@@ -129,7 +129,7 @@ fn unread(case: &Case<'_>, fault: MessageFault, place: usize) -> Explanation {
 fn socket(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.request.head;
-    let agreed = routing::guard(case.plan, head, case.entry())
+    let agreed = routing::check_origin(case.plan, head, case.entry())
         .and_then(|()| websocket::handshake(head.headers));
     let handshake = match agreed {
         Ok(handshake) => handshake,
@@ -321,7 +321,7 @@ fn pass_call(
         sending.check_valid()?;
     }
     if shared {
-        routing::guard(plan, case.request.head, case.entry())?;
+        routing::check_origin(plan, case.request.head, case.entry())?;
     }
     routing::linked(plan, upstream, Some(case.request.head.headers), call)?;
     if let Some(note) = link_note(upstream, call) {
@@ -381,8 +381,8 @@ fn translate(
     let route = routes.route(index);
     let called = (&*call.method, call.params.as_ref());
     let made = routes
-        .write_rest_of(index, (called, route.id_for(1)), case.terms)
-        .map_err(rejections::bind)?;
+        .write_rest_of(index, (called, route.id_for(1)), case.context)
+        .map_err(rejections::bind_failure)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
         let named = unknown_members::in_value(pattern, params, "params");
@@ -445,7 +445,7 @@ fn credential_headers(
     call: &Call,
 ) -> Result<HeaderMap, Failure> {
     match upstream.credentials {
-        Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.terms.depth),
+        Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.context.depth),
         Credentials::Drop => Ok(HeaderMap::new()),
     }
 }

@@ -163,7 +163,7 @@ fn plan() -> Plan {
         ready: Vec::new(),
         redaction: std::sync::Arc::default(),
         tls: None,
-        preface: crate::domain::proxy_protocol::ProxyProtocolUse::Off,
+        proxy_protocol: crate::domain::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: crate::domain::forwarding::Forwarding::default(),
         identity_headers: Default::default(),
         trace: None,

@@ -318,11 +318,11 @@ impl RowLine {
         let rest = match &row.rest.body {
             BodyPattern::Nothing => String::new(),
             BodyPattern::Anything => " any body".to_owned(),
-            BodyPattern::Json(pattern) => format!(" {}", pattern.spelled()),
-            BodyPattern::Text(words) => format!(" text {:?}", words.spelled()),
+            BodyPattern::Json(pattern) => format!(" {}", pattern.to_notation()),
+            BodyPattern::Text(words) => format!(" text {:?}", words.to_notation()),
         };
         let rpc = match &row.rpc {
-            RpcReplyPattern::Result(pattern) => format!("result {}", pattern.spelled()),
+            RpcReplyPattern::Result(pattern) => format!("result {}", pattern.to_notation()),
             RpcReplyPattern::Error {
                 code,
                 message,
@@ -331,7 +331,7 @@ impl RowLine {
                 let part = |name: &str, pattern: &Option<crate::domain::pattern::Pattern>| {
                     let pattern = pattern.as_ref();
                     pattern.map_or(String::new(), |pattern| {
-                        format!("{name}{}", pattern.spelled())
+                        format!("{name}{}", pattern.to_notation())
                     })
                 };
                 let (message, data) = (part(" ", message), part(" data ", data));
@@ -348,7 +348,7 @@ impl RowLine {
 
 fn number(pattern: &NumberPattern) -> String {
     match pattern {
-        NumberPattern::Hole(slot) => slot.mentioned(),
+        NumberPattern::Hole(slot) => slot.to_reference(),
         NumberPattern::Among(first, others) => {
             let others = others.iter().map(|choice| match choice {
                 Choice::One(number) => number.to_string(),

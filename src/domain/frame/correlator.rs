@@ -199,11 +199,11 @@ impl FrameCorrelator {
         &mut self,
         table: &RouteTable,
         (now, command): (Duration, FrameCommand<'_>),
-        terms: TranslateContext,
+        context: TranslateContext,
     ) {
-        self.tick(table, now, terms);
+        self.tick(table, now, context);
         let ticket = command.ticket;
-        let waits = table.route(command.route).waits == ExpectsReply::Yes;
+        let waits = table.route(command.route).expects_reply == ExpectsReply::Yes;
         if waits && self.len() >= self.limit {
             return self.fail(ticket, FrameCallError::Busy);
         }
@@ -211,7 +211,7 @@ impl FrameCorrelator {
             return self.fail(ticket, FrameCallError::Late);
         }
         let number = self.assign_id(table);
-        match rpc_to_command(table, command.route, (command.call, number), terms) {
+        match rpc_to_command(table, command.route, (command.call, number), context) {
             Err(why) => self.fail(ticket, FrameCallError::Misfit(why)),
             Ok(framed) => {
                 self.out
@@ -240,7 +240,7 @@ impl FrameCorrelator {
     /// true when it is observed.
     pub fn observe(&mut self, table: &RouteTable, request: ObservedRequest) -> bool {
         self.mark_frame_client();
-        let waits = table.route(request.route).waits == ExpectsReply::Yes;
+        let waits = table.route(request.route).expects_reply == ExpectsReply::Yes;
         if !waits || self.len() >= self.limit {
             return false;
         }
@@ -337,21 +337,21 @@ impl FrameCorrelator {
         &mut self,
         table: &RouteTable,
         (now, frame): (Duration, Json),
-        terms: TranslateContext,
+        context: TranslateContext,
     ) {
         // First, so that a caller gets nothing but the timeout after its deadline.
-        self.tick(table, now, terms);
+        self.tick(table, now, context);
         let mut calls = self.calls.iter().enumerate();
         let found = calls.find_map(|(index, call)| {
             let route = table.route(call.route);
             let reply = route
                 .outcomes
-                .correlate(&frame, (&call.call, route.id), terms)?;
+                .correlate(&frame, (&call.call, route.id), context)?;
             Some((index, reply))
         });
         let Some((index, (answer, addressed))) = found else {
             let done = self.unrouted_requests.answered(table, &frame);
-            let output = match (self.reply_id(table, &frame, terms.depth), self.client) {
+            let output = match (self.reply_id(table, &frame, context.depth), self.client) {
                 (None, _) => CorrelatorOutput::Notification(frame),
                 (Some(id), Client::Frames) if !self.is_assigned(&id) => {
                     CorrelatorOutput::Passed(frame)
@@ -385,7 +385,7 @@ impl FrameCorrelator {
     }
 
     /// Ends the calls whose deadline or silence has passed.
-    pub fn tick(&mut self, table: &RouteTable, now: Duration, terms: TranslateContext) {
+    pub fn tick(&mut self, table: &RouteTable, now: Duration, context: TranslateContext) {
         while let Some(index) = self.calls.iter().position(|call| call.ends() <= now) {
             let Some(call) = self.calls.remove(index) else {
                 return;
@@ -393,7 +393,7 @@ impl FrameCorrelator {
             // The earlier of silence and deadline counts, even if the tick is late.
             let silent = call.silent.filter(|silent| *silent < call.deadline);
             let outcomes = &table.route(call.route).outcomes;
-            match silent.and_then(|_| outcomes.correlate_silence(&call.call, terms)) {
+            match silent.and_then(|_| outcomes.correlate_silence(&call.call, context)) {
                 Some(answer) => {
                     self.counts.silent += 1;
                     self.answer(&call, answer);

@@ -244,7 +244,7 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     let route = table.route(table.select_frame(&frame).unwrap());
     let misfit = command_to_rpc(route, frame.clone(), TERMS).unwrap_err();
     assert_eq!(misfit.location, "frame/payload/path");
-    let failure = crate::domain::rejections::bind(misfit);
+    let failure = crate::domain::rejections::bind_failure(misfit);
     let codes = crate::domain::failure::FailureCodes::default();
     let said = failure_to_frame(route, (&failure, &codes), &route.unread(&frame), TERMS).answer;
     let FrameReply::Frame(said) = said else {
@@ -275,10 +275,10 @@ fn frames_are_not_http_calls_and_have_their_own_methods() {
     assert_eq!(table.route(found).name, "http");
     assert_eq!(table.select_rpc("watch", None), None);
     assert!(!table.knows_rpc("watch"));
-    let speech = crate::domain::route::Wire::Frame;
+    let rest_protocol = crate::domain::route::Wire::Frame;
     let call = json(r#"{"path":"a"}"#);
     let found = table
-        .select_rpc_to(speech, ("file/get", Some(&call)))
+        .select_rpc_to(rest_protocol, ("file/get", Some(&call)))
         .unwrap();
     assert_eq!(table.route(found).name, "file");
 }

@@ -38,11 +38,11 @@ pub struct Framed {
 pub fn command_to_rpc(
     route: &Route,
     frame: Json,
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<ToRpc<'_>, BindError> {
     let holes = route.facts.holes.len();
-    let reading = PatternReader::new(holes, route.extra.unknown_members(), terms.depth);
-    rest_to_rpc(route, reading, Some(frame), terms)
+    let reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
+    rest_to_rpc(route, reading, Some(frame), context)
 }
 
 /// Renders the command of an RPC call that matches a route. `number` becomes its id if the frame has one.
@@ -53,10 +53,10 @@ pub fn rpc_to_command(
     table: &RouteTable,
     route: usize,
     (call, number): ((&str, Option<&Json>), u64),
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> Result<Framed, BindError> {
     let id = table.route(route).id_for(number);
-    let written = table.write_rest_of(route, (call, id), terms)?;
+    let written = table.write_rest_of(route, (call, id), context)?;
     Ok(Framed {
         frame: written.body.unwrap_or_default(),
         call: written.call,
@@ -69,9 +69,9 @@ pub fn rpc_to_command(
 pub fn answer_to_frame(
     route: &Route,
     (reply, call): (ResponseReply, &Bindings),
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> TranslatedReply<FrameReply> {
-    let answered = route.outcomes.rpc_to_rest(reply, call, terms);
+    let answered = route.outcomes.rpc_to_rest(reply, call, context);
     let body = answered.answer.body;
     let frame_reply = match answered.row {
         None => FrameReply::NoRow,
@@ -93,8 +93,8 @@ pub fn failure_to_frame(
     route: &Route,
     (failure, codes): (&Failure, &FailureCodes),
     call: &Bindings,
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> TranslatedReply<FrameReply> {
     let error = error_object(failure, codes);
-    answer_to_frame(route, (ResponseReply::Error(error), call), terms)
+    answer_to_frame(route, (ResponseReply::Error(error), call), context)
 }

@@ -172,8 +172,8 @@ fn parameter_name(parameter: &Parameter) -> String {
 
 fn absence_from(need: Requirement) -> Absence {
     match need {
-        Requirement::Required => Absence::Refused,
-        Requirement::Optional => Absence::Preserved,
+        Requirement::Required => Absence::Required,
+        Requirement::Optional => Absence::Optional,
     }
 }
 
@@ -202,7 +202,7 @@ fn bound_parameter(
 fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Bindings) -> Absence {
     let named = &parameter.named;
     if named.need == Requirement::Required {
-        return Absence::Refused;
+        return Absence::Required;
     }
     let default = named.default.as_ref();
     let spelled = default.and_then(|value| hole::default(&named.kind, parameter.list, value));
@@ -215,7 +215,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
                 shown(&one.to_string()),
                 shown(&other.to_string())
             ));
-            Absence::Preserved
+            Absence::Optional
         }
         _ => {
             let required = twin.is_some_and(|twin| twin.need == Requirement::Required);
@@ -225,7 +225,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
                     shown(&named.name)
                 ));
             }
-            spelled.map_or(Absence::Preserved, Absence::Filled)
+            spelled.map_or(Absence::Optional, Absence::Default)
         }
     }
 }

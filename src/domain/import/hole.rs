@@ -11,11 +11,11 @@ use super::schema::Type;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Absence {
     /// The call is refused.
-    Refused,
+    Required,
     /// `?`: absent on the other side, too.
-    Preserved,
+    Optional,
     /// `=text`: replaced by the default.
-    Filled(String),
+    Default(String),
 }
 
 /// Returns a valid name of a hole for any name: letters, digits and `_`.
@@ -91,9 +91,9 @@ pub(super) fn spell(name: &str, kind: &Type, list: Option<List>, absence: &Absen
         None => {}
     }
     match absence {
-        Absence::Refused => {}
-        Absence::Preserved => text.push('?'),
-        Absence::Filled(default) => {
+        Absence::Required => {}
+        Absence::Optional => text.push('?'),
+        Absence::Default(default) => {
             text.push('=');
             text.push_str(default);
         }

@@ -186,13 +186,13 @@ impl Bindings {
             let RpcLocation::Position(at) = bound.rpc else {
                 continue;
             };
-            if bound.absence != Absence::Preserved || Some(at) == last {
+            if bound.absence != Absence::Optional || Some(at) == last {
                 continue;
             }
             let default = rpc.params[at].default.as_ref();
             let default = default.and_then(|value| hole::default(&bound.kind, bound.list, value));
-            bound.absence = default.map_or(Absence::Refused, Absence::Filled);
-            if bound.absence == Absence::Refused {
+            bound.absence = default.map_or(Absence::Required, Absence::Default);
+            if bound.absence == Absence::Required {
                 notes.push(format!(
                     "`{}` is optional, but only the last element of an array can be absent; it is required here",
                     shown(&rpc.params[at].name)

@@ -34,7 +34,7 @@ pub enum PeerMessage {
         method: String,
     },
     /// Not a message.
-    Noise,
+    NotAMessage,
 }
 
 impl PeerMessage {
@@ -58,7 +58,7 @@ impl PeerMessage {
                 None => PeerMessage::Notification { method },
                 Some(id) => match RequestId::new(id) {
                     Some(id) => PeerMessage::Request { id, method },
-                    None => PeerMessage::Noise,
+                    None => PeerMessage::NotAMessage,
                 },
             },
             None if is_empty_reply(&envelope) => empty_response(id),
@@ -76,7 +76,7 @@ fn is_empty_reply(envelope: &Envelope) -> bool {
 /// Some servers respond with neither a result nor an error. That still ends the wait, since nothing else will arrive.
 fn empty_response(id: Option<Json>) -> PeerMessage {
     id.and_then(|id| proxy_id(id.as_bytes()))
-        .map_or(PeerMessage::Noise, PeerMessage::Answer)
+        .map_or(PeerMessage::NotAMessage, PeerMessage::Answer)
 }
 
 /// Returns the raw id of the call that a `notifications/cancelled` names (MCP, "Cancellation").
@@ -96,7 +96,7 @@ pub fn with_cancelled_id(notification: &Bytes, id: u64, depth: u16) -> Option<By
 
 fn answer(id: Option<Json>, result: Option<Json>, error: Option<Json>) -> PeerMessage {
     if result.is_none() && error.is_none() {
-        return PeerMessage::Noise;
+        return PeerMessage::NotAMessage;
     }
     let is_error = error.is_some_and(|error| error.kind() != JsonKind::Null);
     match id {
@@ -120,7 +120,7 @@ fn response_for(id: &[u8]) -> PeerMessage {
 fn unreadable(text: &Bytes) -> PeerMessage {
     let white = text.len() - text.trim_ascii_start().len();
     let Some(members) = Members::new(text, white) else {
-        return PeerMessage::Noise;
+        return PeerMessage::NotAMessage;
     };
     let mut ids = Vec::new();
     let (mut is_response, mut is_call) = (false, false);
@@ -134,7 +134,7 @@ fn unreadable(text: &Bytes) -> PeerMessage {
     }
     match &ids[..] {
         [id] if is_response && !is_call => response_for(&text[id.clone()]),
-        _ => PeerMessage::Noise,
+        _ => PeerMessage::NotAMessage,
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
             format!(r#"["id",7,"result",{deep}]"#),
             deep,
         ] {
-            assert_eq!(read(&text), PeerMessage::Noise, "{:.80}", text);
+            assert_eq!(read(&text), PeerMessage::NotAMessage, "{:.80}", text);
         }
     }
 

@@ -15,12 +15,12 @@ const STEPS: [Step; 7] = [
     decode,
     without_parameters,
     with_slashes,
-    cut_short,
-    tidied,
+    end_at_terminators,
+    normalize_segments,
 ];
 
 /// Returns the first result of `find` over the readings of a path.
-pub(super) fn first<T>(path: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
+pub(super) fn find_reading<T>(path: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
     each(path, &STEPS, &mut find)
 }
 
@@ -31,6 +31,7 @@ fn each<T, F: FnMut(&str) -> Option<T>>(path: &str, steps: &[Step], find: &mut F
     if let Some(found) = each(path, later, find) {
         return Some(found);
     }
+    // A step that changes nothing would repeat the readings that were just tried.
     each(&step(path)?, later, find)
 }
 
@@ -52,7 +53,7 @@ pub(super) fn may_be_irregular(path: &[u8]) -> bool {
 }
 
 /// Returns whether a text differs from its case-folded form.
-pub(super) fn has_capitals(text: &str) -> bool {
+pub(super) fn has_uppercase(text: &str) -> bool {
     let plain = decode(text).unwrap_or_else(|| text.to_owned());
     fold(&plain) != plain
 }
@@ -133,7 +134,7 @@ fn with_slashes(path: &str) -> Option<String> {
 }
 
 /// Ends the path at NUL, at `?` and at `#`, and each segment before trailing white space and dots.
-fn cut_short(path: &str) -> Option<String> {
+fn end_at_terminators(path: &str) -> Option<String> {
     let end = path.find(['\0', '?', '#']).unwrap_or(path.len());
     let cut = map_segments(&path[..end], |segment| {
         let segment = segment.trim_end_matches(|letter: char| letter <= ' ');
@@ -148,22 +149,22 @@ fn cut_short(path: &str) -> Option<String> {
 }
 
 /// Removes dot segments and empty ones; a trailing slash stays.
-fn tidied(path: &str) -> Option<String> {
+fn normalize_segments(path: &str) -> Option<String> {
     let mut segments = Vec::new();
-    let mut is_open = false;
+    let mut ends_in_slash = false;
     for segment in path.split('/') {
-        is_open = matches!(segment, "" | "." | "..");
+        ends_in_slash = matches!(segment, "" | "." | "..");
         match segment {
             "" | "." => {}
             ".." => drop(segments.pop()),
             _ => segments.push(segment),
         }
     }
-    if is_open {
+    if ends_in_slash {
         segments.push("");
     }
-    let tidied = format!("/{}", segments.join("/"));
-    (tidied != path).then_some(tidied)
+    let normalized = format!("/{}", segments.join("/"));
+    (normalized != path).then_some(normalized)
 }
 
 fn map_segments<'p>(path: &'p str, mut change: impl FnMut(&'p str) -> &'p str) -> String {

@@ -139,7 +139,7 @@ fn an_owner_that_does_not_count_is_left_out() {
 fn the_longest_path_has_a_bounded_number_of_readings() {
     let path = "/%252525;a\\%00/..".repeat(8 * 1024 / 18);
     let mut read = 0;
-    let none: Option<()> = reading::first(&path, |_| {
+    let none: Option<()> = reading::find_reading(&path, |_| {
         read += 1;
         None
     });
@@ -196,13 +196,13 @@ proptest! {
     ) {
         if !reading::may_be_irregular(path.as_bytes()) {
             let mut readings = Vec::new();
-            let none: Option<()> = reading::first(&path, |read| {
+            let none: Option<()> = reading::find_reading(&path, |read| {
                 readings.push(read.to_owned());
                 None
             });
             prop_assert_eq!(none, None);
             prop_assert_eq!(&readings, std::slice::from_ref(&path));
-            prop_assert!(!reading::has_capitals(&path));
+            prop_assert!(!reading::has_uppercase(&path));
         }
     }
 }

@@ -105,7 +105,7 @@ fn plan(side: Side) -> Plan {
         ready: Vec::new(),
         redaction: std::sync::Arc::default(),
         tls: None,
-        preface: crate::domain::proxy_protocol::ProxyProtocolUse::Off,
+        proxy_protocol: crate::domain::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: Default::default(),
         identity_headers: Default::default(),
         trace: None,

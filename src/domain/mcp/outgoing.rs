@@ -48,7 +48,7 @@ impl McpMessage {
             PeerMessage::Answer(_)
             | PeerMessage::Unaddressed
             | PeerMessage::Misnumbered(_)
-            | PeerMessage::Noise => McpMessage::Response,
+            | PeerMessage::NotAMessage => McpMessage::Response,
         }
     }
 }

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use super::problem::{read_problem, write_problem};
 use super::response::{RestAnswer, RestReply, RpcAnswer, is_json};
 use super::row::{BodyPattern, OutcomeRow, reports_failure};
-use super::status::{asks_for_credentials, forwarded, refuses};
+use super::status::{asks_for_credentials, forwarded, is_rejection_status};
 use crate::domain::failure::{Blame, Failure, Reason, code_of_status, status_of_code};
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::jsonrpc::{ErrorObject, ResponseReply};
@@ -349,7 +349,7 @@ pub(super) fn stored_head(result: &Json) -> Option<(u16, Vec<(HeaderName, Header
 #[must_use]
 pub fn blame_behind_tool(result: &Json) -> Option<Blame> {
     let (status, _) = stored_head(result)?;
-    let before_tool = status >= 500 || refuses(status);
+    let before_tool = status >= 500 || is_rejection_status(status);
     Blame::of_status(status).filter(|_| before_tool)
 }
 

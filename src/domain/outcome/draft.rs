@@ -32,7 +32,7 @@ pub struct RowSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestReplySource {
     /// The wire protocol: HTTP or frames.
-    pub speech: Wire,
+    pub rest_protocol: Wire,
     /// `status`
     pub status: SourceTree,
     /// `headers`
@@ -49,7 +49,7 @@ impl RestReplySource {
     pub fn frame(frame: Option<SourceTree>) -> RestReplySource {
         let status = if frame.is_some() { "200" } else { "204" };
         RestReplySource {
-            speech: Wire::Frame,
+            rest_protocol: Wire::Frame,
             status: SourceTree::Literal(Json::literal(status)),
             headers: Vec::new(),
             body: frame,
@@ -59,7 +59,7 @@ impl RestReplySource {
 
     /// Returns the error in terms of the configuration keys.
     fn with_config_key(&self, error: PatternError) -> PatternError {
-        let inside = match self.speech {
+        let inside = match self.rest_protocol {
             Wire::Http => return error.under("rest"),
             Wire::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
         };
@@ -107,7 +107,7 @@ impl OutcomeRow {
         let rest = parse_rest(&source.rest).map_err(|error| source.rest.with_config_key(error))?;
         let rpc = parse_rpc(&source.rpc).map_err(|error| error.under("rpc"))?;
         let mut resolver = HoleResolver::default();
-        let noted = note_rest(&rest, resolver.at(source.rest.speech.as_str()));
+        let noted = note_rest(&rest, resolver.at(source.rest.rest_protocol.as_str()));
         noted.map_err(|error| source.rest.with_config_key(error))?;
         note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
         let facts = resolver.finish(call)?;
@@ -331,7 +331,7 @@ fn is_text(pattern: &Pattern) -> bool {
         Pattern::Text(_) => true,
         Pattern::Hole(slot) => {
             let is_string = matches!(slot.shape, Shape::One(Scalar::String | Scalar::Enum(_)));
-            is_string || slot.codec == Codec::Json || matches!(slot.role, Role::Forgotten(_))
+            is_string || slot.codec == Codec::Json || matches!(slot.role, Role::Ignored(_))
         }
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => false,
     }

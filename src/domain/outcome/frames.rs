@@ -32,14 +32,14 @@ impl Outcomes {
         &self,
         frame: &Json,
         (call, id): (&Bindings, Option<usize>),
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Option<(TranslatedReply<RpcAnswer>, Correlation)> {
         let order = self.order(Side::Rest).iter();
         order.copied().find_map(|index| {
             let row = &self.rows()[index];
-            let (pattern, reading) = row.read_frame(frame, terms.depth)?;
+            let (pattern, reading) = row.read_frame(frame, context.depth)?;
             let agrees = row.shares_holes(&reading, call) && echoes(pattern, Some(frame), call);
-            let written = row.write_rpc(&reading, call, terms).ok();
+            let written = row.write_rpc(&reading, call, context).ok();
             let written = written.filter(|_| agrees)?;
             let has_id = id.is_some_and(|id| borrowed_value(pattern, Some(frame), id).is_some());
             Some((
@@ -58,15 +58,15 @@ impl Outcomes {
     pub fn correlate_silence(
         &self,
         call: &Bindings,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Option<TranslatedReply<RpcAnswer>> {
         let order = self.order(Side::Rest).iter();
         order.copied().find_map(|index| {
             let row = &self.rows()[index];
             let silent = matches!(row.rest.body, BodyPattern::Nothing);
             let reading =
-                silent.then(|| PatternReader::new(row.facts.holes.len(), OPEN, terms.depth))?;
-            let written = row.write_rpc(&reading, call, terms).ok()?;
+                silent.then(|| PatternReader::new(row.facts.holes.len(), OPEN, context.depth))?;
+            let written = row.write_rpc(&reading, call, context).ok()?;
             Some(self.answered_rpc(written, index))
         })
     }
@@ -129,11 +129,11 @@ fn agree(one: &BoundValue, other: &BoundValue) -> bool {
 /// Returns the hole of the call that a slot borrows.
 fn borrowed(slot: &Slot) -> Option<usize> {
     match slot.role {
-        Role::Written(HoleSource::Call(hole)) => Some(hole),
-        Role::Written(HoleSource::Hole(_) | HoleSource::Now)
+        Role::WriteOnly(HoleSource::Call(hole)) => Some(hole),
+        Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Now)
         | Role::Shared(_)
         | Role::Equal(_)
-        | Role::Forgotten(_) => None,
+        | Role::Ignored(_) => None,
     }
 }
 

@@ -28,13 +28,18 @@ pub struct Refused {
 }
 
 impl Outcomes {
-    /// Translates a response whose status [`refuses`](super::refuses) the call.
+    /// Translates a response with a [rejection status](super::is_rejection_status).
     ///
     /// A JSON-RPC error is written by the matching row if that row has the same status, otherwise as a problem document
     /// with this status. Any other body stays unchanged.
     #[must_use]
-    pub fn refused(&self, reply: &RestReply, call: &Bindings, terms: TranslateContext) -> Refused {
-        let response = parse_response(&reply.body, terms.depth).ok();
+    pub fn refused(
+        &self,
+        reply: &RestReply,
+        call: &Bindings,
+        context: TranslateContext,
+    ) -> Refused {
+        let response = parse_response(&reply.body, context.depth).ok();
         let Some(ResponseReply::Error(error)) = response.map(|response| response.reply) else {
             let content_type = reply.content_type().filter(|_| !reply.body.is_empty());
             let answer = RestAnswer {
@@ -48,7 +53,7 @@ impl Outcomes {
                 code: None,
             };
         };
-        let answered = self.rpc_to_rest(ResponseReply::Error(error.clone()), call, terms);
+        let answered = self.rpc_to_rest(ResponseReply::Error(error.clone()), call, context);
         let code = Some(error.code);
         if answered.answer.status == reply.status {
             return Refused { answered, code };

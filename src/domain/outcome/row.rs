@@ -252,9 +252,9 @@ impl OutcomeRow {
         &self,
         reading: &PatternReader,
         call: &Bindings,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Result<Rendered<RpcAnswer>, MatchError> {
-        let writing = writing(reading, call, terms);
+        let writing = writing(reading, call, context);
         let answer = match &self.rpc {
             RpcReplyPattern::Result(pattern) => {
                 let written = write(pattern, &writing)?;
@@ -302,9 +302,9 @@ impl OutcomeRow {
         &self,
         reading: &PatternReader,
         call: &Bindings,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Result<Rendered<RestAnswer>, MatchError> {
-        let writing = writing(reading, call, terms);
+        let writing = writing(reading, call, context);
         let status = self.rest.status.write(&writing)?;
         let in_range = u16::try_from(status)
             .ok()
@@ -389,12 +389,12 @@ fn read_part(
 fn writing<'s>(
     reading: &'s PatternReader,
     call: &'s Bindings,
-    terms: TranslateContext,
+    context: TranslateContext,
 ) -> PatternWriter<'s> {
     PatternWriter::new(WriteScope {
         bindings: &reading.bindings,
         call: Some(call),
-        now: terms.now,
+        now: context.now,
     })
 }
 

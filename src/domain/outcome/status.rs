@@ -35,6 +35,6 @@ pub(super) fn asks_for_credentials(reply: &RestReply) -> bool {
 /// Returns whether a REST client gets this HTTP status of an RPC server (RFC 9110 §15.5.2, §15.5.4, §15.6.4; RFC 6585
 /// §4).
 #[must_use]
-pub const fn refuses(status: u16) -> bool {
+pub const fn is_rejection_status(status: u16) -> bool {
     matches!(status, 401 | 403 | 429 | 503)
 }

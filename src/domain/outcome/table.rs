@@ -175,14 +175,15 @@ impl Outcomes {
         &self,
         reply: &RestReply,
         call: &Bindings,
-        (limits, terms): (ReplyLimits, TranslateContext),
+        (limits, context): (ReplyLimits, TranslateContext),
     ) -> Result<TranslatedReply<RpcAnswer>, Failure> {
         if !self.rows.is_empty() {
-            let seen = ReplyReader::new(reply, terms.depth);
+            let seen = ReplyReader::new(reply, context.depth);
             for index in self.order(Side::Rest) {
                 let row = &self.rows[*index];
-                let read = row.read_rest(&seen, terms.depth);
-                if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, terms)) {
+                let read = row.read_rest(&seen, context.depth);
+                if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, context))
+                {
                     return Ok(self.answered_rpc(written, *index));
                 }
             }
@@ -280,12 +281,12 @@ impl Outcomes {
         &self,
         reply: ResponseReply,
         call: &Bindings,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> TranslatedReply<RestAnswer> {
         for index in self.order(Side::Rpc) {
             let row = &self.rows[*index];
-            let read = row.read_rpc(&reply, terms.depth);
-            if let Ok(written) = read.and_then(|reading| row.write_rest(&reading, call, terms)) {
+            let read = row.read_rpc(&reply, context.depth);
+            if let Ok(written) = read.and_then(|reading| row.write_rest(&reading, call, context)) {
                 return answered(written, *index);
             }
         }

@@ -385,7 +385,7 @@ fn a_failed_tool_matches_no_success_row() {
     use super::{Outcomes, ToolResult};
     use crate::domain::pattern::{Bindings, HoleFacts};
     use crate::domain::translate::TranslateContext;
-    let terms = TranslateContext {
+    let context = TranslateContext {
         depth: 128,
         now: String::new,
     };
@@ -394,7 +394,7 @@ fn a_failed_tool_matches_no_success_row() {
         let outcomes = Outcomes::build(Vec::new(), &HoleFacts::default(), tool).unwrap();
         let reply = ResponseReply::Result(Json::literal(result));
         outcomes
-            .rpc_to_rest(reply, &Bindings::default(), terms)
+            .rpc_to_rest(reply, &Bindings::default(), context)
             .answer
     };
     assert_eq!(answer(ToolResult::Any).status, 200, "no tool");
@@ -416,7 +416,7 @@ fn the_empty_result_of_a_tool_is_not_null() {
     use super::{Outcomes, ToolResult};
     use crate::domain::pattern::{Bindings, HoleFacts};
     use crate::domain::translate::TranslateContext;
-    let terms = TranslateContext {
+    let context = TranslateContext {
         depth: 128,
         now: String::new,
     };
@@ -424,7 +424,7 @@ fn the_empty_result_of_a_tool_is_not_null() {
         let mut outcomes = Outcomes::build(Vec::new(), &HoleFacts::default(), tool).unwrap();
         outcomes.take_empty_success();
         let reply = rest(status, "application/json", body);
-        let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, terms));
+        let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, context));
         match outcomes.sent(answered.unwrap().answer) {
             RpcAnswer::Result(result) => String::from_utf8(result.into_bytes().to_vec()).unwrap(),
             RpcAnswer::Error(error) => panic!("{error:?}"),

@@ -92,23 +92,23 @@ fn absence(dice: &mut Dice, shape: &Shape) -> Absence {
         Shape::Null => json("null"),
     };
     match dice.below(6) {
-        0..=2 => Absence::Refused,
-        3 => Absence::Preserved,
-        4 => Absence::Filled(default),
-        _ => Absence::Implied(default),
+        0..=2 => Absence::Required,
+        3 => Absence::Optional,
+        4 => Absence::Default(default),
+        _ => Absence::OmittedDefault(default),
     }
 }
 
 /// A few holes have the same number, and then all else is the same as well.
 fn slot(dice: &mut Dice, shape: Shape) -> Slot {
     let role = match dice.below(8) {
-        0 => Role::Forgotten(None),
+        0 => Role::Ignored(None),
         _ => Role::Shared(0),
     };
     let absence = absence(dice, &shape);
     let null = match (&absence, dice.below(4)) {
-        (Absence::Refused, _) | (_, 0..=2) => Null::Value,
-        (Absence::Preserved | Absence::Filled(_) | Absence::Implied(_), _) => Null::Absent,
+        (Absence::Required, _) | (_, 0..=2) => Null::Value,
+        (Absence::Optional | Absence::Default(_) | Absence::OmittedDefault(_), _) => Null::Absent,
     };
     let codec = match dice.below(12) {
         11 => Codec::Json,
@@ -174,7 +174,7 @@ fn grown(dice: &mut Dice, depth: usize) -> Pattern {
 }
 
 fn rest(dice: &mut Dice, shape: Shape) -> Slot {
-    let absence = Absence::Refused;
+    let absence = Absence::Required;
     Slot {
         absence,
         codec: Codec::Plain,

@@ -22,7 +22,7 @@ impl Delimiter {
 
     /// Returns the suffix of the type: `[,]`.
     #[must_use]
-    pub fn spelled(self) -> &'static str {
+    pub fn to_notation(self) -> &'static str {
         match self {
             Delimiter::Comma => "[,]",
             Delimiter::Pipe => "[|]",

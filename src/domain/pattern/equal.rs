@@ -15,7 +15,7 @@ impl Slot {
         if self.equals().is_none() {
             return Ok(BoundValue::Absent);
         }
-        if self.absence == Absence::Preserved && value.kind() == JsonKind::Null {
+        if self.absence == Absence::Optional && value.kind() == JsonKind::Null {
             return Ok(BoundValue::Absent);
         }
         self.shape.take(value).map(BoundValue::Value)

@@ -65,9 +65,9 @@ impl HoleFacts {
     ) -> Result<Slot, PatternError> {
         let mut slot = Slot {
             name: mention.name.clone(),
-            role: Role::Forgotten(None),
+            role: Role::Ignored(None),
             shape: Shape::Any,
-            absence: Absence::Preserved,
+            absence: Absence::Optional,
             codec: mention.codec,
             null: Null::Value,
         };
@@ -76,12 +76,12 @@ impl HoleFacts {
                 let json = Json::parse(bytes::Bytes::copy_from_slice(value.as_bytes()), 16);
                 json.unwrap_or_else(|_| Json::string(value))
             });
-            slot.role = Role::Forgotten(bare);
+            slot.role = Role::Ignored(bare);
             return Ok(slot);
         }
         if mention.used == HoleUse::WriteOnly {
             let (source, shape) = self.source(&mention.name, depth)?;
-            (slot.role, slot.shape) = (Role::Written(source), shape);
+            (slot.role, slot.shape) = (Role::WriteOnly(source), shape);
         } else if mention.used == HoleUse::Equal {
             let hole = self
                 .find(&mention.name)
@@ -89,7 +89,7 @@ impl HoleFacts {
             slot.role = Role::Equal(hole);
             slot.shape = mention.shape.clone().unwrap_or(Shape::Any);
             if mention.presence == Declared::No {
-                slot.absence = Absence::Refused;
+                slot.absence = Absence::Required;
             }
         } else if let Some(hole) = self.find(&mention.name) {
             let fact = &self.holes[hole];
@@ -311,7 +311,7 @@ fn check_position(slot: &Slot, position: HolePosition) -> Result<(), PatternErro
     }
     if position == HolePosition::Text
         && slot.binds().is_some()
-        && matches!(slot.absence, Absence::Implied(_))
+        && matches!(slot.absence, Absence::OmittedDefault(_))
     {
         let name = &slot.name;
         return Err(PatternError::new(format!(

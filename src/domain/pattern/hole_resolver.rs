@@ -440,14 +440,14 @@ impl HoleFact {
     pub fn absence(&self, side: Side) -> Absence {
         let Some(fallback) = &self.defaults[index(side)] else {
             return match self.presence {
-                Declared::No => Absence::Refused,
-                Declared::Yes => Absence::Preserved,
+                Declared::No => Absence::Required,
+                Declared::Yes => Absence::Optional,
             };
         };
         let value = fallback.value.clone();
         match (self.presence, fallback.left_out) {
-            (Declared::No, Declared::No) => Absence::Filled(value),
-            (Declared::Yes, _) | (_, Declared::Yes) => Absence::Implied(value),
+            (Declared::No, Declared::No) => Absence::Default(value),
+            (Declared::Yes, _) | (_, Declared::Yes) => Absence::OmittedDefault(value),
         }
     }
 

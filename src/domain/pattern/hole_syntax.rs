@@ -285,7 +285,7 @@ pub(in crate::domain) fn parse_type(
         return parse_scalar(element, inside).map(|scalar| Some(Shape::Repeated(scalar)));
     }
     for delimiter in Delimiter::ALL {
-        if let Some(element) = word.strip_suffix(delimiter.spelled()) {
+        if let Some(element) = word.strip_suffix(delimiter.to_notation()) {
             let scalar = parse_scalar(element, inside)?;
             return Ok(Some(Shape::Separated(scalar, delimiter)));
         }

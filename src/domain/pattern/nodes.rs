@@ -219,6 +219,6 @@ impl TextPattern {
             .slots()
             .filter(|slot| slot.binds().is_some())
             .peekable();
-        shared.peek().is_some() && shared.all(|slot| slot.absence != Absence::Refused)
+        shared.peek().is_some() && shared.all(|slot| slot.absence != Absence::Required)
     }
 }

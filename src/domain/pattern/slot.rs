@@ -24,7 +24,7 @@ impl Slot {
     #[must_use]
     pub fn is_required(&self) -> bool {
         matches!(self.role, Role::Shared(_) | Role::Equal(_))
-            && matches!(self.absence, Absence::Refused)
+            && matches!(self.absence, Absence::Required)
     }
 
     /// Returns the value that replaces an absent one.
@@ -36,7 +36,7 @@ impl Slot {
     /// Returns true if this value is omitted when written.
     #[must_use]
     pub fn leaves_out(&self, value: &Json) -> bool {
-        matches!(&self.absence, Absence::Implied(default) if default == value)
+        matches!(&self.absence, Absence::OmittedDefault(default) if default == value)
     }
 
     /// Returns the hole that reading binds.
@@ -44,7 +44,7 @@ impl Slot {
     pub fn binds(&self) -> Option<usize> {
         match self.role {
             Role::Shared(hole) => Some(hole),
-            Role::Equal(_) | Role::Written(_) | Role::Forgotten(_) => None,
+            Role::Equal(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
         }
     }
 
@@ -53,7 +53,7 @@ impl Slot {
     pub fn equals(&self) -> Option<usize> {
         match self.role {
             Role::Equal(hole) => Some(hole),
-            Role::Shared(_) | Role::Written(_) | Role::Forgotten(_) => None,
+            Role::Shared(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
         }
     }
 }
@@ -64,12 +64,12 @@ pub enum Role {
     /// `{x}`: reading binds the hole with this number; writing writes its value.
     Shared(usize),
     /// `{>x}`: reading accepts any value; writing takes the value from this source.
-    Written(HoleSource),
+    WriteOnly(HoleSource),
     /// `{=x}`, `{=x?}`: reading accepts a value that equals that of the hole with this number; writing writes that
     /// value. With `?` the value may be absent, and is not written.
     Equal(usize),
     /// `{_}`, `{_=v}`: reading accepts any value and ignores it; writing writes nothing or this value.
-    Forgotten(Option<Json>),
+    Ignored(Option<Json>),
 }
 
 /// The source of a write-only value.
@@ -155,13 +155,13 @@ pub enum Scalar {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
     /// An error of the caller.
-    Refused,
+    Required,
     /// `{x?}`: absent on one side means absent on the other.
-    Preserved,
+    Optional,
     /// `{x=50}`: absent reads as the default, which is always written.
-    Filled(Json),
+    Default(Json),
     /// `{x?=50}`: absent reads as the default, which is not written.
-    Implied(Json),
+    OmittedDefault(Json),
 }
 
 impl Absence {
@@ -169,8 +169,8 @@ impl Absence {
     #[must_use]
     pub fn default(&self) -> Option<&Json> {
         match self {
-            Absence::Filled(default) | Absence::Implied(default) => Some(default),
-            Absence::Refused | Absence::Preserved => None,
+            Absence::Default(default) | Absence::OmittedDefault(default) => Some(default),
+            Absence::Required | Absence::Optional => None,
         }
     }
 }

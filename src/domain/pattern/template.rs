@@ -93,11 +93,12 @@ impl Slot {
     pub(super) fn written_as_it_is(&self) -> Option<usize> {
         match self.role {
             Role::Shared(hole)
-                if self.codec != Codec::Json && !matches!(self.absence, Absence::Implied(_)) =>
+                if self.codec != Codec::Json
+                    && !matches!(self.absence, Absence::OmittedDefault(_)) =>
             {
                 Some(hole)
             }
-            Role::Shared(_) | Role::Equal(_) | Role::Written(_) | Role::Forgotten(_) => None,
+            Role::Shared(_) | Role::Equal(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
         }
     }
 }

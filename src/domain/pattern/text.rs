@@ -329,7 +329,7 @@ impl TextPattern {
     pub fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             TextPart::Text(text) => text.clone(),
-            TextPart::Hole(slot) if matches!(slot.role, Role::Written(_)) => {
+            TextPart::Hole(slot) if matches!(slot.role, Role::WriteOnly(_)) => {
                 format!("{{>{}}}", slot.name)
             }
             TextPart::Hole(slot) => format!("{{{}}}", slot.name),

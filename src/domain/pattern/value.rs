@@ -155,12 +155,12 @@ impl Slot {
     /// Fails if a value must be present.
     pub fn read_absent(&self) -> Result<BoundValue, String> {
         match (&self.role, &self.absence) {
-            (Role::Written(_) | Role::Forgotten(_), _) => Ok(BoundValue::Absent),
-            (Role::Shared(_) | Role::Equal(_), Absence::Refused) => Err("it is required".into()),
-            (Role::Shared(_) | Role::Equal(_), Absence::Preserved) => Ok(BoundValue::Absent),
+            (Role::WriteOnly(_) | Role::Ignored(_), _) => Ok(BoundValue::Absent),
+            (Role::Shared(_) | Role::Equal(_), Absence::Required) => Err("it is required".into()),
+            (Role::Shared(_) | Role::Equal(_), Absence::Optional) => Ok(BoundValue::Absent),
             (
                 Role::Shared(_) | Role::Equal(_),
-                Absence::Filled(default) | Absence::Implied(default),
+                Absence::Default(default) | Absence::OmittedDefault(default),
             ) => Ok(BoundValue::Value(default.clone())),
         }
     }

@@ -15,13 +15,13 @@ impl Slot {
     pub(in crate::domain) fn bound<'w>(&self, writing: &PatternWriter<'w>) -> Cow<'w, BoundValue> {
         match &self.role {
             Role::Shared(hole) => Cow::Borrowed(writing.hole(*hole)),
-            Role::Equal(hole) if self.absence == Absence::Refused => {
+            Role::Equal(hole) if self.absence == Absence::Required => {
                 Cow::Borrowed(writing.hole(*hole))
             }
             Role::Equal(_) => Cow::Borrowed(&BoundValue::Absent),
-            Role::Written(source) => writing.source(*source),
-            Role::Forgotten(Some(value)) => Cow::Owned(BoundValue::Value(value.clone())),
-            Role::Forgotten(None) => Cow::Borrowed(&BoundValue::Absent),
+            Role::WriteOnly(source) => writing.source(*source),
+            Role::Ignored(Some(value)) => Cow::Owned(BoundValue::Value(value.clone())),
+            Role::Ignored(None) => Cow::Borrowed(&BoundValue::Absent),
         }
     }
 }

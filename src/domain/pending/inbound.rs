@@ -55,7 +55,7 @@ impl LinkMachine {
                 self.counts.notified += 1;
                 self.notified(method, message, origin);
             }
-            PeerMessage::Noise => self.counts.skipped += 1,
+            PeerMessage::NotAMessage => self.counts.skipped += 1,
         }
     }
 
@@ -86,7 +86,7 @@ impl LinkMachine {
             return;
         };
         if let Some(in_flight) = self.in_flight.remove(&id) {
-            self.unanswered = 0;
+            self.consecutive_timeouts = 0;
             self.fail(in_flight.queued.request.ticket, RequestError::TooLarge(0));
         }
     }
@@ -103,7 +103,7 @@ impl LinkMachine {
             return self.greeted(now, id, message);
         }
         if let Some(in_flight) = self.in_flight.remove(&id) {
-            self.unanswered = 0;
+            self.consecutive_timeouts = 0;
             let ticket = in_flight.queued.request.ticket;
             self.out.push_back(LinkOutput::Answer {
                 ticket,
@@ -111,7 +111,7 @@ impl LinkMachine {
                 message,
             });
         } else if self.subscription_answered(id, &message) {
-            self.unanswered = 0;
+            self.consecutive_timeouts = 0;
         } else if self.unattributed.answered(id) {
             self.counts.late += 1;
         } else {
@@ -149,7 +149,7 @@ impl LinkMachine {
             return;
         };
         if let Some(in_flight) = self.in_flight.remove(&id) {
-            self.unanswered = 0;
+            self.consecutive_timeouts = 0;
             let ticket = in_flight.queued.request.ticket;
             self.out.push_back(LinkOutput::Answer {
                 ticket,
@@ -172,7 +172,7 @@ impl LinkMachine {
             self.counts.foreign += 1;
             return;
         };
-        self.unanswered = 0;
+        self.consecutive_timeouts = 0;
         self.fail(in_flight.queued.request.ticket, RequestError::Misnumbered);
         if spelled.is_some() {
             // The id only looks like that number: the response may belong to something else.

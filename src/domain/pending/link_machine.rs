@@ -63,7 +63,7 @@ pub struct LinkMachine {
     pub(super) controls: VecDeque<Bytes>,
     next_id: u64,
     /// Consecutive calls without a reply in time.
-    pub(super) unanswered: usize,
+    pub(super) consecutive_timeouts: usize,
     /// Consecutive links that did not last for `backoff.steady`.
     pub(super) attempts: u32,
     pub(super) last_received: Duration,
@@ -87,7 +87,7 @@ impl LinkMachine {
             greeted: None,
             controls: VecDeque::new(),
             next_id: 1,
-            unanswered: 0,
+            consecutive_timeouts: 0,
             attempts: 0,
             last_received: Duration::ZERO,
             pinged: None,
@@ -249,7 +249,7 @@ impl LinkMachine {
 
     /// Returns whether the server understands cancellation, as far as the link knows: only after an MCP handshake.
     fn cancel_notice(&self) -> CancelNotice {
-        match self.settings.greeting {
+        match self.settings.initialize_params {
             Some(_) => CancelNotice::Send,
             None => CancelNotice::Silent,
         }
@@ -277,7 +277,7 @@ impl LinkMachine {
             return;
         };
         self.on_received(now);
-        let Some(params) = &self.settings.greeting else {
+        let Some(params) = &self.settings.initialize_params else {
             return self.ready(now);
         };
         let params = Rope::from(Json::clone(params).into_bytes());
@@ -329,7 +329,7 @@ impl LinkMachine {
         self.controls.clear();
         self.unattributed.clear();
         self.greeted = None;
-        self.unanswered = 0;
+        self.consecutive_timeouts = 0;
         self.pinged = None;
         let wait = self.settings.backoff.wait(self.attempts, jitter);
         self.attempts = self.attempts.saturating_add(1);
@@ -376,8 +376,8 @@ impl LinkMachine {
     }
 
     fn is_stalled(&self) -> bool {
-        let limit = self.settings.unanswered;
-        limit > 0 && self.unanswered >= limit
+        let limit = self.settings.max_consecutive_timeouts;
+        limit > 0 && self.consecutive_timeouts >= limit
     }
 
     fn expire(&mut self, now: Duration) {
@@ -398,7 +398,7 @@ impl LinkMachine {
             let writes = !matches!(self.wire, WriteState::Free | WriteState::Resting(_));
             if self.is_ready() && writes {
                 // A server that does not read does not reply either.
-                self.unanswered += 1;
+                self.consecutive_timeouts += 1;
             }
         }
         if let WriteState::Notice(ticket, deadline) = self.wire
@@ -406,7 +406,7 @@ impl LinkMachine {
         {
             self.wire = WriteState::Unanswered;
             self.fail(ticket, RequestError::Late);
-            self.unanswered += 1;
+            self.consecutive_timeouts += 1;
         }
         self.expire_subscriptions(now);
         let late = |in_flight: &InFlightRequest| in_flight.queued.request.deadline <= now;
@@ -419,7 +419,7 @@ impl LinkMachine {
             if let Some(in_flight) = self.in_flight.remove(&id) {
                 self.fail(in_flight.queued.request.ticket, RequestError::Late);
                 self.abandon(id, self.cancel_notice());
-                self.unanswered += 1;
+                self.consecutive_timeouts += 1;
             }
         }
     }

@@ -47,8 +47,8 @@ pub(super) fn recipients(
         (list, _) if list.ends_with("/list_changed") => Recipients::All,
         (_, MessageOrigin::Call(ticket)) => Recipients::Caller(ticket),
         ("message", MessageOrigin::Link) => match log_messages {
-            LogMessages::Broadcast => Recipients::All,
-            LogMessages::Caller => Recipients::NoClient,
+            LogMessages::AllSubscribers => Recipients::All,
+            LogMessages::Drop => Recipients::NoClient,
         },
         (_, MessageOrigin::Link | MessageOrigin::Subscription(_) | MessageOrigin::Abandoned) => {
             Recipients::NoClient
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_message_of_a_call_reaches_only_its_caller() {
-        for logs in [LogMessages::Caller, LogMessages::Broadcast] {
+        for logs in [LogMessages::Drop, LogMessages::AllSubscribers] {
             for method in [LOGGED, "notifications/resources/updated", "event/x"] {
                 assert_eq!(
                     recipients(method, CALL, logs),
@@ -81,16 +81,16 @@ mod tests {
     fn log_messages_of_no_call_reach_all_where_that_is_configured() {
         let recipients_of = |method, logs| recipients(method, MessageOrigin::Link, logs);
         assert_eq!(
-            recipients_of(LOGGED, LogMessages::Caller),
+            recipients_of(LOGGED, LogMessages::Drop),
             Recipients::NoClient
         );
         assert_eq!(
-            recipients_of(LOGGED, LogMessages::Broadcast),
+            recipients_of(LOGGED, LogMessages::AllSubscribers),
             Recipients::All
         );
         for other in ["notifications/resources/updated", "event/message"] {
             assert_eq!(
-                recipients_of(other, LogMessages::Broadcast),
+                recipients_of(other, LogMessages::AllSubscribers),
                 Recipients::NoClient
             );
         }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn progress_follows_its_token_and_changed_lists_reach_all() {
         for origin in [MessageOrigin::Link, CALL, MessageOrigin::Abandoned] {
-            for logs in [LogMessages::Caller, LogMessages::Broadcast] {
+            for logs in [LogMessages::Drop, LogMessages::AllSubscribers] {
                 let recipients_of = |method| recipients(method, origin, logs);
                 assert_eq!(recipients_of("notifications/progress"), Recipients::Token);
                 assert_eq!(

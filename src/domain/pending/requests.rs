@@ -16,7 +16,7 @@ impl LinkMachine {
     pub(super) fn failed(&mut self, id: u64, why: RequestError) {
         self.subscription_failed(id, why);
         if let Some(in_flight) = self.in_flight.remove(&id) {
-            self.unanswered = 0;
+            self.consecutive_timeouts = 0;
             match why {
                 RequestError::Cut => self.cut(in_flight),
                 RequestError::Busy

@@ -15,7 +15,7 @@ pub struct LinkSettings {
     /// The maximum number of queued requests; candidate calls may take half of it.
     pub queue: usize,
     /// The params of the `initialize` request that opens each link, if links have a handshake.
-    pub greeting: Option<Json>,
+    pub initialize_params: Option<Json>,
     /// The protocol revisions that the server may choose in its response; empty allows any.
     pub revisions: Vec<String>,
     /// The maximum time until a link is open and its handshake is complete.
@@ -23,7 +23,7 @@ pub struct LinkSettings {
     /// The waits between links.
     pub backoff: Backoff,
     /// The number of consecutive calls without a reply in time after which a link is closed; 0 means never.
-    pub unanswered: usize,
+    pub max_consecutive_timeouts: usize,
     /// The heartbeat of an idle link.
     pub heartbeat: Option<Heartbeat>,
     /// The recipients of the server's log messages that belong to no call.
@@ -36,9 +36,9 @@ pub struct LinkSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogMessages {
     /// No recipient: the message may be about a call of any client.
-    Caller,
+    Drop,
     /// Every client that subscribes to the link.
-    Broadcast,
+    AllSubscribers,
 }
 
 /// The order in which a server replies.

@@ -17,7 +17,7 @@ fn settings(order: AnswerOrder) -> LinkSettings {
         order,
         pause: Duration::ZERO,
         queue: 8,
-        greeting: None,
+        initialize_params: None,
         revisions: Vec::new(),
         start_timeout: seconds(5),
         backoff: Backoff {
@@ -25,14 +25,14 @@ fn settings(order: AnswerOrder) -> LinkSettings {
             most: seconds(30),
             steady: seconds(10),
         },
-        unanswered: 0,
+        max_consecutive_timeouts: 0,
         heartbeat: None,
-        log_messages: LogMessages::Caller,
+        log_messages: LogMessages::Drop,
         depth: 64,
     }
 }
 
-fn greeting() -> Option<Json> {
+fn initialize_params() -> Option<Json> {
     Json::parse(Bytes::from_static(b"{\"v\":1}"), 4).ok()
 }
 

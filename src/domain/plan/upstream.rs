@@ -244,7 +244,7 @@ impl Transport {
 
     /// Returns the wire protocol of the REST side.
     #[must_use]
-    pub fn speech(&self) -> Wire {
+    pub fn rest_protocol(&self) -> Wire {
         match self {
             Transport::Frames(_) => Wire::Frame,
             Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
@@ -329,7 +329,7 @@ pub struct LinkPlan {
     /// The settings of the link's state machine.
     pub settings: LinkSettings,
     /// Methods that clients may not call, since they concern the link itself.
-    pub withhold: Vec<String>,
+    pub blocked_methods: Vec<String>,
 }
 
 /// Environment variables of a child process, or request headers. Values may be secrets and are not printed.
@@ -391,7 +391,7 @@ impl UpstreamPlan {
     #[must_use]
     pub fn sends_initialize(&self) -> bool {
         let link = self.transport.link();
-        link.is_some_and(|link| link.settings.greeting.is_some())
+        link.is_some_and(|link| link.settings.initialize_params.is_some())
     }
 
     /// Returns whether an upstream with a link speaks MCP, and so negotiates a revision.

@@ -13,45 +13,45 @@ use crate::domain::percent::{self, Keep};
 struct Kind {
     typed: &'static str,
     defaults: [&'static str; 2],
-    in_text: InText,
+    text_use: TextUse,
 }
 
-/// The texts that can contain a value: URLs, headers, members.
+/// How a value may be used in texts: URLs, headers and members.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum InText {
-    /// Also as a piece of one, and in a path.
-    Piece,
-    /// As all of it.
+enum TextUse {
+    /// Beside other text too, and in a path.
+    Part,
+    /// Only alone, and not in a path.
     Whole,
-    /// As all of it, and as a segment of a path.
+    /// Only alone, also as a path segment.
     Segment,
     /// Only as `{x:json}`.
-    AsJson,
+    JsonOnly,
 }
 
-const fn kind(typed: &'static str, defaults: [&'static str; 2], in_text: InText) -> Kind {
+const fn kind(typed: &'static str, defaults: [&'static str; 2], text_use: TextUse) -> Kind {
     Kind {
         typed,
         defaults,
-        in_text,
+        text_use,
     }
 }
 
 const KINDS: &[Kind] = &[
-    kind("", ["d", "e"], InText::Piece),
-    kind(":string", ["x", ""], InText::Piece),
-    kind(":integer", ["1", "10"], InText::Piece),
-    kind(":number", ["1.5", "-2e9"], InText::Piece),
-    kind(":boolean", ["true", "false"], InText::Piece),
-    kind(":enum(x|x-y)", ["x", "x-y"], InText::Piece),
-    kind(":string[]", ["[]", "[]"], InText::Whole),
-    kind(":integer[,]", ["[]", "[]"], InText::Segment),
-    kind(":string[,]", ["[]", "[]"], InText::Segment),
-    kind(":string[|]", ["[]", "[]"], InText::Whole),
-    kind(":integer[ ]", ["[]", "[]"], InText::Whole),
-    kind(":object", ["{}", "{\"a\":1}"], InText::AsJson),
-    kind(":array", ["[]", "[1]"], InText::AsJson),
-    kind(":null", ["null", "null"], InText::AsJson),
+    kind("", ["d", "e"], TextUse::Part),
+    kind(":string", ["x", ""], TextUse::Part),
+    kind(":integer", ["1", "10"], TextUse::Part),
+    kind(":number", ["1.5", "-2e9"], TextUse::Part),
+    kind(":boolean", ["true", "false"], TextUse::Part),
+    kind(":enum(x|x-y)", ["x", "x-y"], TextUse::Part),
+    kind(":string[]", ["[]", "[]"], TextUse::Whole),
+    kind(":integer[,]", ["[]", "[]"], TextUse::Segment),
+    kind(":string[,]", ["[]", "[]"], TextUse::Segment),
+    kind(":string[|]", ["[]", "[]"], TextUse::Whole),
+    kind(":integer[ ]", ["[]", "[]"], TextUse::Whole),
+    kind(":object", ["{}", "{\"a\":1}"], TextUse::JsonOnly),
+    kind(":array", ["[]", "[1]"], TextUse::JsonOnly),
+    kind(":null", ["null", "null"], TextUse::JsonOnly),
 ];
 
 /// The location of a hole on the REST side.
@@ -68,16 +68,16 @@ struct Hole {
     location: Location,
     rest: String,
     rpc: String,
-    /// Whether it may be a piece of a text.
-    piece: InText,
+    /// How the hole may be used in texts.
+    text_use: TextUse,
 }
 
 fn hole(name: &str, dice: &mut Dice) -> Hole {
     let kind = &KINDS[dice.below(KINDS.len())];
-    let location = match (dice.below(6), kind.in_text) {
-        (0, InText::Piece | InText::Segment) => Location::Path,
-        (1 | 2, InText::Piece | InText::Whole | InText::Segment) => Location::Query,
-        (3, InText::Piece | InText::Whole | InText::Segment) => Location::Header,
+    let location = match (dice.below(6), kind.text_use) {
+        (0, TextUse::Part | TextUse::Segment) => Location::Path,
+        (1 | 2, TextUse::Part | TextUse::Whole | TextUse::Segment) => Location::Query,
+        (3, TextUse::Part | TextUse::Whole | TextUse::Segment) => Location::Header,
         _ => Location::Body,
     };
     let [first, second] = kind.defaults;
@@ -90,7 +90,7 @@ fn hole(name: &str, dice: &mut Dice) -> Hole {
         5 => (format!("={first}"), format!("?={first}")),
         _ => (String::new(), String::new()),
     };
-    // JSON inside of a text: the side that has it says nothing else of the hole.
+    // JSON in a text: only one side may declare the type; the other writes `{x:json}`.
     let as_json = dice.below(8) == 7;
     let declared = format!("{{{name}{}{presence}}}", kind.typed);
     let other = match (as_json, twin.is_empty()) {
@@ -106,10 +106,10 @@ fn hole(name: &str, dice: &mut Dice) -> Hole {
         } else {
             (other, declared)
         };
-    let piece = if as_json {
-        InText::AsJson
+    let text_use = if as_json {
+        TextUse::JsonOnly
     } else {
-        kind.in_text
+        kind.text_use
     };
     let location = if as_json && location == Location::Path {
         Location::Query
@@ -120,20 +120,20 @@ fn hole(name: &str, dice: &mut Dice) -> Hole {
         location,
         rest,
         rpc,
-        piece,
+        text_use,
     }
 }
 
 /// A leaf of a tree: a hole, or what is grown already.
 struct Leaf {
     tree: SourceTree,
-    piece: InText,
+    text_use: TextUse,
 }
 
-fn leaf(spelled: &str, piece: InText) -> Leaf {
+fn leaf(spelled: &str, text_use: TextUse) -> Leaf {
     Leaf {
         tree: SourceTree::Text(spelled.to_owned()),
-        piece,
+        text_use,
     }
 }
 
@@ -172,7 +172,7 @@ fn table(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> SourceTree {
 
 /// Returns a tree with all leaves.
 fn grown(mut leaves: Vec<Leaf>, depth: usize, dice: &mut Dice) -> SourceTree {
-    let pieces = leaves.iter().all(|leaf| leaf.piece == InText::Piece);
+    let pieces = leaves.iter().all(|leaf| leaf.text_use == TextUse::Part);
     match dice.below(6) {
         0 | 1 if pieces && leaves.len() <= 2 && !leaves.is_empty() => {
             let holes = leaves.iter().filter_map(|leaf| match &leaf.tree {
@@ -217,16 +217,16 @@ pub(in crate::domain) fn source(dice: &mut Dice) -> RouteSource {
     let mut body: Vec<Leaf> = holes
         .iter()
         .filter(in_rest)
-        .map(|hole| leaf(&hole.rest, hole.piece))
+        .map(|hole| leaf(&hole.rest, hole.text_use))
         .collect();
     let mut params = Vec::new();
     let mut url = head(&holes, &mut source, dice);
     for hole in &holes {
-        let may_be_method = hole.location == Location::Path && hole.piece == InText::Piece;
+        let may_be_method = hole.location == Location::Path && hole.text_use == TextUse::Part;
         if may_be_method && source.rpc == "m" && dice.below(4) == 0 {
             source.rpc = format!("m.{}", hole.rpc);
         } else {
-            params.push(leaf(&hole.rpc, hole.piece));
+            params.push(leaf(&hole.rpc, hole.text_use));
         }
     }
     if dice.below(6) == 0 && body.is_empty() && source.rpc == "m" {
@@ -277,14 +277,14 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
             Location::Query => {
                 query.push(if query.is_empty() { '?' } else { '&' });
                 let text = match dice.below(5) {
-                    0 if hole.piece == InText::Piece => format!("x-{}", hole.rest),
+                    0 if hole.text_use == TextUse::Part => format!("x-{}", hole.rest),
                     _ => hole.rest.clone(),
                 };
                 query.push_str(&format!("k{index}={text}"));
             }
             Location::Header => {
                 let text = match dice.below(3) {
-                    0 if hole.piece == InText::Piece => format!("Bearer {}", hole.rest),
+                    0 if hole.text_use == TextUse::Part => format!("Bearer {}", hole.rest),
                     _ => hole.rest.clone(),
                 };
                 source
@@ -312,15 +312,15 @@ fn each(body: &mut Vec<Leaf>, params: &mut Vec<Leaf>, dice: &mut Dice) {
         let mut sides = [Vec::new(), Vec::new()];
         for index in 0..1 + dice.below(2) {
             let mut hole = hole(&format!("e{group}_{index}"), dice);
-            hole.piece = InText::AsJson;
-            sides[0].push(leaf(&hole.rest, hole.piece));
-            sides[1].push(leaf(&hole.rpc, hole.piece));
+            hole.text_use = TextUse::JsonOnly;
+            sides[0].push(leaf(&hole.rest, hole.text_use));
+            sides[1].push(leaf(&hole.rpc, hole.text_use));
         }
         for (inner, side) in sides.into_iter().zip([&mut *body, &mut *params]) {
             let item = grown(inner, 1, dice);
             let tree = SourceTree::List(vec![SourceTree::Text("*".into()), item]);
-            let piece = InText::AsJson;
-            side.push(Leaf { tree, piece });
+            let text_use = TextUse::JsonOnly;
+            side.push(Leaf { tree, text_use });
         }
     }
 }

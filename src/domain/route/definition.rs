@@ -25,7 +25,7 @@ pub struct Route {
     /// The RPC method, as written.
     pub rpc: String,
     /// The protocol of the REST side.
-    pub speech: Wire,
+    pub rest_protocol: Wire,
     /// The HTTP method.
     pub method: Method,
     /// The holes that both sides share.
@@ -43,7 +43,7 @@ pub struct Route {
     /// The only side from which the route can be called, if it is limited to one.
     pub from: Option<Side>,
     /// Records whether the caller waits for an answer.
-    pub waits: ExpectsReply,
+    pub expects_reply: ExpectsReply,
     /// The effect of a second call.
     pub effect: Effect,
     /// The hole of a frame that is the id of the call.
@@ -69,7 +69,7 @@ pub struct Route {
 impl Route {
     /// Returns whether calls of this route have a body.
     #[must_use]
-    pub fn carries(&self) -> HasRequestBody {
+    pub fn has_request_body(&self) -> HasRequestBody {
         match self.rest_call.body {
             Some(_) => HasRequestBody::Body,
             None => has_content(&self.method),

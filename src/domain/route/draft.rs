@@ -26,7 +26,7 @@ pub const TOOL_CALL: &str = "tools/call";
 
 /// The parts of a route, as spelled.
 struct RouteDraft {
-    speech: Wire,
+    rest_protocol: Wire,
     /// Records whether a short form has a body.
     carries: HasRequestBody,
     rest: RestSpelling,
@@ -48,7 +48,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
         ]);
     }
     let rows = std::mem::take(&mut source.rows);
-    let (key, speech) = (source.key.clone(), source.speech());
+    let (key, rest_protocol) = (source.key.clone(), source.rest_protocol());
     let route = compile(source);
     let mut route = route.map_err(|errors| {
         let errors = errors.into_iter().map(|error| error.under(&key));
@@ -59,7 +59,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     } else {
         ToolResult::Any
     };
-    frame::refuse_other_speech(&rows, speech)?;
+    frame::refuse_other_speech(&rows, rest_protocol)?;
     route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
     if route.may_succeed_empty() {
         route.outcomes.take_empty_success();
@@ -70,7 +70,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
 
 fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let mut errors = Vec::new();
-    let speech = source.speech();
+    let rest_protocol = source.rest_protocol();
     let rest = match &source.frame {
         Some(tree) => keep(
             frame::check(tree).map(|()| frame::spelling()),
@@ -83,7 +83,10 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let query = parse_query(&source.query, &mut errors);
     let headers = parse_headers(&source.headers, &mut errors);
     let body = source.frame.as_ref().or(source.named_body());
-    let parts = [("params", source.params.as_ref()), (speech.content(), body)];
+    let parts = [
+        ("params", source.params.as_ref()),
+        (rest_protocol.content(), body),
+    ];
     let [params, body] = parts.map(|(key, tree)| {
         let pattern = tree.map(SourceTree::pattern).transpose();
         keep(pattern, key, &mut errors).flatten()
@@ -97,7 +100,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     rest.query.extend(query);
     let effect = source.effect.unwrap_or(Effect::from_method(&rest.method));
     let form = match (&source.params, source.named_body()) {
-        (None, None) if speech == Wire::Http => RouteForm::Short,
+        (None, None) if rest_protocol == Wire::Http => RouteForm::Short,
         (None, None) => RouteForm::Full,
         (None, Some(_)) => {
             let what = "a route with `body` needs `params`; write `params = { … }`";
@@ -108,7 +111,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let chosen = extra::chosen(&source, form, &rest.method);
     let (carries, extra) = chosen.map_err(|error| vec![error])?;
     let mut draft = RouteDraft {
-        speech,
+        rest_protocol,
         carries,
         body,
         params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
@@ -244,7 +247,7 @@ impl RouteDraft {
                 .map_err(at("headers"))?;
         }
         if let Some(body) = &self.body {
-            let key = self.speech.content();
+            let key = self.rest_protocol.content();
             resolver.begin_body();
             resolver
                 .at(key)
@@ -260,7 +263,7 @@ impl RouteDraft {
             .at("params")
             .pattern(Side::Rpc, &self.params)
             .map_err(at("params"))?;
-        if self.speech == Wire::Frame {
+        if self.rest_protocol == Wire::Frame {
             resolver.carried(frame::ID);
         }
         resolver.finish(&HoleFacts::default())
@@ -278,7 +281,7 @@ impl RouteDraft {
             name: source.name,
             rest: source.rest,
             rpc: source.rpc,
-            speech: self.speech,
+            rest_protocol: self.rest_protocol,
             method,
             rest_call: self.rest_call(&facts, form).map_err(one)?,
             rpc_call: self.rpc_call(&facts).map_err(one)?,
@@ -289,7 +292,7 @@ impl RouteDraft {
             unknown_query: UnknownQuery::new(source.ignore_query, source.extra),
             form,
             from: source.from,
-            waits: match source.notify {
+            expects_reply: match source.notify {
                 Notify::Yes => ExpectsReply::No,
                 Notify::No => ExpectsReply::Yes,
             },
@@ -308,7 +311,7 @@ impl RouteDraft {
     fn id(&self, facts: &HoleFacts) -> Option<usize> {
         let id_hole = facts
             .find(frame::ID)
-            .filter(|_| self.speech == Wire::Frame)?;
+            .filter(|_| self.rest_protocol == Wire::Frame)?;
         let mut named = self
             .method
             .mentions()
@@ -390,7 +393,7 @@ impl RouteDraft {
             path,
             query,
             headers: resolve_headers(&self.headers, facts)?,
-            body: body.map_err(at(self.speech.content()))?,
+            body: body.map_err(at(self.rest_protocol.content()))?,
             empty,
             foreign: Vec::new(),
             foreign_members: Vec::new(),

@@ -74,11 +74,13 @@ pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
 /// Fails when a row answers in the other protocol.
 pub(super) fn refuse_other_speech(
     rows: &[RowSource],
-    speech: Wire,
+    rest_protocol: Wire,
 ) -> Result<(), Vec<PatternError>> {
-    let strange = rows.iter().filter(|row| row.rest.speech != speech);
+    let strange = rows
+        .iter()
+        .filter(|row| row.rest.rest_protocol != rest_protocol);
     let errors = strange.map(|row| {
-        let what = match speech {
+        let what = match rest_protocol {
             Wire::Http if row.rest.body.is_none() => "`rest` is missing",
             Wire::Http => "the route has `rest`, so its answers are not frames; write `rest`",
             Wire::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
@@ -107,7 +109,7 @@ impl Route {
     /// Returns true when the REST side is a frame.
     #[must_use]
     pub fn is_frame(&self) -> bool {
-        self.speech == Wire::Frame
+        self.rest_protocol == Wire::Frame
     }
 
     /// Returns the id of a call in the type that its frame has; absent if the frame has no place for one.

@@ -14,7 +14,7 @@ impl Route {
             name: _,
             rest,
             rpc,
-            speech,
+            rest_protocol,
             method,
             facts,
             rest_call,
@@ -23,7 +23,7 @@ impl Route {
             unknown_query,
             form,
             from,
-            waits,
+            expects_reply,
             effect,
             id,
             silence,
@@ -36,11 +36,11 @@ impl Route {
             schema,
         } = self;
         (rest, rpc) == (&other.rest, &other.rpc)
-            && (speech, method) == (&other.speech, &other.method)
+            && (rest_protocol, method) == (&other.rest_protocol, &other.method)
             && *facts == other.facts
             && (rest_call, rpc_call) == (&other.rest_call, &other.rpc_call)
             && (extra, unknown_query) == (&other.extra, &other.unknown_query)
-            && (form, from, waits) == (&other.form, &other.from, &other.waits)
+            && (form, from, expects_reply) == (&other.form, &other.from, &other.expects_reply)
             && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
             && (silence, timeout) == (&other.silence, &other.timeout)
             && outcomes.answers_like(&other.outcomes)

@@ -80,7 +80,7 @@ impl RouteSource {
 
     /// Returns the protocol of the REST side.
     #[must_use]
-    pub fn speech(&self) -> Wire {
+    pub fn rest_protocol(&self) -> Wire {
         match self.frame {
             Some(_) => Wire::Frame,
             None => Wire::Http,

@@ -85,10 +85,10 @@ const TERMS: TranslateContext = TranslateContext {
 };
 
 impl RouteIndex {
-    fn new(routes: &[Route], speech: Wire) -> RouteIndex {
+    fn new(routes: &[Route], rest_protocol: Wire) -> RouteIndex {
         let mut index = RouteIndex::default();
         let all = routes.iter().enumerate();
-        for (position, route) in all.filter(|(_, route)| route.speech == speech) {
+        for (position, route) in all.filter(|(_, route)| route.rest_protocol == rest_protocol) {
             if route.enters_from(Side::Rest) {
                 index.tree_of(route).insert(route, position);
             }
@@ -154,15 +154,15 @@ impl RouteTable {
     /// Returns every pair of routes that cannot be distinguished, and every duplicate name.
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
-        let [http, frames] = [Wire::Http, Wire::Frame].map(|speech| {
-            let mut index = RouteIndex::new(&routes, speech);
+        let [http, frames] = [Wire::Http, Wire::Frame].map(|rest_protocol| {
+            let mut index = RouteIndex::new(&routes, rest_protocol);
             index.arrange(&mut routes, &mut errors);
             index
         });
         if errors.is_empty() {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {
-                let route_index = match route.speech {
+                let route_index = match route.rest_protocol {
                     Wire::Http => &http,
                     Wire::Frame => &frames,
                 };
@@ -283,9 +283,9 @@ impl RouteTable {
 
     /// Does the same, for an upstream with this protocol.
     #[must_use]
-    pub fn select_rpc_to(&self, speech: Wire, call: (&str, Option<&Json>)) -> Option<usize> {
+    pub fn select_rpc_to(&self, rest_protocol: Wire, call: (&str, Option<&Json>)) -> Option<usize> {
         let (method, params) = call;
-        let index = self.index(speech);
+        let index = self.index(rest_protocol);
         match index.by_rpc.get(method) {
             Some(group) => self.first_rpc(group.discriminated_by(params), call),
             None => {
@@ -330,9 +330,9 @@ impl RouteTable {
         &self,
         index: usize,
         call: (&str, Option<&Json>),
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Result<ToRest, BindError> {
-        self.write_rest_of(index, (call, BoundValue::Absent), terms)
+        self.write_rest_of(index, (call, BoundValue::Absent), context)
     }
 
     /// Does the same for a call whose frame gets this id.
@@ -343,14 +343,14 @@ impl RouteTable {
         &self,
         index: usize,
         (call, id): ((&str, Option<&Json>), BoundValue),
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> Result<ToRest, BindError> {
         let route = self.route(index);
-        let mut reading = read_rpc(route, call, terms)?;
+        let mut reading = read_rpc(route, call, context)?;
         if let Some(hole) = route.id {
             reading.bindings.set(hole, id);
         }
-        let written = write_rest_call(route, (reading, call.1), terms)?;
+        let written = write_rest_call(route, (reading, call.1), context)?;
         if self.contested[index] == UrlConflict::No {
             return Ok(written);
         }
@@ -409,8 +409,8 @@ impl RouteTable {
         self.select_by_body(group, head, Some(frame))
     }
 
-    fn index(&self, speech: Wire) -> &RouteIndex {
-        match speech {
+    fn index(&self, rest_protocol: Wire) -> &RouteIndex {
+        match rest_protocol {
             Wire::Http => &self.http,
             Wire::Frame => &self.frames,
         }

@@ -100,7 +100,7 @@ pub(in crate::domain) fn row(index: usize, (rest, rpc): (&str, &str)) -> RowSour
         key: format!("route[0].outcome[{index}]"),
         origin: 0,
         rest: RestReplySource {
-            speech: Default::default(),
+            rest_protocol: Default::default(),
             status: take(&mut rest, "status").unwrap(),
             headers,
             body: take(&mut rest, "body"),

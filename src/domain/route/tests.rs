@@ -100,11 +100,11 @@ fn write(rest: &str, members: &[(&str, &str)]) -> Result<String, String> {
 
 fn written(route: &Route, params: &str) -> Result<String, String> {
     let params = Json::parse(params.to_owned().into(), 8).unwrap();
-    let terms = TranslateContext {
+    let context = TranslateContext {
         depth: 8,
         now: String::new,
     };
-    rpc_to_rest(route, ("m", Some(&params)), terms)
+    rpc_to_rest(route, ("m", Some(&params)), context)
         .map(|call| call.target)
         .map_err(|error| error.to_string())
 }

@@ -107,22 +107,22 @@ impl Rewriter {
     }
 
     /// Returns the next output, if any is ready.
-    pub fn step(&mut self, events: &Events, terms: TranslateContext) -> Option<RewriteStep> {
+    pub fn step(&mut self, events: &Events, context: TranslateContext) -> Option<RewriteStep> {
         let piece = self.reader.next()?;
-        Some(self.piece(piece, events, terms))
+        Some(self.piece(piece, events, context))
     }
 
     /// Ends the stream, and returns the rest of it.
-    pub fn finish(&mut self, events: &Events, terms: TranslateContext) -> Option<RewriteStep> {
+    pub fn finish(&mut self, events: &Events, context: TranslateContext) -> Option<RewriteStep> {
         let piece = self.reader.finish()?;
-        Some(self.piece(piece, events, terms))
+        Some(self.piece(piece, events, context))
     }
 
     fn piece(
         &mut self,
         piece: StreamPiece,
         events: &Events,
-        terms: TranslateContext,
+        context: TranslateContext,
     ) -> RewriteStep {
         let step = match piece {
             StreamPiece::Between(out) => {
@@ -144,11 +144,11 @@ impl Rewriter {
                 result: EventResult::failed("the event is larger than `limits.answer`".to_owned()),
                 ..RewriteStep::default()
             },
-            StreamPiece::Event(text) => self.event(text, events, terms),
+            StreamPiece::Event(text) => self.event(text, events, context),
             // The client ignores it, but content to rewrite must not leave unchanged.
             StreamPiece::Unfinished(text) => RewriteStep {
                 result: None,
-                ..self.event(text, events, terms)
+                ..self.event(text, events, context)
             },
         };
         self.before = if step.out.is_empty() {
@@ -159,7 +159,7 @@ impl Rewriter {
         step
     }
 
-    fn event(&self, text: Bytes, events: &Events, terms: TranslateContext) -> RewriteStep {
+    fn event(&self, text: Bytes, events: &Events, context: TranslateContext) -> RewriteStep {
         let Some(block) = RawEvent::read(&text) else {
             return untouched(text);
         };
@@ -170,12 +170,12 @@ impl Rewriter {
                 ..RewriteStep::default()
             };
         };
-        let shown = || EventValue::sse(block.event(), block.id(), &data, terms.depth);
+        let shown = || EventValue::sse(block.event(), block.id(), &data, context.depth);
         let call = || {
             let text = Bytes::copy_from_slice(data.as_bytes());
             let is_message = block.event() == MESSAGE;
             is_message
-                .then(|| EventValue::rpc(&text, terms.depth))
+                .then(|| EventValue::rpc(&text, context.depth))
                 .flatten()
         };
         let (own, other, to) = match self.from {
@@ -184,7 +184,7 @@ impl Rewriter {
         };
         // An event in the form of the other side may also match a definition that drops it.
         for event in own.into_iter().chain(other) {
-            match events.rewrite(&event, to, terms) {
+            match events.rewrite(&event, to, context) {
                 EventAction::Untouched => {}
                 EventAction::Swallowed => {
                     return RewriteStep {

@@ -13,11 +13,11 @@ pub(super) const BLOCK: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     /// The length of its name.
-    pub(super) name: usize,
+    pub(super) name_len: usize,
     /// The length of the line, with its end.
-    pub(super) size: usize,
+    pub(super) line_len: usize,
     /// The byte classes of its name, and of the bytes after that.
-    pub(super) letters: ByteClasses,
+    pub(super) classes: ByteClasses,
 }
 
 /// The byte classes of a block as masks, the first byte in the lowest bit.
@@ -51,7 +51,7 @@ pub(super) fn within<const FROM: u8, const TO: u8>(bytes: u8x32) -> u32 {
 impl Field {
     /// Reads the line at the start of an input, if it is a common one and ends within the first 64 bytes.
     #[inline]
-    pub(super) fn at_once(input: &[u8]) -> Option<Field> {
+    pub(super) fn parse_common(input: &[u8]) -> Option<Field> {
         let mut padded = [0; 64];
         let block = match input.first_chunk() {
             Some(block) => block,
@@ -75,16 +75,16 @@ impl Field {
         if name == 0 || name as usize >= last.min(BLOCK) {
             return None;
         }
-        let letters = ByteClasses::new(start);
+        let classes = ByteClasses::new(start);
         let others = within::<b'0', b'9'>(bytes) | bytes.simd_eq(b'_').to_bitmask();
-        let common = letters.upper | letters.lower | letters.dashes | others;
+        let common = classes.upper | classes.lower | classes.dashes | others;
         if !common & !(u32::MAX << name) != 0 {
             return None;
         }
         Some(Field {
-            name: name as usize,
-            size: end + 1,
-            letters,
+            name_len: name as usize,
+            line_len: end + 1,
+            classes,
         })
     }
 }
@@ -125,20 +125,20 @@ mod tests {
                 1 => any::<u8>(),
             ], 0..60),
             end in prop::sample::select(&["\r\n", "\n", "\r", "", "\r\n\r\n"][..]),
-            behind in "[a-z:\r\n]{0,60}",
+            after in "[a-z:\r\n]{0,60}",
         ) {
-            let input = [name.as_bytes(), between.as_bytes(), &value, end.as_bytes(), behind.as_bytes()].concat();
-            let found = Field::at_once(&input);
+            let input = [name.as_bytes(), between.as_bytes(), &value, end.as_bytes(), after.as_bytes()].concat();
+            let found = Field::parse_common(&input);
             let expected = step_by_step(&input);
             if let Some(found) = found {
-                prop_assert_eq!(Some((found.name, found.size)), expected);
+                prop_assert_eq!(Some((found.name_len, found.line_len)), expected);
                 let letters = |fits: fn(&u8) -> bool| {
                     let bits = input.iter().take(BLOCK).enumerate();
-                    bits.map(|(place, byte)| u32::from(fits(byte)) << place).sum::<u32>()
+                    bits.map(|(index, byte)| u32::from(fits(byte)) << index).sum::<u32>()
                 };
-                prop_assert_eq!(found.letters.upper, letters(u8::is_ascii_uppercase));
-                prop_assert_eq!(found.letters.lower, letters(u8::is_ascii_lowercase));
-                prop_assert_eq!(found.letters.dashes, letters(|byte| *byte == b'-'));
+                prop_assert_eq!(found.classes.upper, letters(u8::is_ascii_uppercase));
+                prop_assert_eq!(found.classes.lower, letters(u8::is_ascii_lowercase));
+                prop_assert_eq!(found.classes.dashes, letters(|byte| *byte == b'-'));
             } else if let Some((length, size)) = expected {
                 let is_common = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
                 let is_such = size <= 64 && length < BLOCK && input[..length].iter().all(is_common);

@@ -135,7 +135,7 @@ impl HeaderCaseReader {
     }
 
     /// Returns the case of the names; `None` if a parser would produce it anyway.
-    pub(super) fn spelling(&self) -> Option<HeaderCase> {
+    pub(super) fn header_case(&self) -> Option<HeaderCase> {
         if self.cases.not_lower == 0 {
             return None;
         }
@@ -293,7 +293,7 @@ pub(super) mod tests {
             read.read(line.as_bytes(), name.len(), line.len());
         }
         read.store(lines.concat().as_bytes(), HeadRead::Whole);
-        read.spelling()
+        read.header_case()
     }
 
     /// Returns a name in title case.
@@ -346,7 +346,7 @@ pub(super) mod tests {
         assert!(read.names.capacity() >= 10 * ROOM);
         read.begin();
         assert!(read.names.capacity() < 2 * ROOM);
-        assert_eq!(read.spelling(), None);
+        assert_eq!(read.header_case(), None);
     }
 
     proptest! {

@@ -202,8 +202,8 @@ impl RequestInspector {
 
     /// Returns the case of the last head's names; `None` for lower case.
     #[must_use]
-    pub fn spelling(&self) -> Option<HeaderCase> {
-        self.names.spelling()
+    pub fn header_case(&self) -> Option<HeaderCase> {
+        self.names.header_case()
     }
 
     /// Continues with HTTP after a declined upgrade.
@@ -305,10 +305,10 @@ impl RequestInspector {
             otherwise: Violation::HeadTooLarge,
         };
         if self.lines.is_at_start()
-            && let Some(field) = Field::at_once(input)
-            && field.size <= longest.bytes
+            && let Some(field) = Field::parse_common(input)
+            && field.line_len <= longest.bytes
         {
-            return self.field_at_once(input, field);
+            return self.read_common_field(input, field);
         }
         let line = self.line(input, longest, MessagePosition::InHead)?;
         if line.is_empty() {
@@ -328,18 +328,18 @@ impl RequestInspector {
         Ok(size)
     }
 
-    fn field_at_once(&mut self, input: &[u8], field: Field) -> Result<usize, Finding> {
+    fn read_common_field(&mut self, input: &[u8], field: Field) -> Result<usize, Finding> {
         let Field {
-            name,
-            size,
-            letters,
+            name_len,
+            line_len,
+            classes,
         } = field;
         self.head
-            .field(&input[..name], &input[name + 1..size - 2])
+            .field(&input[..name_len], &input[name_len + 1..line_len - 2])
             .map_err(|violation| self.refuse(MessagePosition::InHead, violation))?;
-        self.names.read_at(letters, name, size);
-        self.size += size;
-        Ok(size)
+        self.names.read_at(classes, name_len, line_len);
+        self.size += line_len;
+        Ok(line_len)
     }
 
     /// Passes the empty line, which was checked before.

@@ -39,44 +39,47 @@ impl ResponseCaseReader {
 
     /// Reads bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let (mut passed, mut fields) = (0, 0);
+        // `consumed` bytes have been read. The names before `fields_end` are stored before this call returns: its bytes
+        // are gone at the next one.
+        let (mut consumed, mut fields_end) = (0, 0);
         while self.part != HeadPart::Over {
             if self.part == HeadPart::Fields
                 && self.held.is_empty()
-                && let Some(field) = Field::at_once(&bytes[passed..])
+                && let Some(field) = Field::parse_common(&bytes[consumed..])
             {
-                self.names.read_at(field.letters, field.name, field.size);
-                passed += field.size;
-                fields = passed;
+                self.names
+                    .read_at(field.classes, field.name_len, field.line_len);
+                consumed += field.line_len;
+                fields_end = consumed;
                 continue;
             }
-            let Some(length) = memchr(b'\n', &bytes[passed..]) else {
+            let Some(length) = memchr(b'\n', &bytes[consumed..]) else {
                 break;
             };
-            let end = passed + length + 1;
+            let end = consumed + length + 1;
             if self.held.is_empty() {
-                self.line(&bytes[passed..], length);
+                self.read_line(&bytes[consumed..], length);
             } else {
                 let mut whole = mem::take(&mut self.held);
-                whole.extend_from_slice(&bytes[passed..end]);
-                self.line(&whole, whole.len() - 1);
+                whole.extend_from_slice(&bytes[consumed..end]);
+                self.read_line(&whole, whole.len() - 1);
                 self.names.store(&whole, HeadRead::Part);
             }
             if self.names.has_names_to_keep() && self.part == HeadPart::Fields {
-                fields = end;
+                fields_end = end;
             }
-            passed = end;
+            consumed = end;
         }
         if self.part == HeadPart::Over {
-            self.names.store(&bytes[..fields], HeadRead::Whole);
+            self.names.store(&bytes[..fields_end], HeadRead::Whole);
         } else {
-            self.names.store(&bytes[..fields], HeadRead::Part);
-            self.held.extend_from_slice(&bytes[passed..]);
+            self.names.store(&bytes[..fields_end], HeadRead::Part);
+            self.held.extend_from_slice(&bytes[consumed..]);
         }
     }
 
     /// Reads the next line: the first `length` bytes of `rest`.
-    fn line(&mut self, rest: &[u8], length: usize) {
+    fn read_line(&mut self, rest: &[u8], length: usize) {
         let line = &rest[..length];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         self.part = match (self.part, line) {
@@ -99,9 +102,9 @@ impl ResponseCaseReader {
     pub fn take(&mut self) -> Option<HeaderCase> {
         self.part = HeadPart::Over;
         self.held = Vec::new();
-        let spelling = self.names.spelling();
+        let header_case = self.names.header_case();
         self.names.begin();
-        spelling
+        header_case
     }
 }
 
@@ -110,18 +113,18 @@ mod tests {
     use super::*;
     use crate::domain::wire::header_case::tests::spelled;
 
-    /// What is laid over a head of some lines when an answer has come, in pieces of some size.
+    /// Returns `head` with the letter case of the names in `answer`, which is read in chunks of `size` bytes.
     fn answered(answer: &str, size: usize, head: &str) -> String {
         let mut reading = ResponseCaseReader::default();
-        reading.feed(b"HTTP/1.1 200 OK\r\nB: nobody has asked\r\n\r\n");
+        reading.feed(b"HTTP/1.1 200 OK\r\nB: not recorded\r\n\r\n");
         reading.begin();
         answer
             .as_bytes()
             .chunks(size)
             .for_each(|piece| reading.feed(piece));
         let mut head = head.as_bytes().to_vec();
-        if let Some(spelling) = reading.take() {
-            spelling.apply(&mut head);
+        if let Some(header_case) = reading.take() {
+            header_case.apply(&mut head);
         }
         String::from_utf8(head).unwrap()
     }
@@ -132,7 +135,7 @@ mod tests {
         reading.begin();
         reading.feed(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\n");
         assert_eq!(reading.take(), spelled(&["A"]));
-        // Nobody has asked how the next one is written.
+        // The next response is not recorded.
         reading.feed(b"HTTP/1.1 200 OK\r\nB: 1\r\n\r\n");
         assert_eq!(reading.take(), None);
     }

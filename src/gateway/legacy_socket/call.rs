@@ -98,6 +98,6 @@ pub(super) fn to_failure(
 ) -> Failure {
     match error {
         SocketCallError::Link(error) => link_call::request_failure(error, upstream, limit),
-        SocketCallError::Misfit(error) => rejections::bind(error),
+        SocketCallError::Misfit(error) => rejections::bind_failure(error),
     }
 }

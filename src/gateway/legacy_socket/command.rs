@@ -157,7 +157,7 @@ async fn translate(
     (route, frame): (&Route, Json),
 ) -> Result<Disposition, Failure> {
     let context = context(&record.installed().plan.limits);
-    let call = command_to_rpc(route, frame, context).map_err(rejections::bind)?;
+    let call = command_to_rpc(route, frame, context).map_err(rejections::bind_failure)?;
     record.add_dropped(call.dropped);
     let rpc_call = (&*call.method, call.params);
     let Some((reply, id)) = send_rpc(record, route, rpc_call, (client.head, client.origin)).await?

@@ -147,7 +147,7 @@ impl InFlight {
             | PeerMessage::Answer(_)
             | PeerMessage::Unaddressed
             | PeerMessage::Misnumbered(_)
-            | PeerMessage::Noise => None,
+            | PeerMessage::NotAMessage => None,
         };
         let upstream_ids = target_id.as_ref().map_or_else(Vec::new, on_cancel);
         if let Some(target_id) = &target_id {

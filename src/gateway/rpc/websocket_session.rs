@@ -119,7 +119,7 @@ fn accept_handshake(
 ) -> Result<Response<ResponseBody>, Failure> {
     request_record.admit()?;
     // A page of any origin may open a WebSocket; only this check prevents that (RFC 6455 §10.2).
-    routing::guard(&installed.plan, RequestHead::new(head), origin.entry())?;
+    routing::check_origin(&installed.plan, RequestHead::new(head), origin.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
     let mut response = Response::new(ResponseBody::full(Rope::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -148,7 +148,7 @@ async fn send_rest(
     match (path, record.route()) {
         (Path::New, Some(route)) => {
             let plan = &record.installed().plan;
-            routing::guard(plan, RequestHead::new(&head), origin.entry())?;
+            routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
             translate::serve_rest_call(record, route, (head, RequestBody::Read(body)), origin).await
         }
         (Path::Old, _) | (Path::New, None) => {

@@ -110,7 +110,7 @@ fn settings() -> LinkSettings {
         order: AnswerOrder::Serial,
         pause: Duration::ZERO,
         queue: 4,
-        greeting: None,
+        initialize_params: None,
         revisions: Vec::new(),
         start_timeout: SECOND,
         backoff: Backoff {
@@ -118,9 +118,9 @@ fn settings() -> LinkSettings {
             most: SECOND,
             steady: SECOND,
         },
-        unanswered: 0,
+        max_consecutive_timeouts: 0,
         heartbeat: None,
-        log_messages: LogMessages::Caller,
+        log_messages: LogMessages::Drop,
         depth: 64,
     }
 }

@@ -14,7 +14,7 @@ use super::coded::{decode_body, is_coded};
 use super::retry::retry;
 use crate::domain::jsonrpc::{self, PeerMessage};
 use crate::domain::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
-use crate::domain::outcome::{RestReply, refuses};
+use crate::domain::outcome::{RestReply, is_rejection_status};
 use crate::domain::pending::RequestError;
 use crate::domain::plan::{McpPlan, SecretMap, UpstreamPlan};
 use crate::domain::rope::Rope;
@@ -253,7 +253,7 @@ impl PostClient {
             ResponseKind::Json => self.limit,
             ResponseKind::Other | ResponseKind::Events => OTHER,
         };
-        if id.is_some() && refuses(status) {
+        if id.is_some() && is_rejection_status(status) {
             return PostOutcome::Refused(self.refused(head, (body, lease), most).await);
         }
         let body = match collect_all(body, most).await {
@@ -443,7 +443,7 @@ impl PostClient {
             PeerMessage::Answer(_)
             | PeerMessage::Request { .. }
             | PeerMessage::Notification { .. }
-            | PeerMessage::Noise => {}
+            | PeerMessage::NotAMessage => {}
         }
         if let Some(received) = &self.received {
             // The send fails only when the link is gone.

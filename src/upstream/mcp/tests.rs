@@ -27,7 +27,7 @@ fn server() -> McpPlan {
                 order: AnswerOrder::Pipelined(1),
                 pause: Duration::ZERO,
                 queue: 1,
-                greeting: None,
+                initialize_params: None,
                 revisions: Vec::new(),
                 start_timeout: SECOND,
                 backoff: Backoff {
@@ -35,12 +35,12 @@ fn server() -> McpPlan {
                     most: SECOND,
                     steady: SECOND,
                 },
-                unanswered: 0,
+                max_consecutive_timeouts: 0,
                 heartbeat: None,
-                log_messages: LogMessages::Caller,
+                log_messages: LogMessages::Drop,
                 depth: 64,
             },
-            withhold: Vec::new(),
+            blocked_methods: Vec::new(),
         },
     }
 }

@@ -185,7 +185,7 @@ impl Child {
                 | PeerMessage::Misnumbered(Some(_))
                 | PeerMessage::Request { .. }
                 | PeerMessage::Notification { .. }
-                | PeerMessage::Noise => {
+                | PeerMessage::NotAMessage => {
                     if self.ready_events.len() < MAX_BUFFERED_MESSAGES {
                         self.ready_events.push_back(Event::Message(message));
                     }

@@ -127,7 +127,7 @@ impl Dice {
         if may_be_absent && self.once_in(3) {
             return None;
         }
-        if let Absence::Filled(value) | Absence::Implied(value) = &hole.absence
+        if let Absence::Default(value) | Absence::OmittedDefault(value) = &hole.absence
             && self.once_in(3)
         {
             return Some(value.clone());

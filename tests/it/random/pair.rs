@@ -61,14 +61,14 @@ impl<'d> Maker<'d> {
             Shape::Any | Shape::Text => Json::text("d"),
             Shape::Encoded => return Absence::Required,
             Shape::Repeated(_) | Shape::Separated(_) => {
-                return self.dice.pick(&[Absence::Required, Absence::Kept]);
+                return self.dice.pick(&[Absence::Required, Absence::Optional]);
             }
         };
         match self.dice.below(6) {
             0 | 1 => Absence::Required,
-            2 | 3 => Absence::Kept,
-            4 => Absence::Filled(default),
-            _ => Absence::Implied(default),
+            2 | 3 => Absence::Optional,
+            4 => Absence::Default(default),
+            _ => Absence::OmittedDefault(default),
         }
     }
 
@@ -93,7 +93,7 @@ impl<'d> Maker<'d> {
     /// The RPC side may have a default of its own.
     pub(crate) fn differ(&mut self, name: &str) {
         let hole = self.holes.find(name);
-        let (Absence::Filled(value) | Absence::Implied(value)) = &hole.absence else {
+        let (Absence::Default(value) | Absence::OmittedDefault(value)) = &hole.absence else {
             return;
         };
         let value = match (&hole.shape, self.dice.once_in(2)) {
@@ -102,8 +102,8 @@ impl<'d> Maker<'d> {
             (_, _) => value.clone(),
         };
         let own = match self.dice.below(4) {
-            0 => Absence::Filled(value),
-            1 => Absence::Implied(value),
+            0 => Absence::Default(value),
+            1 => Absence::OmittedDefault(value),
             _ => return,
         };
         if let Some(hole) = self.holes.all.get_mut(name) {
@@ -175,7 +175,7 @@ impl<'d> Maker<'d> {
             rpc_absence: None,
             place: Place::Json,
         };
-        let absence = self.dice.pick(&[Absence::Required, Absence::Kept]);
+        let absence = self.dice.pick(&[Absence::Required, Absence::Optional]);
         let holes = vec![
             hole(&name, Shape::Any, Absence::Required),
             hole(&more, Shape::Integer, absence),

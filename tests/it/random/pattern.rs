@@ -44,11 +44,11 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Absence {
     Required,
-    Kept,
+    Optional,
     /// `{x=v}`
-    Filled(Json),
+    Default(Json),
     /// `{x?=v}`
-    Implied(Json),
+    OmittedDefault(Json),
 }
 
 #[derive(Debug, Clone)]
@@ -220,7 +220,7 @@ fn filled<'h>((holes, from): (impl Iterator<Item = &'h Hole>, Side), sent: &Bind
         if nothing && hole.is_text() {
             read.values.remove(&hole.name);
         }
-        if let Absence::Filled(value) | Absence::Implied(value) = hole.absence_on(from) {
+        if let Absence::Default(value) | Absence::OmittedDefault(value) = hole.absence_on(from) {
             let missing = || value.clone();
             read.values.entry(hole.name.clone()).or_insert_with(missing);
         }
@@ -232,8 +232,7 @@ fn left_out<'h>((holes, on): (impl Iterator<Item = &'h Hole>, Side), read: &Bind
     let mut written = read.clone();
     for hole in holes {
         let value = written.values.get(&hole.name);
-        let implied =
-            matches!(hole.absence_on(on), Absence::Implied(default) if value == Some(default));
+        let implied = matches!(hole.absence_on(on), Absence::OmittedDefault(default) if value == Some(default));
         // An empty list has no text.
         let no_text = on == Side::Rest && hole.is_text() && value == Some(&Json::List(Vec::new()));
         if implied || no_text {
@@ -391,9 +390,9 @@ impl<'h> Speller<'h> {
 fn absence(absence: &Absence) -> String {
     match absence {
         Absence::Required => String::new(),
-        Absence::Kept => "?".to_owned(),
-        Absence::Filled(value) => format!("={}", value.plain()),
-        Absence::Implied(value) => format!("?={}", value.plain()),
+        Absence::Optional => "?".to_owned(),
+        Absence::Default(value) => format!("={}", value.plain()),
+        Absence::OmittedDefault(value) => format!("?={}", value.plain()),
     }
 }
 

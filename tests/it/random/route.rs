@@ -157,7 +157,7 @@ fn make_body(
         Form::AnyTool => {
             let tool = maker.hole(Shape::Text, Absence::Required, Place::Mixed);
             // With the arguments required it would not fit all that the others fit.
-            let absence = Absence::Filled(Json::object([]));
+            let absence = Absence::Default(Json::object([]));
             let arguments = maker.hole(Shape::Object, absence, Place::Json);
             let body = [("tool", tool), ("arguments", arguments)];
             let body = body.map(|(name, hole)| (name.to_owned(), Pattern::Hole(hole)));
@@ -303,7 +303,7 @@ fn make_headers(route: &mut Route, maker: &mut Maker<'_>, members: &mut Members)
                 members.push((name.clone(), Pattern::Hole(name)));
                 continue;
             }
-            1 => maker.hole(Shape::Integer, Absence::Kept, Place::Header),
+            1 => maker.hole(Shape::Integer, Absence::Optional, Place::Header),
             _ => {
                 let absence = maker.absence(&Shape::Any);
                 let name = maker.hole(Shape::Any, absence, Place::Header);

@@ -161,7 +161,7 @@ fn told_apart(form: Form, dice: &mut Dice) -> Vec<Row> {
 
     let mut maker = Maker::of(dice, "o");
     let id = maker.hole(Shape::Any, Absence::Required, Place::Header);
-    let total = maker.hole(Shape::Integer, Absence::Kept, Place::Header);
+    let total = maker.hole(Shape::Integer, Absence::Optional, Place::Header);
     let (here, there) = maker.object(1);
     let there = object(vec![
         member("id", Pattern::Hole(id.clone())),

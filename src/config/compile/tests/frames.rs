@@ -167,11 +167,11 @@ fn the_proxy_itself_answers_frames_by_patterns() {
     assert_eq!(plan.face.sockets.unwrap().protocol, SocketProtocol::Both);
     let reply_to = |frame: &'static str| {
         let frame = Json::parse(frame.into(), 8).unwrap();
-        let terms = TranslateContext {
+        let context = TranslateContext {
             depth: 8,
             now: String::new,
         };
-        plan.locals.frame(&frame, terms).map(|reply| match reply {
+        plan.locals.frame(&frame, context).map(|reply| match reply {
             FrameReply::Frame(frame) => String::from_utf8(frame.into_bytes().to_vec()).unwrap(),
             FrameReply::Silence => "silence".to_owned(),
             FrameReply::NoRow => "unsaid".to_owned(),

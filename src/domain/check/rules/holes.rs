@@ -85,7 +85,7 @@ pub(in crate::domain::check) fn forgotten(
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let located = subject.here.holes.iter();
-    let forgets = |located: &&LocatedHole<'_>| matches!(located.slot.role, Role::Forgotten(_));
+    let forgets = |located: &&LocatedHole<'_>| matches!(located.slot.role, Role::Ignored(_));
     located
         .filter(forgets)
         .map(|located| {
@@ -105,9 +105,9 @@ pub(in crate::domain::check) fn write_only(
     located
         .filter_map(|located| {
             let rule = match located.slot.role {
-                Role::Written(HoleSource::Now) => CheckRule::Time,
-                Role::Written(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
-                Role::Shared(_) | Role::Equal(_) | Role::Forgotten(_) => return None,
+                Role::WriteOnly(HoleSource::Now) => CheckRule::Time,
+                Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
+                Role::Shared(_) | Role::Equal(_) | Role::Ignored(_) => return None,
             };
             Some(hypothesis(
                 rule,
@@ -119,14 +119,14 @@ pub(in crate::domain::check) fn write_only(
         .collect()
 }
 
-/// `{x=50}` binds its default for an absent value, and writes it. Complete: `Absence::Filled` is the only
+/// `{x=50}` binds its default for an absent value, and writes it. Complete: `Absence::Default` is the only
 /// absence that is written as a value.
 pub(in crate::domain::check) fn default_written(
     subject: &CheckSubject<'_>,
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     shared(subject, |located, hole| {
-        let Absence::Filled(default) = &located.slot.absence else {
+        let Absence::Default(default) = &located.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
@@ -140,7 +140,7 @@ pub(in crate::domain::check) fn default_written(
     })
 }
 
-/// `{x?=50}` leaves out a value that equals its default. Complete: `Absence::Implied` is the only absence as which a
+/// `{x?=50}` leaves out a value that equals its default. Complete: `Absence::OmittedDefault` is the only absence as which a
 /// value is written. In a text or a list, the value is written if others follow it. Next to an absent one the gap
 /// cannot be written, and the message does not come back at all; this is observed and counts as a loss.
 pub(in crate::domain::check) fn default_left_out(
@@ -148,7 +148,7 @@ pub(in crate::domain::check) fn default_left_out(
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     shared(subject, |located, hole| {
-        let Absence::Implied(default) = &located.slot.absence else {
+        let Absence::OmittedDefault(default) = &located.slot.absence else {
             return None;
         };
         let chosen = (hole, Some(default.clone()));
@@ -428,8 +428,8 @@ pub(super) fn leaves_whole(pattern: &Pattern) -> Option<Vec<(usize, Option<Json>
 fn absent(slot: &Slot) -> Option<(usize, Option<Json>)> {
     let hole = slot.binds()?;
     match &slot.absence {
-        Absence::Preserved => Some((hole, None)),
-        Absence::Implied(default) => Some((hole, Some(default.clone()))),
-        Absence::Refused | Absence::Filled(_) => None,
+        Absence::Optional => Some((hole, None)),
+        Absence::OmittedDefault(default) => Some((hole, Some(default.clone()))),
+        Absence::Required | Absence::Default(_) => None,
     }
 }

@@ -24,10 +24,10 @@ impl Socket {
     fn ask(&mut self, (now, ticket): (u64, u64), method: &str, params: &str) -> Vec<String> {
         let params = json(params);
         let call = (method, Some(&params));
-        let speech = crate::domain::route::Wire::Frame;
+        let rest_protocol = crate::domain::route::Wire::Frame;
         let command = FrameCommand {
             ticket: Ticket(ticket),
-            route: self.table.select_rpc_to(speech, call).unwrap(),
+            route: self.table.select_rpc_to(rest_protocol, call).unwrap(),
             call,
             deadline: at(now + 10_000),
         };

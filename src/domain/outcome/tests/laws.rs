@@ -77,7 +77,7 @@ fn failing(index: usize, dice: &mut Dice) -> RowSource {
         key: format!("route[0].outcome[{index}]"),
         origin: 0,
         rest: RestReplySource {
-            speech: Default::default(),
+            rest_protocol: Default::default(),
             status,
             headers: Vec::new(),
             body: Some(table(body)),

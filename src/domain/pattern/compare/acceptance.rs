@@ -71,7 +71,7 @@ pub(super) fn matches_all(slot: &Slot) -> bool {
     if slot.equals().is_some() {
         return false;
     }
-    let null = slot.null == Null::Value || slot.absence != Absence::Refused;
+    let null = slot.null == Null::Value || slot.absence != Absence::Required;
     slot.binds().is_none() || (slot.codec == Codec::Plain && slot.shape == Shape::Any && null)
 }
 
@@ -84,7 +84,7 @@ pub(super) fn matches_null(slot: &Slot) -> bool {
     slot.binds().is_none()
         || match slot.null {
             Null::Value => plain,
-            Null::Absent => slot.absence != Absence::Refused,
+            Null::Absent => slot.absence != Absence::Required,
         }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
             name: slot.name.clone(),
             role: Role::Shared(0),
             shape,
-            absence: Absence::Refused,
+            absence: Absence::Required,
             codec: Codec::Plain,
             null: Null::Value,
         })

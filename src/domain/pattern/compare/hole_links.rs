@@ -117,5 +117,5 @@ fn alike(one: &Slot, other: &Slot) -> bool {
 fn is_as_is(slot: &Slot) -> bool {
     slot.codec == Codec::Plain
         && slot.null == Null::Value
-        && matches!(slot.absence, Absence::Refused | Absence::Preserved)
+        && matches!(slot.absence, Absence::Required | Absence::Optional)
 }

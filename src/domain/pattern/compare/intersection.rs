@@ -60,9 +60,9 @@ pub fn sample(pattern: &Pattern) -> Json {
 fn anything() -> Pattern {
     Pattern::Hole(Slot {
         name: "_".to_owned(),
-        role: Role::Forgotten(None),
+        role: Role::Ignored(None),
         shape: Shape::Any,
-        absence: Absence::Preserved,
+        absence: Absence::Optional,
         codec: Codec::Plain,
         null: Null::Value,
     })

@@ -116,7 +116,7 @@ fn renumber(slot: &mut Slot, was: &mut Vec<usize>) {
             was.push(usize::MAX - was.len());
             slot.role = Role::Shared(was.len() - 1);
         }
-        Role::Written(_) | Role::Forgotten(_) => {}
+        Role::WriteOnly(_) | Role::Ignored(_) => {}
     }
 }
 
@@ -251,7 +251,7 @@ impl PinnedHole {
                 }
                 TextPart::Hole(slot) => parts.push(TextPart::Hole(Slot {
                     // One value is present, so all are.
-                    absence: Absence::Refused,
+                    absence: Absence::Required,
                     ..slot.clone()
                 })),
                 TextPart::Text(_) => parts.push(part.clone()),
@@ -309,7 +309,7 @@ fn nothing(hole: usize) -> Slot {
         name: String::new(),
         role: Role::Shared(hole),
         shape: Shape::One(Scalar::Enum(Vec::new())),
-        absence: Absence::Preserved,
+        absence: Absence::Optional,
         codec: Codec::Plain,
         null: Null::Value,
     }

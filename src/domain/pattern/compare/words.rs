@@ -147,7 +147,7 @@ fn as_pattern(words: &TextPatterns) -> Pattern {
         TextPatterns::Hole(slot) => {
             let mut slot = slot.clone();
             if matches!(slot.shape, Shape::Separated(..)) {
-                slot.role = Role::Forgotten(None);
+                slot.role = Role::Ignored(None);
             }
             vec![TextPart::Hole(slot)]
         }

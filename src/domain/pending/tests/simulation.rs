@@ -107,8 +107,12 @@ impl World {
             within: seconds(2),
         });
         let settings = LinkSettings {
-            greeting: if dice.one_in(2) { greeting() } else { None },
-            unanswered: dice.below(4) as usize,
+            initialize_params: if dice.one_in(2) {
+                initialize_params()
+            } else {
+                None
+            },
+            max_consecutive_timeouts: dice.below(4) as usize,
             pause: Duration::from_millis(dice.below(2) * 50),
             heartbeat,
             ..settings(order)
@@ -259,7 +263,7 @@ impl World {
             0 => Outbound::Notice(Bytes::from(format!(
                 "{{\"method\":\"n\",\"params\":[{ticket}]}}"
             ))),
-            1 if self.pending.settings.greeting.is_some() => Outbound::Greeting,
+            1 if self.pending.settings.initialize_params.is_some() => Outbound::Greeting,
             2 => subscription(ticket),
             _ => call(ticket),
         };

@@ -203,7 +203,7 @@ fn an_answer_with_neither_result_nor_error_ends_the_wait() {
 #[test]
 fn a_link_begins_with_a_greeting_where_it_is_to() {
     let mut link = Driven::open(LinkSettings {
-        greeting: greeting(),
+        initialize_params: initialize_params(),
         ..settings(AnswerOrder::Serial)
     });
     let hello = write(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"v":1}}"#);
@@ -235,7 +235,7 @@ fn a_refused_greeting_gives_the_link_up() {
         r#"{"id":true,"result":{}}"#,
     ] {
         let mut link = Driven::open(LinkSettings {
-            greeting: greeting(),
+            initialize_params: initialize_params(),
             ..settings(AnswerOrder::Serial)
         });
         link.take(LinkInput::Opened);
@@ -248,7 +248,7 @@ fn a_refused_greeting_gives_the_link_up() {
 #[test]
 fn an_unsupported_revision_closes_the_link_with_a_reason() {
     let mut link = Driven::open(LinkSettings {
-        greeting: greeting(),
+        initialize_params: initialize_params(),
         revisions: vec!["a".to_owned(), "b".to_owned()],
         ..settings(AnswerOrder::Serial)
     });
@@ -376,7 +376,7 @@ fn requests_that_wait_too_long_or_exceed_the_queue_fail() {
 #[test]
 fn a_link_on_which_nothing_is_answered_is_given_up() {
     let mut link = Driven::open(LinkSettings {
-        unanswered: 2,
+        max_consecutive_timeouts: 2,
         ..settings(AnswerOrder::Serial)
     });
     link.take(LinkInput::Opened);
@@ -428,7 +428,7 @@ fn a_pause_follows_a_message_without_a_reply() {
 /// Two calls on a link with a handshake, after the server refused the first.
 fn two_on_a_session() -> Driven {
     let mut driven = Driven::open(LinkSettings {
-        greeting: greeting(),
+        initialize_params: initialize_params(),
         ..settings(AnswerOrder::Pipelined(4))
     });
     driven.take(LinkInput::Opened);

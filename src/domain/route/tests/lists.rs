@@ -94,13 +94,13 @@ fn a_list_in_a_path_is_one_segment_with_commas() {
 #[test]
 fn a_list_of_a_path_is_no_call_of_a_sibling() {
     let table = table(&[("GET /a/{x:string[,]}", "m0"), ("GET /a/b", "m1")]).unwrap();
-    let terms = TranslateContext {
+    let context = TranslateContext {
         depth: 8,
         now: String::new,
     };
     let write = |params: &'static str| {
         let params = Json::literal(params);
-        let written = table.write_rest(0, ("m0", Some(&params)), terms);
+        let written = table.write_rest(0, ("m0", Some(&params)), context);
         written.map(|call| call.target).ok()
     };
     assert_eq!(selected(&table, "GET /a/b,c"), "r0");

@@ -13,7 +13,7 @@ fn text_of(json: &Json) -> String {
 impl Scalar {
     /// Returns the name of the type: `integer`, `enum(a|b)`.
     #[must_use]
-    pub fn spelled(&self) -> String {
+    pub fn to_notation(&self) -> String {
         match self {
             Scalar::String => "string".to_owned(),
             Scalar::Integer => "integer".to_owned(),
@@ -27,13 +27,13 @@ impl Scalar {
 impl Shape {
     /// Returns the type as a hole declares it; `any` without a declaration.
     #[must_use]
-    pub fn spelled(&self) -> String {
+    pub fn to_notation(&self) -> String {
         match self {
             Shape::Any => "any".to_owned(),
-            Shape::One(scalar) => scalar.spelled(),
-            Shape::Repeated(scalar) => format!("{}[]", scalar.spelled()),
+            Shape::One(scalar) => scalar.to_notation(),
+            Shape::Repeated(scalar) => format!("{}[]", scalar.to_notation()),
             Shape::Separated(scalar, delimiter) => {
-                format!("{}{}", scalar.spelled(), delimiter.spelled())
+                format!("{}{}", scalar.to_notation(), delimiter.to_notation())
             }
             Shape::Object => "object".to_owned(),
             Shape::Array => "array".to_owned(),
@@ -45,34 +45,34 @@ impl Shape {
 impl Slot {
     /// Returns the hole with its type, `?` and default: `limit:integer=50`.
     #[must_use]
-    pub fn spelled(&self) -> String {
-        let (name, shape) = (&self.name, self.shape.spelled());
+    pub fn to_notation(&self) -> String {
+        let (name, shape) = (&self.name, self.shape.to_notation());
         match &self.absence {
-            Absence::Refused => format!("{name}:{shape}"),
-            Absence::Preserved => format!("{name}:{shape}?"),
-            Absence::Filled(default) => format!("{name}:{shape}={}", text_of(default)),
-            Absence::Implied(default) => format!("{name}:{shape}?={}", text_of(default)),
+            Absence::Required => format!("{name}:{shape}"),
+            Absence::Optional => format!("{name}:{shape}?"),
+            Absence::Default(default) => format!("{name}:{shape}={}", text_of(default)),
+            Absence::OmittedDefault(default) => format!("{name}:{shape}?={}", text_of(default)),
         }
     }
 
-    /// Returns the hole in braces, by name only: `{limit}`, `{>now}`, `{_}`.
+    /// Returns the hole as it appears in a pattern, by name without type: `{limit}`, `{>now}`, `{_}`.
     #[must_use]
-    pub fn mentioned(&self) -> String {
+    pub fn to_reference(&self) -> String {
         let codec = match self.codec {
             Codec::Plain | Codec::Percent => "",
             Codec::Json => ":json",
         };
         match &self.role {
             Role::Shared(_) => format!("{{{}{codec}}}", self.name),
-            Role::Written(HoleSource::Hole(_) | HoleSource::Call(_) | HoleSource::Now) => {
+            Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Call(_) | HoleSource::Now) => {
                 format!("{{>{}{codec}}}", self.name)
             }
             Role::Equal(_) => {
                 let may_be_absent = if self.is_required() { "" } else { "?" };
                 format!("{{={}{may_be_absent}}}", self.name)
             }
-            Role::Forgotten(None) => "{_}".to_owned(),
-            Role::Forgotten(Some(value)) => format!("{{_={}}}", text_of(value)),
+            Role::Ignored(None) => "{_}".to_owned(),
+            Role::Ignored(Some(value)) => format!("{{_={}}}", text_of(value)),
         }
     }
 }
@@ -80,33 +80,33 @@ impl Slot {
 impl Pattern {
     /// Returns the pattern as JSON with holes in strings: `{"code":"{code}"}`.
     #[must_use]
-    pub fn spelled(&self) -> String {
+    pub fn to_notation(&self) -> String {
         match self {
             Pattern::Literal(json) => text_of(json),
-            Pattern::Hole(slot) => format!("\"{}\"", slot.mentioned()),
-            Pattern::Text(text) => text_of(&Json::string(&text.spelled())),
-            Pattern::Object(object) => object.spelled(),
-            Pattern::List(list) => list.spelled(),
-            Pattern::Each(each) => each.spelled(),
+            Pattern::Hole(slot) => format!("\"{}\"", slot.to_reference()),
+            Pattern::Text(text) => text_of(&Json::string(&text.to_notation())),
+            Pattern::Object(object) => object.to_notation(),
+            Pattern::List(list) => list.to_notation(),
+            Pattern::Each(each) => each.to_notation(),
         }
     }
 }
 
 impl ObjectPattern {
-    fn spelled(&self) -> String {
+    fn to_notation(&self) -> String {
         let member =
             |name: &str, value: String| format!("{}:{value}", text_of(&Json::string(name)));
         let named = self.members.iter();
-        let named = named.map(|(name, pattern)| member(name, pattern.spelled()));
+        let named = named.map(|(name, pattern)| member(name, pattern.to_notation()));
         let rest = self.rest.iter();
-        let rest = rest.map(|slot| member("...", format!("\"{}\"", slot.mentioned())));
+        let rest = rest.map(|slot| member("...", format!("\"{}\"", slot.to_reference())));
         format!("{{{}}}", named.chain(rest).collect::<Vec<_>>().join(","))
     }
 }
 
 impl ListPattern {
-    fn spelled(&self) -> String {
-        let items = self.items.iter().map(Pattern::spelled);
+    fn to_notation(&self) -> String {
+        let items = self.items.iter().map(Pattern::to_notation);
         let rest = self.rest.iter();
         let rest = rest.map(|slot| format!("\"{{{}...}}\"", slot.name));
         format!("[{}]", items.chain(rest).collect::<Vec<_>>().join(","))
@@ -114,18 +114,18 @@ impl ListPattern {
 }
 
 impl EachPattern {
-    fn spelled(&self) -> String {
-        format!("[\"*\",{}]", self.item.spelled())
+    fn to_notation(&self) -> String {
+        format!("[\"*\",{}]", self.item.to_notation())
     }
 }
 
 impl TextPattern {
     /// Returns the text with its holes.
     #[must_use]
-    pub fn spelled(&self) -> String {
+    pub fn to_notation(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             TextPart::Text(text) => text.clone(),
-            TextPart::Hole(slot) => slot.mentioned(),
+            TextPart::Hole(slot) => slot.to_reference(),
         });
         parts.collect()
     }
@@ -134,11 +134,11 @@ impl TextPattern {
 impl TextPatterns {
     /// Returns the text with its holes.
     #[must_use]
-    pub fn spelled(&self) -> String {
+    pub fn to_notation(&self) -> String {
         match self {
             TextPatterns::Literal(text) => text.clone(),
-            TextPatterns::Hole(slot) => slot.mentioned(),
-            TextPatterns::Mixed(text) => text.spelled(),
+            TextPatterns::Hole(slot) => slot.to_reference(),
+            TextPatterns::Mixed(text) => text.to_notation(),
         }
     }
 }
