@@ -1,0 +1,229 @@
+//! Checks that the files of a folder do not import each other in cycles of more than two files.
+//!
+//! An import counts for the file that defines the name: re-exports are followed.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "sources that cannot be read fail the test"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The path of a module, such as `["gateway", "rpc"]`.
+type Module = Vec<String>;
+
+/// The largest group of files that may import each other.
+const LARGEST: usize = 2;
+/// Folders with larger groups, and their sizes. A size may only become smaller.
+const KNOWN: &[(&str, usize)] = &[("gateway", 45)];
+
+/// Collects the product files below a folder, with their text before the tests.
+fn collect(dir: &Path, root: &Path, files: &mut BTreeMap<Module, String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            if name != "tests" {
+                collect(&path, root, files);
+            }
+            continue;
+        }
+        let is_product = name.ends_with(".rs")
+            && !name.ends_with("tests.rs")
+            && !["lib.rs", "main.rs", "arbitrary.rs"].contains(&name.as_str());
+        if is_product {
+            let relative = path.strip_prefix(root).unwrap().with_extension("");
+            let parts = relative.iter().map(|part| part.to_str().unwrap().into());
+            let text = fs::read_to_string(&path).unwrap();
+            let product = text.split("#[cfg(test)]\nmod tests").next();
+            files.insert(parts.collect(), product.unwrap().to_owned());
+        }
+    }
+}
+
+/// Returns the paths that a `use` tree names, such as `a::{b, c::d}`.
+fn expand(tree: &str) -> Vec<String> {
+    let tree = tree.trim();
+    let Some((prefix, rest)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default();
+        return vec![path.trim().to_owned()];
+    };
+    let inside = rest.trim_end().strip_suffix('}').unwrap_or(rest);
+    let (mut depth, mut start, mut found) = (0, 0, Vec::new());
+    for (at, character) in inside.char_indices().chain([(inside.len(), ',')]) {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let part = inside[start..at].trim();
+                if !part.is_empty() {
+                    let paths = expand(part);
+                    found.extend(paths.iter().map(|path| format!("{}{path}", prefix.trim())));
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the paths that a file imports.
+fn imports(text: &str) -> Vec<Vec<String>> {
+    let code: Vec<&str> = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect();
+    let code = code.join("\n");
+    let mut found = Vec::new();
+    for statement in code.split(';') {
+        let Some(start) = statement.rfind("use ") else {
+            continue;
+        };
+        let before = statement[..start].lines().last().unwrap_or_default().trim();
+        if before.is_empty() || before.starts_with("pub") {
+            found.extend(expand(&statement[start + 4..]));
+        }
+    }
+    let split = |path: String| {
+        path.split("::")
+            .map(|part| part.trim().to_owned())
+            .collect()
+    };
+    found.into_iter().map(split).collect()
+}
+
+/// Finds the module that a path begins with, and the rest of the path.
+fn resolve(
+    files: &BTreeMap<Module, String>,
+    module: &Module,
+    path: &[String],
+) -> Option<(Module, Vec<String>)> {
+    let (mut base, mut rest) = match path.first()?.as_str() {
+        "crate" => (Module::new(), &path[1..]),
+        "self" => (module.clone(), &path[1..]),
+        "super" => (module[..module.len() - 1].to_vec(), &path[1..]),
+        first => {
+            let mut child = module.clone();
+            child.push(first.to_owned());
+            files.get(&child)?;
+            (module.clone(), path)
+        }
+    };
+    while let Some((first, more)) = rest.split_first() {
+        base.push(first.clone());
+        if !files.contains_key(&base) {
+            base.pop();
+            break;
+        }
+        rest = more;
+    }
+    Some((base, rest.to_vec()))
+}
+
+/// Returns the modules that each module imports from.
+fn edges(files: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
+    let mut named = Vec::new();
+    let mut exports = BTreeMap::new();
+    for (module, text) in files {
+        for path in imports(text) {
+            if let Some((base, rest)) = resolve(files, module, &path) {
+                if let Some(name) = rest.last() {
+                    exports.insert((module.clone(), name.clone()), base.clone());
+                }
+                named.push((module.clone(), base, rest));
+            }
+        }
+    }
+    let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+    for (module, base, rest) in named {
+        let (mut from, mut seen) = (base, BTreeSet::new());
+        while let Some(name) = rest.last()
+            && let Some(next) = exports.get(&(from.clone(), name.clone()))
+            && seen.insert(from.clone())
+        {
+            from = next.clone();
+        }
+        if from != module && files.contains_key(&from) {
+            edges.entry(module).or_default().insert(from);
+        }
+    }
+    edges
+}
+
+/// Returns the modules that can be reached from one over `edges` within a folder.
+fn reachable(
+    edges: &BTreeMap<Module, BTreeSet<Module>>,
+    start: &Module,
+    folder: &str,
+) -> BTreeSet<Module> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![start]);
+    while let Some(module) = open.pop() {
+        for next in edges.get(module).into_iter().flatten() {
+            if next[0] == folder && found.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the largest group of modules of a folder that import each other.
+fn largest_group(
+    files: &BTreeMap<Module, String>,
+    edges: &BTreeMap<Module, BTreeSet<Module>>,
+    folder: &str,
+) -> BTreeSet<Module> {
+    let modules: Vec<&Module> = files.keys().filter(|module| module[0] == folder).collect();
+    let reached: BTreeMap<&Module, BTreeSet<Module>> = modules
+        .iter()
+        .map(|module| (*module, reachable(edges, module, folder)))
+        .collect();
+    let group = |module: &Module| -> BTreeSet<Module> {
+        let mutual = reached[module].iter();
+        let mutual = mutual.filter(|other| reached[other].contains(module));
+        mutual.cloned().collect()
+    };
+    let groups = modules.into_iter().map(group);
+    groups.max_by_key(BTreeSet::len).unwrap_or_default()
+}
+
+#[test]
+fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = BTreeMap::new();
+    collect(&root, &root, &mut files);
+    assert!(files.len() > 100, "the sources were not found");
+    let edges = edges(&files);
+    let folders: BTreeSet<&String> = files.keys().map(|module| &module[0]).collect();
+    let mut faults = Vec::new();
+    for folder in folders {
+        let group = largest_group(&files, &edges, folder);
+        let known = KNOWN.iter().find(|(name, _)| name == folder);
+        let limit = known.map_or(LARGEST, |(_, size)| *size);
+        if group.len() > limit {
+            let names: Vec<String> = group.iter().map(|module| module.join("::")).collect();
+            let count = names.len();
+            faults.push(format!(
+                "{count} files of src/{folder} import each other, at most {limit} may: {}",
+                names.join(", ")
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_use_tree_is_expanded_to_its_paths() {
+    assert_eq!(
+        expand("crate::a::{self, b::{C, D as E}, F}"),
+        [
+            "crate::a::self",
+            "crate::a::b::C",
+            "crate::a::b::D",
+            "crate::a::F"
+        ]
+    );
+}
