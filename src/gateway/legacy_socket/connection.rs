@@ -34,8 +34,7 @@ use crate::telemetry::clock;
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
 use crate::upstream::{LegacySocketUpstream, MessageStream, ReadMode, SocketPermit};
 
-/// The first id for calls. It is far above ids that clients count up from 1, below the Unix time in seconds, and fits
-/// in 32 bits.
+/// The first id for calls: above ids that clients count up from 1, below the Unix time in seconds, within 32 bits.
 const FIRST_ID: u64 = 1_000_000_001;
 
 /// Opens a socket, and runs it until it closes.
