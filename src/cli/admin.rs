@@ -281,7 +281,7 @@ fn words(problem: &Value) -> String {
     let mut words = text(problem, "detail").unwrap_or_default();
     let faults = problem.get("problems").and_then(Value::as_array);
     for fault in faults.into_iter().flatten() {
-        let of = [place(fault), text(fault, "key"), text(fault, "message")];
+        let of = [location(fault), text(fault, "key"), text(fault, "message")];
         let of = of.into_iter().flatten().filter(|part| !part.is_empty());
         words.push_str(&format!("\n  {}", of.collect::<Vec<_>>().join(": ")));
         if let Some(hint) = text(fault, "hint") {
@@ -295,7 +295,7 @@ fn words(problem: &Value) -> String {
 }
 
 /// Returns the location of a fault; `None` for defaults and flips, which are in no file.
-fn place(fault: &Value) -> Option<String> {
+fn location(fault: &Value) -> Option<String> {
     let place = fault.get("place").and_then(Value::as_str)?;
     (!SourceLocation::is_implicit(place)).then(|| place.to_owned())
 }

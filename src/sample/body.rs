@@ -17,7 +17,7 @@ impl Problem {
     pub(super) fn new(kind: &str, at: &[&str], message: &str, input: &Value) -> Self {
         Problem(Value::dict([
             ("type", kind.into()),
-            ("loc", place(at)),
+            ("loc", location(at)),
             ("msg", message.into()),
             ("input", input.clone()),
         ]))
@@ -45,10 +45,10 @@ impl Problem {
     }
 }
 
-/// Where a member lies: `["body", ...]`.
-pub(super) fn place(at: &[&str]) -> Value {
-    let way = std::iter::once(&"body").chain(at);
-    Value::List(way.map(|step| Value::from(*step)).collect())
+/// Returns the location of a member: `["body", ...]`.
+pub(super) fn location(at: &[&str]) -> Value {
+    let path = std::iter::once(&"body").chain(at);
+    Value::List(path.map(|step| Value::from(*step)).collect())
 }
 
 /// Why a body was not taken.

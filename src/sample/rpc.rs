@@ -63,7 +63,7 @@ fn check_version(version: Option<&Value>) -> Option<Problem> {
     let version = version.filter(|version| **version != Value::from("2.0"))?;
     Some(Problem::with_context(
         "literal_error",
-        body::place(&["jsonrpc"]),
+        body::location(&["jsonrpc"]),
         "Input should be '2.0'",
         version.clone(),
         Value::dict([("expected", "'2.0'".into())]),
