@@ -109,7 +109,7 @@ impl BatchReader<'_> {
         let plan = self.plan;
         let (caller, headers) = (self.poster.caller, self.poster.head.headers);
         rejections::ambiguous_credentials(plan, &call).ok()?;
-        routing::mcp(plan, headers, &call).ok()?;
+        routing::check_mcp_headers(plan, headers, &call).ok()?;
         // The upstream may know the cancelled call by another id.
         let cancels = id.is_none() && *call.method == *CANCELLED;
         if cancels || plan.locals.rpc(&call.method).is_some() {

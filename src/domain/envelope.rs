@@ -12,7 +12,7 @@ use super::pattern::{
     HoleFacts, HolePosition, HoleResolver, PatternError, PatternReader, PatternWriter, Slot,
     TextPatterns, UnknownMembers, WriteScope,
 };
-use super::route::{BindError, HeaderItem, read_headers, write_headers};
+use super::route::{HeaderItem, MatchError, read_headers, write_headers};
 use super::side::Side;
 
 /// A member and its header: `auth = { header = "authorization", value = "Bearer {token}" }`.
@@ -91,16 +91,16 @@ impl EnvelopeHeader {
     /// Returns the header for a member's value; `None` for `null`.
     ///
     /// # Errors
-    /// [`BindError`] names the member and the fault of its value, but never the value.
+    /// [`MatchError`] names the member and the fault of its value, but never the value.
     pub fn to_header(
         &self,
         value: &Json,
         depth: u16,
-    ) -> Result<Option<(HeaderName, HeaderValue)>, BindError> {
+    ) -> Result<Option<(HeaderName, HeaderValue)>, MatchError> {
         if value.kind() == JsonKind::Null {
             return Ok(None);
         }
-        let wrong = |_| BindError::new(&*self.member, "its value is not valid in its header");
+        let wrong = |_| MatchError::new(&*self.member, "its value is not valid in its header");
         let bound = self.slot.read_json(Some(value), depth).map_err(|_| ());
         let mut reading = PatternReader::new(1, UnknownMembers::Open, depth);
         reading.bindings.set(0, bound.map_err(wrong)?);
@@ -121,8 +121,8 @@ impl EnvelopeHeader {
 /// Rejects a message in which two programs could find two credentials.
 ///
 /// # Errors
-/// [`BindError`] names the member that is repeated, or written in another letter case.
-pub fn unambiguous(envelope: &[EnvelopeHeader], message: &Json) -> Result<(), BindError> {
+/// [`MatchError`] names the member that is repeated, or written in another letter case.
+pub fn unambiguous(envelope: &[EnvelopeHeader], message: &Json) -> Result<(), MatchError> {
     if envelope.is_empty() {
         return Ok(());
     }
@@ -135,7 +135,7 @@ pub fn unambiguous(envelope: &[EnvelopeHeader], message: &Json) -> Result<(), Bi
     });
     match twin {
         None => Ok(()),
-        Some((member, paired)) => Err(BindError::new(
+        Some((member, paired)) => Err(MatchError::new(
             &*member.name,
             format!("it differs from `{}` only in letter case", paired.member),
         )),

@@ -12,13 +12,15 @@ mod result;
 mod revision;
 
 pub use envelope::{AnnotatedRequest, annotated, header_value};
-pub use header_check::{HeaderMismatch, check, check_message, complete, is_modern, named};
+pub use header_check::{
+    HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
+};
 pub use outgoing::McpMessage;
 pub use param_headers::{ParamHeaders, list_tools, next_page};
 pub use response::{
     FormerStream, NoStream, ResponseBody, ResponseKind, kind_of, no_stream, read_body,
 };
-pub use result::{ClientRevision, InputRequired, ResultType, fitted, written};
+pub use result::{ClientRevision, InputRequired, ResultType, missing_members_for, render_for};
 pub use revision::{
     DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
     discover, discover_result, initialize_response,

@@ -15,7 +15,7 @@ use super::mcp::HeaderMismatch;
 use super::outcome::{RestReply, envelope_of, is_json, redirect};
 use super::pattern::MatchErrorKind;
 use super::plan::{Plan, UpstreamPlan};
-use super::route::{BindError, Route};
+use super::route::{MatchError, Route};
 use super::schema::Exceeded;
 use super::side::Side;
 use super::stream::Stream;
@@ -285,7 +285,7 @@ pub fn browned_out(
 
 /// Returns the failure of a call that does not fit its route.
 #[must_use]
-pub fn bind_failure(error: BindError) -> Failure {
+pub fn bind_failure(error: MatchError) -> Failure {
     match (error.exceeded, error.kind) {
         (None, MatchErrorKind::Value) => Failure::new(Reason::InvalidParams, error.to_string()),
         (None, MatchErrorKind::UnknownQuery) => {

@@ -47,7 +47,7 @@ pub use subject::{
     AlternativeName, DnsPattern, EmailPattern, NameAttribute, NameFault, NamePattern, Subject,
     SubjectPattern, UriPattern,
 };
-pub use tally::{ArmTally, CallEnd, Latency, Tally};
+pub use tally::{CallEnd, Latency, PathTally, Tally};
 pub use unix_ms::UnixMillis;
 
 #[cfg(test)]

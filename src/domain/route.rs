@@ -45,7 +45,7 @@ pub use url::{Query, read_url, refuse_unknown, write_url};
 pub use wire::Wire;
 
 /// The reason why a call cannot be translated.
-pub use super::pattern::MatchError as BindError;
+pub use super::pattern::MatchError;
 
 #[cfg(test)]
 pub(in crate::domain) mod arbitrary;

@@ -30,7 +30,10 @@ use super::websocket;
 
 pub use decision::{browned_out, decide};
 pub use head::RequestHead;
-pub use mcp_checks::{batch, linked, mcp, notification_status, rpc_face_status};
+pub use mcp_checks::{
+    check_batch_allowed, check_call_over_link, check_mcp_headers, notification_status,
+    rpc_face_status,
+};
 pub use near::{NearMiss, pass_near};
 pub use streams::decide_stream;
 

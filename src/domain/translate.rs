@@ -12,8 +12,7 @@ use memchr::memchr_iter;
 
 use super::json::{Json, JsonKind, same_ignoring_case};
 use super::pattern::{
-    Bindings, MatchError as BindError, Pattern, PatternReader, PatternWriter, TextPatterns,
-    WriteScope,
+    Bindings, MatchError, Pattern, PatternReader, PatternWriter, TextPatterns, WriteScope,
 };
 use super::rope::Rope;
 use super::route::{
@@ -70,12 +69,12 @@ const PROTOCOL_MEMBER: &str = "_meta";
 /// route.
 ///
 /// # Errors
-/// [`BindError`] names the place that does not fit.
+/// [`MatchError`] names the place that does not fit.
 pub fn read_rest(
     route: &Route,
     head: RestHead<'_>,
     context: TranslateContext,
-) -> Result<PatternReader, BindError> {
+) -> Result<PatternReader, MatchError> {
     let holes = route.facts.holes.len();
     let mut reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     read_url(
@@ -91,12 +90,12 @@ pub fn read_rest(
 /// Reads the head of a translated REST call. Query parameters unknown to the route are rejected, unless it drops them.
 ///
 /// # Errors
-/// [`BindError`] names the place that does not fit.
+/// [`MatchError`] names the place that does not fit.
 pub fn read_rest_call(
     route: &Route,
     head: RestHead<'_>,
     context: TranslateContext,
-) -> Result<PatternReader, BindError> {
+) -> Result<PatternReader, MatchError> {
     let reading = read_rest(route, head, context)?;
     // Only the query of a head has names that could be dropped.
     if reading.dropped > 0 {
@@ -108,12 +107,12 @@ pub fn read_rest_call(
 /// Reads the body of a REST call whose head has been read.
 ///
 /// # Errors
-/// [`BindError`] names the place that does not fit.
+/// [`MatchError`] names the place that does not fit.
 pub fn read_body(
     route: &Route,
     body: Option<&Json>,
     reading: &mut PatternReader,
-) -> Result<(), BindError> {
+) -> Result<(), MatchError> {
     let Some(pattern) = &route.rest_call.body else {
         return match body {
             None => Ok(()),
@@ -139,23 +138,23 @@ fn unexpected_body(
     route: &Route,
     body: &Json,
     reading: &mut PatternReader,
-) -> Result<(), BindError> {
+) -> Result<(), MatchError> {
     if has_content(&route.method) == HasRequestBody::Nothing || body.kind() != JsonKind::Object {
         return Err(no_body(route));
     }
     let members = body.open()?;
-    let is_foreign = |name: &str| {
+    let overlaps = |name: &str| {
         let mut foreign = route.rest_call.foreign_members.iter();
         foreign.any(|foreign| same_ignoring_case(foreign, name))
     };
-    if let Some(member) = members.iter().find(|member| is_foreign(&member.name)) {
+    if let Some(member) = members.iter().find(|member| overlaps(&member.name)) {
         let location = format!("body/{}", member.name);
-        return Err(BindError::new(location, "the route does not accept it"));
+        return Err(MatchError::new(location, "the route does not accept it"));
     }
     match (route.extra, members.first()) {
         (Extra::Reject, Some(member)) => {
             let location = format!("body/{}", member.name);
-            Err(BindError::new(location, "the route does not know it"))
+            Err(MatchError::new(location, "the route does not know it"))
         }
         (Extra::Reject, None) | (Extra::Drop | Extra::Carry, _) => {
             reading.dropped += members.len();
@@ -167,13 +166,13 @@ fn unexpected_body(
 /// Writes the RPC call of a REST call from its head and its body.
 ///
 /// # Errors
-/// [`BindError`] names the place that does not fit.
+/// [`MatchError`] names the place that does not fit.
 pub fn rest_to_rpc(
     route: &Route,
     mut reading: PatternReader,
     body: Option<Json>,
     context: TranslateContext,
-) -> Result<ToRpc<'_>, BindError> {
+) -> Result<ToRpc<'_>, MatchError> {
     read_body(route, body.as_ref(), &mut reading)?;
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, context);
@@ -201,7 +200,7 @@ pub fn rest_to_rpc(
 }
 
 /// Rejects a body that would set the protocol's own member of params.
-fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> {
+fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), MatchError> {
     let carries =
         matches!(&route.rpc_call.params, Pattern::Object(params) if params.rest.is_some());
     let Some(body) = body.filter(|body| carries && names_protocol(body)) else {
@@ -211,7 +210,7 @@ fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), BindError> 
         None => Ok(()),
         Some(_) => {
             let what = "the protocol of the other side reserves this member name";
-            Err(BindError::new(format!("body/{PROTOCOL_MEMBER}"), what))
+            Err(MatchError::new(format!("body/{PROTOCOL_MEMBER}"), what))
         }
     }
 }
@@ -230,13 +229,13 @@ fn size_hint(value: Option<&Json>) -> usize {
 /// Validates a value against the schema of its route.
 ///
 /// # Errors
-/// [`BindError`] with the JSON pointer of the violation after the name of the whole, or with the exceeded limit.
-pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), BindError> {
+/// [`MatchError`] with the JSON pointer of the violation after the name of the whole, or with the exceeded limit.
+pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), MatchError> {
     schema.check(value).map_err(|error| match error {
         SchemaError::Violation(violation) => {
-            BindError::new(format!("{whole}{}", violation.pointer), violation.what)
+            MatchError::new(format!("{whole}{}", violation.pointer), violation.what)
         }
-        SchemaError::Exceeded(exceeded) => BindError::exceeding(exceeded, error).within(whole),
+        SchemaError::Exceeded(exceeded) => MatchError::exceeding(exceeded, error).within(whole),
     })
 }
 
@@ -250,8 +249,8 @@ fn writing(bindings: &Bindings, context: TranslateContext) -> PatternWriter<'_> 
 
 /// Returns the error of a body for a route without one.
 #[must_use]
-pub fn no_body(route: &Route) -> BindError {
-    BindError::new(
+pub fn no_body(route: &Route) -> MatchError {
+    MatchError::new(
         "body",
         format!("{} of this route takes no body", route.method),
     )
@@ -260,12 +259,12 @@ pub fn no_body(route: &Route) -> BindError {
 /// Reads an RPC call.
 ///
 /// # Errors
-/// [`BindError`] names the member that does not fit.
+/// [`MatchError`] names the member that does not fit.
 pub fn read_rpc(
     route: &Route,
     (method, params): (&str, Option<&Json>),
     context: TranslateContext,
-) -> Result<PatternReader, BindError> {
+) -> Result<PatternReader, MatchError> {
     let holes = route.facts.holes.len();
     let mut reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     let call = &route.rpc_call;
@@ -305,7 +304,7 @@ fn named_params<'p>(route: &Route, params: Option<&'p Json>) -> Option<&'p Json>
 }
 
 /// Returns the params without the protocol's own member, unless the pattern names it.
-fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError> {
+fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, MatchError> {
     let names_it = match pattern {
         Pattern::Object(object) => object
             .members
@@ -339,12 +338,12 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, BindError>
 /// Reads an RPC call and writes its REST call.
 ///
 /// # Errors
-/// [`BindError`] names the member that does not fit.
+/// [`MatchError`] names the member that does not fit.
 pub fn rpc_to_rest(
     route: &Route,
     call: (&str, Option<&Json>),
     context: TranslateContext,
-) -> Result<ToRest, BindError> {
+) -> Result<ToRest, MatchError> {
     write_rest_call(route, (read_rpc(route, call, context)?, call.1), context)
 }
 
@@ -353,18 +352,18 @@ pub(in crate::domain) fn write_rest_call(
     route: &Route,
     (reading, params): (PatternReader, Option<&Json>),
     context: TranslateContext,
-) -> Result<ToRest, BindError> {
+) -> Result<ToRest, MatchError> {
     if let Some(schema) = &route.schema.params {
         let params = named_params(route, params);
         fits_schema(schema, params.unwrap_or(&Json::literal("{}")), "params")?;
     }
     let writing = writing(&reading.bindings, context);
-    let in_params = |misfit: BindError| {
+    let in_params = |misfit: MatchError| {
         // Writing knows the hole; the error for the caller names the place that its value came from.
         let hole = route.facts.find(&misfit.location);
         let location = hole.and_then(|hole| route.rpc_call.params.path_of(hole));
         match location {
-            Some(location) => BindError::new(format!("params{location}"), misfit.what),
+            Some(location) => MatchError::new(format!("params{location}"), misfit.what),
             None => misfit.within("params"),
         }
     };
@@ -391,7 +390,7 @@ pub(in crate::domain) fn write_body(
     (pattern, empty): (&Pattern, EmptyBody),
     writing: &PatternWriter<'_>,
     usual: usize,
-) -> Result<Option<Rope>, BindError> {
+) -> Result<Option<Rope>, MatchError> {
     let Some(body) = pattern.pieces(writing, usual)? else {
         return Ok(None);
     };

@@ -57,7 +57,7 @@ pub(super) fn answer_rpc(
     let error = error.map(|error| (blame_of(error), Some(error.code)));
     let full = response::rpc_message(match reply {
         Ok(result) => {
-            let converted = mcp::fitted(revision, &call.method, &result);
+            let converted = mcp::missing_members_for(revision, &call.method, &result);
             let converted = converted.map_err(|_| rejections::input_required())?;
             let result = converted.unwrap_or_else(|| Rope::from(result.into_bytes()));
             jsonrpc::result(&id, result)

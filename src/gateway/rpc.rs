@@ -421,7 +421,7 @@ impl RpcRequest {
         rejections::ambiguous_credentials(plan, call)?;
         if self.socket.is_none() {
             // Headers of a socket belong to its handshake, not to a message.
-            routing::mcp(plan, &self.head.headers, call)?;
+            routing::check_mcp_headers(plan, &self.head.headers, call)?;
         }
         let cancelled = self.cancel_named_call(call);
         self.check_for_local(record, call)?;

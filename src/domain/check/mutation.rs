@@ -84,7 +84,9 @@ impl Mutation<'_> {
             members.push((UNNAMED.to_owned(), Pattern::Literal(value.clone())));
         }
         let mut changed = ObjectPattern::understood(members, rest);
-        changed.foreign.clone_from(&object.foreign);
+        changed
+            .overlapping_names
+            .clone_from(&object.overlapping_names);
         Pattern::Object(changed)
     }
 

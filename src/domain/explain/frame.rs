@@ -1,7 +1,7 @@
 //! Explanations of frames: messages that are not JSON-RPC, on a WebSocket for both protocols.
 
-use super::local_reply::decided;
-use super::rest::{rows, secrets, sent};
+use super::local_reply::record_decision;
+use super::rest::{outcome_rows, render_sent_request, secrets};
 use super::{
     Case, ExplainedAnswer, Explanation, RowLine, SentRequest, TranslatedCall, Value, carrier,
     unknown_members,
@@ -45,7 +45,7 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     let route = case.plan.routes.select_frame(frame);
     let reply = route.map(|index| {
         let route = case.plan.routes.route(index);
-        let call = route.unread(frame);
+        let call = route.bindings_with_id_only(frame);
         let codes = &case.plan.face.failure_codes;
         failure_to_frame(route, (&failure, codes), &call, case.context).answer
     });
@@ -62,10 +62,10 @@ fn try_explain(
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let plan = case.plan;
-    // The handshake of its socket would be refused.
+    // A foreign Origin or Host would have failed at the WebSocket handshake.
     routing::check_origin(plan, case.request.head, case.entry())?;
     if let Some(reply) = plan.locals.frame(frame, case.context) {
-        decided(case, DecisionReason::Local, explanation);
+        record_decision(case, DecisionReason::Local, explanation);
         explanation.answer = Some(ExplainedAnswer {
             row: None,
             status: 200,
@@ -85,7 +85,8 @@ fn try_explain(
         }
         (Some(Path::New), Some(index)) => translate(case, (index, frame), explanation),
         (Some(Path::Old), _) | (_, None) => {
-            let upstream = passing(plan, route).ok_or_else(|| rejections::no_frame(frame))?;
+            let upstream =
+                passthrough_upstream(plan, route).ok_or_else(|| rejections::no_frame(frame))?;
             explanation.sends = Some(SentRequest {
                 upstream: upstream.name.clone(),
                 authority: upstream.authority.as_str().to_owned(),
@@ -102,7 +103,7 @@ fn try_explain(
 }
 
 /// Returns the server to which a frame is passed through.
-fn passing(plan: &Plan, route: Option<usize>) -> Option<&UpstreamPlan> {
+fn passthrough_upstream(plan: &Plan, route: Option<usize>) -> Option<&UpstreamPlan> {
     match route {
         Some(_) => plan.upstream_for(route, Side::Rest),
         None if plan.unrouted == Unrouted::Passthrough => {
@@ -118,22 +119,27 @@ fn translate(
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let route = case.plan.routes.route(index);
-    let call =
+    let translated =
         command_to_rpc(route, frame.clone(), case.context).map_err(rejections::bind_failure)?;
     let pattern = route.rest_call.body.as_ref();
     explanation.dropped = unknown_members::in_value(pattern, frame, "frame");
     let translated_call = TranslatedCall {
         route,
-        call: &call.call,
+        call: &translated.call,
     };
     let secrets = secrets(case, &translated_call);
     explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-    let bindings = call.call.clone();
-    explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
+    let bindings = translated.call.clone();
+    explanation.sends = Some(render_sent_request(
+        case,
+        route,
+        (upstream, translated),
+        &secrets,
+    ));
     if route.expects_reply == ExpectsReply::Yes {
-        explanation.outcomes = rows(route, Side::Rpc);
+        explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer(case, route, &bindings)?;
     }
     Ok(())

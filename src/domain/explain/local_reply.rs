@@ -27,7 +27,7 @@ pub(super) fn rest(
     let (plan, head) = (case.plan, case.request.head);
     let found = routing::local(plan, head, case.entry());
     if !matches!(found, Ok(None)) {
-        decided(case, DecisionReason::Local, explanation);
+        record_decision(case, DecisionReason::Local, explanation);
     }
     if let Some(local) = found? {
         explanation.answer = Some(answer(
@@ -46,7 +46,7 @@ pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> Local
     let Some(headers) = routing::preflight(case.plan, (case.caller, case.at()), head) else {
         return LocalExplanation::NotLocal;
     };
-    decided(case, DecisionReason::Preflight, explanation);
+    record_decision(case, DecisionReason::Preflight, explanation);
     explanation.answer = Some(answer(case, (204, &headers), &Bytes::new()));
     LocalExplanation::Complete
 }
@@ -60,7 +60,7 @@ pub(super) fn rpc(
     let Some(local) = case.plan.locals.rpc(&call.method) else {
         return Ok(LocalExplanation::NotLocal);
     };
-    decided(case, DecisionReason::Local, explanation);
+    record_decision(case, DecisionReason::Local, explanation);
     routing::check_origin(case.plan, case.request.head, case.entry())?;
     if let Some(id) = &call.id {
         let message = match local.respond(call.params.as_ref()) {
@@ -73,7 +73,7 @@ pub(super) fn rpc(
     Ok(LocalExplanation::Complete)
 }
 
-pub(super) fn decided(case: &Case<'_>, why: DecisionReason, explanation: &mut Explanation) {
+pub(super) fn record_decision(case: &Case<'_>, why: DecisionReason, explanation: &mut Explanation) {
     explanation.decision = Some(Decided {
         stage: "none".into(),
         flag: None,

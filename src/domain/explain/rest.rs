@@ -112,16 +112,16 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.call.clone();
-    explanation.sends = Some(sent(case, route, (upstream, call), &secrets));
+    explanation.sends = Some(render_sent_request(case, route, (upstream, call), &secrets));
     if route.expects_reply == ExpectsReply::Yes {
-        explanation.outcomes = rows(route, Side::Rpc);
+        explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
     Ok(())
 }
 
 /// Describes the request to the RPC upstream.
-pub(super) fn sent(
+pub(super) fn render_sent_request(
     case: &Case<'_>,
     route: &Route,
     (upstream, call): (&UpstreamPlan, ToRpc<'_>),
@@ -182,7 +182,7 @@ pub(super) fn secrets(case: &Case<'_>, translated_call: &TranslatedCall<'_>) -> 
 }
 
 /// Returns the rows that may match an answer of a side's server.
-pub(super) fn rows(route: &Route, side: Side) -> Vec<RowLine> {
+pub(super) fn outcome_rows(route: &Route, side: Side) -> Vec<RowLine> {
     let outcomes = &route.outcomes;
     let order = outcomes.order(side).iter();
     let usable = order.filter(|row| outcomes.hides(**row, side).is_none());

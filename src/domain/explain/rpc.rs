@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
-use super::rest::{self, rows, secrets};
+use super::rest::{self, outcome_rows, secrets};
 use super::{Case, Explanation, SentRequest, TranslatedCall, Value, carrier, unknown_members};
 use crate::domain::batch;
 use crate::domain::failure::{Failure, Reason};
@@ -73,7 +73,7 @@ fn poster<'a>(case: &Case<'a>) -> Poster<'a> {
 
 /// Explains a batch: one explanation for each item.
 fn batch(case: &Case<'_>, items: Vec<MessageItem>, fault: Option<&Failure>) -> Vec<Explanation> {
-    if let Err(failure) = routing::batch(case.plan, case.request.head.headers) {
+    if let Err(failure) = routing::check_batch_allowed(case.plan, case.request.head.headers) {
         return vec![case.refuse(case.begin(), failure)];
     }
     let passing = batch::passing(case.plan, poster(case), &items, |_, _| None);
@@ -276,7 +276,7 @@ fn explain_call(
 ) -> Result<(), Failure> {
     let plan = case.plan;
     rejections::ambiguous_credentials(plan, call)?;
-    routing::mcp(plan, case.request.head.headers, call)?;
+    routing::check_mcp_headers(plan, case.request.head.headers, call)?;
     if plan.locals.rpc(&call.method).is_some() {
         sending.check_valid()?;
     }
@@ -323,7 +323,7 @@ fn pass_call(
     if shared {
         routing::check_origin(plan, case.request.head, case.entry())?;
     }
-    routing::linked(plan, upstream, Some(case.request.head.headers), call)?;
+    routing::check_call_over_link(plan, upstream, Some(case.request.head.headers), call)?;
     if let Some(note) = link_note(upstream, call) {
         let status = match call.id {
             Some(_) => 200,
@@ -406,14 +406,19 @@ fn translate(
     if route.is_frame() {
         explanation.sends = Some(frame_request((upstream, &made), &secrets));
         if call.id.is_some() {
-            explanation.outcomes = rows(route, Side::Rest);
+            explanation.outcomes = outcome_rows(route, Side::Rest);
         }
         return Ok(());
     }
     let credentials = credential_headers(case, upstream, call)?;
-    explanation.sends = Some(sent(case, route, (upstream, &made, credentials), &secrets));
+    explanation.sends = Some(render_sent_request(
+        case,
+        route,
+        (upstream, &made, credentials),
+        &secrets,
+    ));
     if let Some(id) = &call.id {
-        explanation.outcomes = rows(route, Side::Rest);
+        explanation.outcomes = outcome_rows(route, Side::Rest);
         explanation.answer = answer_rpc(case, (route, &made.call), id)?;
     }
     Ok(())
@@ -451,7 +456,7 @@ fn credential_headers(
 }
 
 /// Describes the request to the REST upstream.
-fn sent(
+fn render_sent_request(
     case: &Case<'_>,
     route: &Route,
     (upstream, made, credentials): (&UpstreamPlan, &ToRest, HeaderMap),

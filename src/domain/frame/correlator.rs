@@ -18,7 +18,7 @@ use crate::domain::outcome::{Correlation, RpcAnswer, TranslatedReply};
 use crate::domain::pattern::{Bindings, BoundValue};
 use crate::domain::pending::Ticket;
 use crate::domain::rope::Rope;
-use crate::domain::route::{BindError, ExpectsReply, RouteTable};
+use crate::domain::route::{ExpectsReply, MatchError, RouteTable};
 use crate::domain::translate::TranslateContext;
 
 use super::translate::rpc_to_command;
@@ -73,7 +73,7 @@ pub enum FrameCallError {
     /// Too many calls are pending; nothing was written.
     Busy,
     /// The call does not match its route; nothing was written.
-    Misfit(BindError),
+    Misfit(MatchError),
     /// No answer came before the deadline.
     Late,
     /// The connection was lost.

@@ -246,7 +246,13 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     assert_eq!(misfit.location, "frame/payload/path");
     let failure = crate::domain::rejections::bind_failure(misfit);
     let codes = crate::domain::failure::FailureCodes::default();
-    let said = failure_to_frame(route, (&failure, &codes), &route.unread(&frame), TERMS).answer;
+    let said = failure_to_frame(
+        route,
+        (&failure, &codes),
+        &route.bindings_with_id_only(&frame),
+        TERMS,
+    )
+    .answer;
     let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };

@@ -6,7 +6,7 @@ use crate::domain::jsonrpc::ResponseReply;
 use crate::domain::outcome::{TranslatedReply, error_object};
 use crate::domain::pattern::{Bindings, PatternReader};
 use crate::domain::rope::Rope;
-use crate::domain::route::{BindError, Route, RouteTable};
+use crate::domain::route::{MatchError, Route, RouteTable};
 use crate::domain::translate::{ToRpc, TranslateContext, rest_to_rpc};
 
 /// The reply to a client that speaks in frames.
@@ -34,12 +34,12 @@ pub struct Framed {
 /// Renders the RPC call of a command that matches a route.
 ///
 /// # Errors
-/// [`BindError`] names the member that does not fit.
+/// [`MatchError`] names the member that does not fit.
 pub fn command_to_rpc(
     route: &Route,
     frame: Json,
     context: TranslateContext,
-) -> Result<ToRpc<'_>, BindError> {
+) -> Result<ToRpc<'_>, MatchError> {
     let holes = route.facts.holes.len();
     let reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     rest_to_rpc(route, reading, Some(frame), context)
@@ -48,13 +48,13 @@ pub fn command_to_rpc(
 /// Renders the command of an RPC call that matches a route. `number` becomes its id if the frame has one.
 ///
 /// # Errors
-/// [`BindError`] names the member that does not fit.
+/// [`MatchError`] names the member that does not fit.
 pub fn rpc_to_command(
     table: &RouteTable,
     route: usize,
     (call, number): ((&str, Option<&Json>), u64),
     context: TranslateContext,
-) -> Result<Framed, BindError> {
+) -> Result<Framed, MatchError> {
     let id = table.route(route).id_for(number);
     let written = table.write_rest_of(route, (call, id), context)?;
     Ok(Framed {

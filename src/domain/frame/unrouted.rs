@@ -24,12 +24,15 @@ struct UnroutedRequest {
 /// Returns the id of a frame, at the place where any command of the table has one.
 pub(super) fn id_of(table: &RouteTable, frame: &Json) -> Option<String> {
     let mut routes = table.routes().iter();
-    let id = routes.find_map(|route| match route.unread(frame).get(route.id?) {
-        BoundValue::Value(id) => Some(id.clone()),
-        BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
-            None
-        }
-    })?;
+    let id = routes.find_map(
+        |route| match route.bindings_with_id_only(frame).get(route.id?) {
+            BoundValue::Value(id) => Some(id.clone()),
+            BoundValue::Unbound
+            | BoundValue::Absent
+            | BoundValue::Members(_)
+            | BoundValue::Each(_) => None,
+        },
+    )?;
     matches!(id.kind(), JsonKind::String | JsonKind::Number).then(|| spelled(&id))
 }
 

@@ -123,8 +123,11 @@ pub fn named(call: &Call) -> Result<(), String> {
 ///
 /// # Errors
 /// A text that names the member that is missing or of the wrong type.
-pub fn complete(era: ClientRevision, call: &Call) -> Result<(), String> {
-    if era == ClientRevision::Sessions {
+pub fn check_client_capabilities(
+    client_revision: ClientRevision,
+    call: &Call,
+) -> Result<(), String> {
+    if client_revision == ClientRevision::Sessions {
         return Ok(());
     }
     let meta = call
@@ -368,7 +371,7 @@ mod tests {
     fn a_call_of_a_client_without_sessions_lists_capabilities() {
         let able = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}"#;
         assert_eq!(
-            complete(ClientRevision::Stateless, &call_of("x", able)),
+            check_client_capabilities(ClientRevision::Stateless, &call_of("x", able)),
             Ok(())
         );
         for params in [
@@ -380,8 +383,11 @@ mod tests {
             r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":null}}"#,
         ] {
             let call = call_of("x", params);
-            assert_eq!(complete(ClientRevision::Sessions, &call), Ok(()));
-            let wrong = complete(ClientRevision::Stateless, &call).unwrap_err();
+            assert_eq!(
+                check_client_capabilities(ClientRevision::Sessions, &call),
+                Ok(())
+            );
+            let wrong = check_client_capabilities(ClientRevision::Stateless, &call).unwrap_err();
             assert!(wrong.contains(CAPABILITIES_KEY), "{params}: {wrong}");
         }
     }

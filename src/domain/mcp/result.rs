@@ -59,7 +59,7 @@ impl ClientRevision {
         ClientRevision::from_version(version.as_deref().map(str::as_bytes))
     }
 
-    /// Returns whether [`fitted`] may change the results of a method.
+    /// Returns whether [`missing_members_for`] may change the results of a method.
     #[must_use]
     pub fn may_change(self, method: &str) -> bool {
         match self {
@@ -112,43 +112,44 @@ impl ResultType {
     }
 }
 
-/// Returns the members that a result of `method` lacks for a client of `era`; `None` if it can be sent unchanged.
+/// Returns the members that a result of `method` lacks for a client of `client_revision`; `None` if it can be sent
+/// unchanged.
 ///
 /// # Errors
 /// [`InputRequired`] if the client cannot read the result.
-pub fn fitted(
-    era: ClientRevision,
+pub fn missing_members_for(
+    client_revision: ClientRevision,
     method: &str,
     result: &Json,
 ) -> Result<Option<Rope>, InputRequired> {
-    match era {
-        _ if !era.may_change(method) => Ok(None),
+    match client_revision {
+        _ if !client_revision.may_change(method) => Ok(None),
         ClientRevision::Stateless => Ok(completed(method, result)),
         ClientRevision::Sessions if is_input_required(result) => Err(InputRequired),
         ClientRevision::Sessions => Ok(None),
     }
 }
 
-/// Returns a result written by the proxy in the form for a client of `era`.
+/// Returns a result written by the proxy in the form for a client of `client_revision`.
 ///
 /// # Errors
 /// [`InputRequired`] if the client cannot read the result.
-pub fn written(
-    era: ClientRevision,
+pub fn render_for(
+    client_revision: ClientRevision,
     method: &str,
     (result, result_type): (Rope, ResultType),
 ) -> Result<Rope, InputRequired> {
-    if !era.may_change(method) {
+    if !client_revision.may_change(method) {
         return Ok(result);
     }
-    if era == ClientRevision::Sessions {
+    if client_revision == ClientRevision::Sessions {
         return match result_type == ResultType::Possible && asks_for_input(&result) {
             true => Err(InputRequired),
             false => Ok(result),
         };
     }
     let result = Json::sent(result);
-    let fitted = fitted(era, method, &result)?;
+    let fitted = missing_members_for(client_revision, method, &result)?;
     Ok(fitted.unwrap_or_else(|| Rope::from(result.into_bytes())))
 }
 
@@ -220,12 +221,12 @@ mod tests {
     use crate::domain::jsonrpc::{Incoming, MessageItem, MessageLimits, parse};
 
     fn sent(
-        era: ClientRevision,
+        client_revision: ClientRevision,
         method: &str,
         result: &'static str,
     ) -> Result<String, InputRequired> {
         let json = Json::parse(result.into(), 8).unwrap();
-        let fitted = fitted(era, method, &json)?;
+        let fitted = missing_members_for(client_revision, method, &json)?;
         let text = fitted.map_or(result.into(), Rope::into_bytes);
         Ok(String::from_utf8(text.to_vec()).unwrap())
     }
@@ -284,8 +285,13 @@ mod tests {
         );
         assert!(asks.chunks().len() > 1);
         for method in ["tools/call", "prompts/get", "resources/read"] {
-            let sent =
-                |era, result: &Rope| written(era, method, (result.clone(), ResultType::Possible));
+            let sent = |client_revision, result: &Rope| {
+                render_for(
+                    client_revision,
+                    method,
+                    (result.clone(), ResultType::Possible),
+                )
+            };
             assert_eq!(sent(ClientRevision::Sessions, &asks), Err(InputRequired));
             assert_eq!(sent(ClientRevision::Sessions, &text).as_ref(), Ok(&text));
             let stateless = sent(ClientRevision::Stateless, &asks).unwrap().into_bytes();
@@ -294,7 +300,7 @@ mod tests {
             assert!(completed.starts_with(br#"{"resultType":"complete","#));
         }
         let asked = (asks.clone(), ResultType::Possible);
-        let other = written(ClientRevision::Sessions, "orders/get", asked);
+        let other = render_for(ClientRevision::Sessions, "orders/get", asked);
         assert_eq!(other.as_ref(), Ok(&asks));
     }
 
@@ -361,7 +367,7 @@ mod tests {
             depth: 16,
             batch: 1,
         };
-        for (version, era) in [
+        for (version, client_revision) in [
             (None, ClientRevision::Sessions),
             (Some("2025-11-25"), ClientRevision::Sessions),
             (Some("2026"), ClientRevision::Sessions),
@@ -374,7 +380,7 @@ mod tests {
             });
             assert_eq!(
                 ClientRevision::of_headers(&HeaderMap::from_iter(header)),
-                era
+                client_revision
             );
             let meta = version.map_or(String::new(), |version| {
                 format!(r#""_meta":{{"{VERSION_KEY}":"{version}"}}"#)
@@ -384,7 +390,11 @@ mod tests {
             else {
                 panic!("no call");
             };
-            assert_eq!(ClientRevision::of_message(&call), era, "{version:?}");
+            assert_eq!(
+                ClientRevision::of_message(&call),
+                client_revision,
+                "{version:?}"
+            );
         }
     }
 }

@@ -239,7 +239,7 @@ impl Outcomes {
     /// Returns the response in the form that an RPC client gets. A tool must not return `null`, so it becomes a result
     /// without content. Read back, both are equal for a row that ignores the result.
     #[must_use]
-    pub fn sent(&self, answer: RpcAnswer) -> RpcAnswer {
+    pub fn null_as_empty_tool_result(&self, answer: RpcAnswer) -> RpcAnswer {
         match answer {
             RpcAnswer::Result(result) if self.tool == ToolResult::Succeeded && is_null(&result) => {
                 let empty = Json::literal(EMPTY_TOOL_RESULT);

@@ -195,12 +195,12 @@ fn object(dice: &mut Dice, depth: usize) -> ObjectPattern {
         }
     }
     let rest = (dice.below(4) == 0).then(|| rest(dice, Shape::Object));
-    let foreign = match dice.below(12) {
+    let overlapping_names = match dice.below(12) {
         0 => vec!["d".to_owned()],
         _ => Vec::new(),
     };
     ObjectPattern {
-        foreign,
+        overlapping_names,
         ..ObjectPattern::understood(members, rest)
     }
 }
@@ -335,7 +335,7 @@ fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
                 _ => object.rest.clone(),
             };
             Pattern::Object(ObjectPattern {
-                foreign: object.foreign.clone(),
+                overlapping_names: object.overlapping_names.clone(),
                 ..ObjectPattern::understood(members, others)
             })
         }

@@ -30,7 +30,7 @@ pub struct ObjectPattern<H = Slot> {
     /// The hole for all other members.
     pub rest: Option<H>,
     /// Names that only sibling patterns know: a value with such a member does not match.
-    pub foreign: Vec<String>,
+    pub overlapping_names: Vec<String>,
     /// The names as encoded JSON, in order, each between a comma and its colon.
     pub(super) keys: Vec<Box<[u8]>>,
     /// The plan for reading values.
@@ -56,7 +56,7 @@ impl<H> ObjectPattern<H> {
             filled: None,
             members,
             rest,
-            foreign: Vec::new(),
+            overlapping_names: Vec::new(),
         }
     }
 

@@ -97,7 +97,7 @@ impl ObjectPattern {
             return Err(kind_is(value, "an object"));
         }
         if self.members.is_empty()
-            && self.foreign.is_empty()
+            && self.overlapping_names.is_empty()
             && let Some(rest) = &self.rest
         {
             // No member is looked for, so the object is not opened.
@@ -179,8 +179,8 @@ impl ObjectPattern {
 
     /// Rejects a name that a sibling pattern knows, or that a lenient server may read as one of these.
     fn reject_ambiguous_name(&self, name: &str) -> Result<(), MatchError> {
-        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
-        if self.foreign.iter().any(is_foreign) {
+        let overlaps = |other: &String| same_ignoring_case(other, name);
+        if self.overlapping_names.iter().any(overlaps) {
             return Err(MatchError::new(name, "the route does not accept it"));
         }
         let twin = self

@@ -192,8 +192,8 @@ impl ObjectPattern {
             let what = format!("`{known}` is already given elsewhere");
             return Err(MatchError::new(name, what));
         }
-        let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
-        if self.foreign.iter().any(is_foreign) {
+        let overlaps = |other: &String| same_ignoring_case(other, name);
+        if self.overlapping_names.iter().any(overlaps) {
             return Err(MatchError::new(name, "the route does not accept it"));
         }
         Ok(())

@@ -318,30 +318,31 @@ impl NamePattern {
     /// Returns true if the parts of the name match the elements of the pattern, in order and completely.
     fn fits(&self, name: &[Vec<NameAttribute>]) -> bool {
         let NamePattern(elements) = self;
-        let (mut at, mut index) = (0, 0);
-        // The element after the last `*`, and the part from which it is tried next.
-        let mut again: Option<(usize, usize)> = None;
+        let (mut position, mut index) = (0, 0);
+        // Greedy matching with one backtracking point, as for globs: the element after the last `*`, and the part from
+        // which it is tried next.
+        let mut backtrack: Option<(usize, usize)> = None;
         while let Some(part) = name.get(index) {
-            match elements.get(at) {
+            match elements.get(position) {
                 Some(NameElement::Any) => {
-                    at += 1;
-                    again = Some((at, index));
+                    position += 1;
+                    backtrack = Some((position, index));
                 }
                 Some(element) if element.fits(part) => {
-                    at += 1;
+                    position += 1;
                     index += 1;
                 }
                 _ => {
-                    let Some((behind, tried)) = again else {
+                    let Some((after_any, tried)) = backtrack else {
                         return false;
                     };
-                    at = behind;
+                    position = after_any;
                     index = tried + 1;
-                    again = Some((at, index));
+                    backtrack = Some((position, index));
                 }
             }
         }
-        let mut left = elements.iter().skip(at);
+        let mut left = elements.iter().skip(position);
         left.all(|element| *element == NameElement::Any)
     }
 }
@@ -354,7 +355,8 @@ impl NameElement {
                 return Err(NameFault::NoType(attribute.trim().to_owned()));
             };
             let name = name.trim_matches(' ');
-            let kind = kind(name).ok_or_else(|| NameFault::UnknownType(name.to_owned()))?;
+            let kind = object_identifier_of(name)
+                .ok_or_else(|| NameFault::UnknownType(name.to_owned()))?;
             if attributes.iter().any(|(known, _)| *known == kind) {
                 return Err(NameFault::TwiceInPart(name.to_owned()));
             }
@@ -375,7 +377,7 @@ impl NameElement {
 }
 
 /// Returns the object identifier for the name of a type, case-insensitively, or for an object identifier itself.
-fn kind(name: &str) -> Option<String> {
+fn object_identifier_of(name: &str) -> Option<String> {
     let mut types = TYPES.iter();
     if let Some((_, kind)) = types.find(|(known, _)| known.eq_ignore_ascii_case(name)) {
         return Some((*kind).to_owned());

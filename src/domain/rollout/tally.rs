@@ -30,7 +30,7 @@ pub enum CallEnd {
 
 /// The calls of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ArmTally {
+pub struct PathTally {
     /// All calls.
     pub calls: u64,
     /// The refused calls.
@@ -40,22 +40,22 @@ pub struct ArmTally {
     /// The calls whose tool reported a failure.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tool_errors: u64,
-    /// The calls with a known tool result; zero in tallies of earlier versions.
+    /// All calls but `ToolUnknown`, the denominator of the tool error rate; zero in tallies of earlier versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tool_known: u64,
-    /// The latency of the served calls. Failures have a limit of their own, and a quick refusal or a long timeout
-    /// would distort the latency of responses.
+    /// The latency of the served calls. Failures are judged by their rate; their latency, very short or very long,
+    /// would distort this one.
     pub latency: Latency,
 }
 
-impl ArmTally {
+impl PathTally {
     /// Counts a call.
-    pub fn count(&mut self, fate: CallEnd, took: Duration) {
+    pub fn count(&mut self, end: CallEnd, took: Duration) {
         self.calls = self.calls.saturating_add(1);
-        if fate != CallEnd::ToolUnknown {
+        if end != CallEnd::ToolUnknown {
             self.tool_known = self.tool_known.saturating_add(1);
         }
-        match fate {
+        match end {
             CallEnd::Served | CallEnd::ToolUnknown => self.latency.record(took),
             CallEnd::Refused => self.refused = self.refused.saturating_add(1),
             CallEnd::Failed => self.failed = self.failed.saturating_add(1),
@@ -64,7 +64,7 @@ impl ArmTally {
     }
 
     /// Adds another tally.
-    pub fn add(&mut self, other: &ArmTally) {
+    pub fn add(&mut self, other: &PathTally) {
         self.calls = self.calls.saturating_add(other.calls);
         self.refused = self.refused.saturating_add(other.refused);
         self.failed = self.failed.saturating_add(other.failed);
@@ -75,14 +75,14 @@ impl ArmTally {
 
     /// Returns the growth since an earlier tally of the same counter; nothing if that one is larger.
     #[must_use]
-    pub fn since(&self, earlier: &ArmTally) -> ArmTally {
+    pub fn since(&self, earlier: &PathTally) -> PathTally {
         let calls = self.calls.saturating_sub(earlier.calls);
         let failed = self.failed.saturating_sub(earlier.failed).min(calls);
         let refused = self.refused.saturating_sub(earlier.refused);
         let refused = refused.min(calls - failed);
         let tool_errors = self.tool_errors.saturating_sub(earlier.tool_errors);
         let tool_known = self.tool_known.saturating_sub(earlier.tool_known);
-        ArmTally {
+        PathTally {
             calls,
             refused,
             failed,
@@ -97,9 +97,9 @@ impl ArmTally {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// The calls of the new path.
-    pub new: ArmTally,
+    pub new: PathTally,
     /// The calls of the old path by callers that the flag covers.
-    pub old: ArmTally,
+    pub old: PathTally,
     /// The compared responses.
     pub compared: u64,
     /// The compared responses that differ.
@@ -108,10 +108,10 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a call.
-    pub fn count(&mut self, way: Path, fate: CallEnd, took: Duration) {
-        match way {
-            Path::New => self.new.count(fate, took),
-            Path::Old => self.old.count(fate, took),
+    pub fn count(&mut self, path: Path, end: CallEnd, took: Duration) {
+        match path {
+            Path::New => self.new.count(end, took),
+            Path::Old => self.old.count(end, took),
         }
     }
 

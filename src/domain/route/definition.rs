@@ -125,7 +125,7 @@ pub struct RestCall {
     /// The content that is sent where the body has no members.
     pub empty: EmptyBody,
     /// Query names of overlapping routes only: a call with one is not for this route.
-    pub foreign: Vec<String>,
+    pub overlapping_names: Vec<String>,
     /// Body members of overlapping routes only, if this route has no body of its own.
     pub foreign_members: Vec<String>,
 }

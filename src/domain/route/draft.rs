@@ -395,7 +395,7 @@ impl RouteDraft {
             headers: resolve_headers(&self.headers, facts)?,
             body: body.map_err(at(self.rest_protocol.content()))?,
             empty,
-            foreign: Vec::new(),
+            overlapping_names: Vec::new(),
             foreign_members: Vec::new(),
         })
     }

@@ -129,7 +129,7 @@ impl Route {
 
     /// Returns the bindings of a frame that does not match: only its id, so that an error can be addressed.
     #[must_use]
-    pub fn unread(&self, frame: &Json) -> Bindings {
+    pub fn bindings_with_id_only(&self, frame: &Json) -> Bindings {
         let mut call = Bindings::new(self.facts.holes.len());
         for hole in 0..self.facts.holes.len() {
             call.set(hole, BoundValue::Absent);

@@ -305,7 +305,7 @@ fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
                     .filter(|key| !keys_here.contains(&key.as_str()))
                     .cloned()
                     .collect();
-                learn(&mut route.rest_call.foreign, new);
+                learn(&mut route.rest_call.overlapping_names, new);
                 match (&mut route.rest_call.body, &twin.rest_call.body) {
                     (Some(body), Some(twin)) => mark(body, twin),
                     (None, Some(twin)) => {
@@ -320,10 +320,10 @@ fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
     }
 }
 
-fn learn(foreign: &mut Vec<String>, new: Vec<String>) {
-    foreign.extend(new);
-    foreign.sort();
-    foreign.dedup();
+fn learn(names: &mut Vec<String>, new: Vec<String>) {
+    names.extend(new);
+    names.sort();
+    names.dedup();
 }
 
 /// Records at each object the names that the other pattern has at the same place.
@@ -335,7 +335,7 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
             let new: Vec<String> = new.filter(|name| !knows(name)).cloned().collect();
             // An object that accepts all members ignores none of them.
             if object.rest.is_none() {
-                learn(&mut object.foreign, new);
+                learn(&mut object.overlapping_names, new);
             }
             for (name, member) in &mut object.members {
                 if let Some((_, twin)) = twin.members.iter().find(|(known, _)| known == name) {

@@ -12,9 +12,7 @@ use super::segments::{AmbiguousPath, Segments};
 use super::url::Query;
 use super::wire::Wire;
 use crate::domain::json::Json;
-use crate::domain::pattern::{
-    BoundValue, MatchError as BindError, PatternReader, TextPatterns, UnknownMembers,
-};
+use crate::domain::pattern::{BoundValue, MatchError, PatternReader, TextPatterns, UnknownMembers};
 use crate::domain::side::Side;
 use crate::domain::translate::{
     RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
@@ -324,14 +322,14 @@ impl RouteTable {
     /// Writes the REST call of an RPC call that matches a route.
     ///
     /// # Errors
-    /// Returns [`BindError`] with the member that does not fit, such as one that would turn the call into that of
+    /// Returns [`MatchError`] with the member that does not fit, such as one that would turn the call into that of
     /// another route: `GET /items/{id}` never becomes `GET /items/search`.
     pub fn write_rest(
         &self,
         index: usize,
         call: (&str, Option<&Json>),
         context: TranslateContext,
-    ) -> Result<ToRest, BindError> {
+    ) -> Result<ToRest, MatchError> {
         self.write_rest_of(index, (call, BoundValue::Absent), context)
     }
 
@@ -344,7 +342,7 @@ impl RouteTable {
         index: usize,
         (call, id): ((&str, Option<&Json>), BoundValue),
         context: TranslateContext,
-    ) -> Result<ToRest, BindError> {
+    ) -> Result<ToRest, MatchError> {
         let route = self.route(index);
         let mut reading = read_rpc(route, call, context)?;
         if let Some(hole) = route.id {
@@ -358,7 +356,7 @@ impl RouteTable {
             // An alias that only the other side calls has the same path as its twin.
             && !self.is_alias(index, taken)
         {
-            return Err(BindError::new(
+            return Err(MatchError::new(
                 "params",
                 format!("these values select the route `{}`", self.route(taken).name),
             ));

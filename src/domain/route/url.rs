@@ -9,9 +9,7 @@ use super::options::Extra;
 use super::segments::Segments;
 use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
 use crate::domain::json::same_ignoring_case;
-use crate::domain::pattern::{
-    MatchError as BindError, PatternReader, PatternWriter, Shape, TextPatterns,
-};
+use crate::domain::pattern::{MatchError, PatternReader, PatternWriter, Shape, TextPatterns};
 use crate::domain::percent::{self, Keep, Plus, cut, is_word};
 
 /// A query, split into pairs; values are decoded on demand.
@@ -24,8 +22,8 @@ impl<'a> Query<'a> {
     /// Splits at `&` and at the first `=` of each pair, and decodes the names.
     ///
     /// # Errors
-    /// Returns [`BindError`] for a malformed name.
-    pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, BindError> {
+    /// Returns [`MatchError`] for a malformed name.
+    pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, MatchError> {
         /// Most queries have no more pairs.
         const USUAL: usize = 8;
         let mut pairs = Vec::with_capacity(if query.is_some() { USUAL } else { 0 });
@@ -40,7 +38,7 @@ impl<'a> Query<'a> {
             let (name, value) = cut::<b'='>(pair);
             let name = if is_encoded {
                 percent::decode(name, Plus::Space)
-                    .map_err(|error| BindError::new("a name in the query", error))?
+                    .map_err(|error| MatchError::new("a name in the query", error))?
             } else {
                 Cow::Borrowed(name)
             };
@@ -66,13 +64,13 @@ impl<'a> Query<'a> {
         })
     }
 
-    fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, BindError> {
+    fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, MatchError> {
         let named = self.pairs.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| decode(name, value)).collect()
     }
 
     /// Reads the values of a parameter, usually one, and returns their number.
-    fn read(&self, item: &QueryItem, reading: &mut PatternReader) -> Result<usize, BindError> {
+    fn read(&self, item: &QueryItem, reading: &mut PatternReader) -> Result<usize, MatchError> {
         let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
         let found = match (named.next(), named.next()) {
             (None, _) => Vec::new(),
@@ -101,13 +99,13 @@ impl<'a> Query<'a> {
 
 /// Reads the value of a parameter that occurs once.
 #[inline]
-fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Result<(), BindError> {
+fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Result<(), MatchError> {
     if item.words.read_word(value, reading).is_some() {
         return Ok(());
     }
     if let TextPatterns::Hole(slot) = &item.words {
         let one = slot.expect_one_spelling(value);
-        one.map_err(|what| BindError::new(in_query(&item.key), what))?;
+        one.map_err(|what| MatchError::new(in_query(&item.key), what))?;
     }
     let value = decode(&item.key, value)?;
     let read = item.words.read(&[&value], reading);
@@ -115,9 +113,9 @@ fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Resu
 }
 
 /// Decodes a value of the parameter with this name.
-fn decode<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, BindError> {
+fn decode<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, MatchError> {
     let value = percent::decode(value, Plus::Space);
-    value.map_err(|error| BindError::new(in_query(name), error))
+    value.map_err(|error| MatchError::new(in_query(name), error))
 }
 
 fn in_query(name: &str) -> String {
@@ -127,13 +125,13 @@ fn in_query(name: &str) -> String {
 /// Reads the holes of a route from a URL with a matching path.
 ///
 /// # Errors
-/// Returns [`BindError`] with the place that does not fit.
+/// Returns [`MatchError`] with the place that does not fit.
 pub fn read_url(
     route: &Route,
     segments: &Segments<'_>,
     query: &Query<'_>,
     reading: &mut PatternReader,
-) -> Result<(), BindError> {
+) -> Result<(), MatchError> {
     let call = &route.rest_call;
     read_path(&call.path, segments, reading)?;
     if query.is_as_declared(&call.query) {
@@ -142,11 +140,11 @@ pub fn read_url(
         }
         return Ok(());
     }
-    let mut known = 0;
+    let mut declared_pairs = 0;
     for item in &call.query {
-        known += query.read(item, reading)?;
+        declared_pairs += query.read(item, reading)?;
     }
-    if known == query.pairs.len() {
+    if declared_pairs == query.pairs.len() {
         return Ok(());
     }
     for name in query.unknown(call) {
@@ -162,8 +160,8 @@ pub fn read_url(
 /// Refuses a query with names that the route neither knows nor drops.
 ///
 /// # Errors
-/// Returns [`BindError`] with the names.
-pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError> {
+/// Returns [`MatchError`] with the names.
+pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), MatchError> {
     /// The most names in the error; a query may have thousands.
     const SHOWN: usize = 8;
     let mut names: Vec<&str> = Vec::new();
@@ -193,23 +191,23 @@ pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), BindError>
         }
     };
     let what = format!("the route `{}` does not know {them}", route.name);
-    Err(BindError::unknown_query(location, what))
+    Err(MatchError::unknown_query(location, what))
 }
 
 /// Refuses a name that an overlapping route knows, or that differs from a known one in case only: a lenient server may
 /// confuse them.
-fn refuse_similar(route: &Route, name: &str) -> Result<(), BindError> {
+fn refuse_similar(route: &Route, name: &str) -> Result<(), MatchError> {
     let call = &route.rest_call;
-    let is_foreign = |foreign: &String| same_ignoring_case(foreign, name);
-    if call.foreign.iter().any(is_foreign) {
+    let overlaps = |other: &String| same_ignoring_case(other, name);
+    if call.overlapping_names.iter().any(overlaps) {
         let what = format!("the route `{}` does not accept it", route.name);
-        return Err(BindError::new(in_query(name), what));
+        return Err(MatchError::new(in_query(name), what));
     }
     let mut keys = call.query.iter().map(|item| &item.key);
     match keys.find(|key| same_ignoring_case(key, name)) {
         Some(key) => {
             let what = format!("it differs from `{key}` only in letter case");
-            Err(BindError::new(in_query(name), what))
+            Err(MatchError::new(in_query(name), what))
         }
         None => Ok(()),
     }
@@ -219,7 +217,7 @@ fn read_path(
     path: &Template,
     segments: &Segments<'_>,
     reading: &mut PatternReader,
-) -> Result<(), BindError> {
+) -> Result<(), MatchError> {
     let mut found = segments.iter();
     let mut at = 0;
     for placed in &path.holes {
@@ -239,30 +237,30 @@ fn read_hole<'a>(
     placed: &PlacedHole,
     found: &mut impl Iterator<Item = &'a str>,
     reading: &mut PatternReader,
-) -> Result<(), BindError> {
+) -> Result<(), MatchError> {
     let patterns = &path.segments[placed.start..placed.end];
     let verb = path.verb.as_deref();
     let verb = verb.filter(|_| placed.end == path.segments.len());
     let text = if let [SegmentPattern::One | SegmentPattern::Literal(_)] = patterns {
-        let ends = || BindError::here("the path ends before it");
-        let single = without(verb, found.next().ok_or_else(ends)?);
+        let ends = || MatchError::here("the path ends before it");
+        let single = strip_verb(verb, found.next().ok_or_else(ends)?);
         if placed.slot.read_word(single, reading).is_some() {
             return Ok(());
         }
         let one = placed.slot.expect_one_spelling(single);
-        one.map_err(BindError::here)?;
-        percent::decode(single, Plus::Literal).map_err(BindError::here)?
+        one.map_err(MatchError::here)?;
+        percent::decode(single, Plus::Literal).map_err(MatchError::here)?
     } else {
-        Cow::Owned(spanning(patterns, verb, found).map_err(BindError::here)?)
+        Cow::Owned(read_segments(patterns, verb, found).map_err(MatchError::here)?)
     };
-    safe_in_path(&text).map_err(BindError::here)?;
+    check_safe_in_path(&text).map_err(MatchError::here)?;
     let bound = placed.slot.read_texts(&[&text], reading.depth);
-    reading.bind(&placed.slot, bound.map_err(BindError::here)?)
+    reading.bind(&placed.slot, bound.map_err(MatchError::here)?)
 }
 
 /// Returns the last segment without the verb after it.
 #[inline]
-fn without<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
+fn strip_verb<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
     match verb.and_then(|_| segment.rsplit_once(':')) {
         Some((head, _)) => head,
         None => segment,
@@ -270,7 +268,7 @@ fn without<'a>(verb: Option<&str>, segment: &'a str) -> &'a str {
 }
 
 /// Returns the decoded text of a hole that spans the next segments.
-fn spanning<'a>(
+fn read_segments<'a>(
     patterns: &[SegmentPattern],
     verb: Option<&str>,
     found: &mut impl Iterator<Item = &'a str>,
@@ -286,13 +284,13 @@ fn spanning<'a>(
         return Err("the path ends before it".into());
     }
     if let Some(tail) = raw.last_mut() {
-        *tail = without(verb, tail);
+        *tail = strip_verb(verb, tail);
     }
-    joined(&raw)
+    decode_segments(&raw)
 }
 
 /// Returns the decoded text of several segments.
-fn joined(raw: &[&str]) -> Result<String, String> {
+fn decode_segments(raw: &[&str]) -> Result<String, String> {
     let mut text = String::new();
     for segment in raw {
         if percent::normalise(segment).contains("%2F") {
@@ -310,7 +308,7 @@ fn joined(raw: &[&str]) -> Result<String, String> {
 }
 
 /// Refuses texts that a program on the way to the file system may read differently.
-fn safe_in_path(text: &str) -> Result<(), String> {
+fn check_safe_in_path(text: &str) -> Result<(), String> {
     // Fast path: most values contain nothing special.
     if is_word(text.as_bytes()) {
         return Ok(());
@@ -336,8 +334,8 @@ fn safe_in_path(text: &str) -> Result<(), String> {
 /// Writes the target of a route.
 ///
 /// # Errors
-/// Returns [`BindError`] with the hole whose value does not fit.
-pub fn write_url(route: &Route, writing: &PatternWriter<'_>) -> Result<String, BindError> {
+/// Returns [`MatchError`] with the hole whose value does not fit.
+pub fn write_url(route: &Route, writing: &PatternWriter<'_>) -> Result<String, MatchError> {
     let mut target = String::with_capacity(128);
     write_path(&route.rest_call.path, writing, &mut target)?;
     let mut separator = '?';
@@ -367,14 +365,14 @@ fn write_path(
     path: &Template,
     writing: &PatternWriter<'_>,
     target: &mut String,
-) -> Result<(), BindError> {
+) -> Result<(), MatchError> {
     let mut holes = path.holes.iter().peekable();
     let mut at = 0;
     while let Some(segment) = path.segments.get(at) {
         target.push('/');
         if let Some(placed) = holes.next_if(|placed| placed.start == at) {
             write_hole(path, placed, writing, target)
-                .map_err(|what| BindError::new(&placed.slot.name, what))?;
+                .map_err(|what| MatchError::new(&placed.slot.name, what))?;
             at = placed.end;
         } else {
             if let SegmentPattern::Literal(text) = segment {
@@ -405,8 +403,8 @@ fn write_hole(
         return Ok(());
     }
     let text = placed.slot.texts(writing)?.last().unwrap_or_default();
-    safe_in_path(&text)?;
-    spans(path, placed, &text)?;
+    check_safe_in_path(&text)?;
+    check_segments(path, placed, &text)?;
     let keep = if matches!(placed.slot.shape, Shape::Separated(..)) {
         // The elements contain no comma.
         Keep::Commas
@@ -420,7 +418,7 @@ fn write_hole(
 }
 
 /// Fails unless a text has the segments that its hole spans: `{x=items/*}` matches `items/7`.
-fn spans(path: &Template, placed: &PlacedHole, text: &str) -> Result<(), String> {
+fn check_segments(path: &Template, placed: &PlacedHole, text: &str) -> Result<(), String> {
     let patterns = &path.segments[placed.start..placed.end];
     if patterns == [SegmentPattern::One] {
         return Ok(());

@@ -24,7 +24,7 @@ static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// # Errors
 ///
 /// Fails if the headers contradict the message, or if the revision is not supported.
-pub fn mcp(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure> {
+pub fn check_mcp_headers(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure> {
     if !speaks_mcp(plan) {
         return Ok(());
     }
@@ -36,7 +36,7 @@ pub fn mcp(plan: &Plan, headers: &HeaderMap, call: &Call) -> Result<(), Failure>
 /// # Errors
 ///
 /// Fails if the client uses such a revision.
-pub fn batch(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
+pub fn check_batch_allowed(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
     match speaks_modern_mcp(plan, headers) {
         true => Err(rejections::no_batch()),
         false => Ok(()),
@@ -49,7 +49,7 @@ pub fn batch(plan: &Plan, headers: &HeaderMap) -> Result<(), Failure> {
 /// # Errors
 ///
 /// Fails with an error of the client.
-pub fn linked(
+pub fn check_call_over_link(
     plan: &Plan,
     upstream: &UpstreamPlan,
     headers: Option<&HeaderMap>,
@@ -64,11 +64,12 @@ pub fn linked(
         check(plan, Some(upstream), headers, call)?;
     }
     mcp::named(call).map_err(|what| Failure::new(Reason::InvalidParams, what))?;
-    let era = headers.map_or_else(
+    let client_revision = headers.map_or_else(
         || ClientRevision::of_message(call),
         ClientRevision::of_headers,
     );
-    mcp::complete(era, call).map_err(|what| Failure::new(Reason::MissingMeta, what))
+    mcp::check_client_capabilities(client_revision, call)
+        .map_err(|what| Failure::new(Reason::MissingMeta, what))
 }
 
 /// Returns the HTTP status of a failure for the client of a posted message. A sessionless MCP client expects a

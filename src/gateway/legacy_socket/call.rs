@@ -88,7 +88,7 @@ fn record_answer(
         }
         RpcAnswer::Error(error) => record_result(record, Some(error.code)),
     }
-    Ok(route.outcomes.sent(answer.answer))
+    Ok(route.outcomes.null_as_empty_tool_result(answer.answer))
 }
 
 pub(super) fn to_failure(

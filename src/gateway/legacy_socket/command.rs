@@ -102,7 +102,7 @@ fn failure_frame(
 ) -> Option<Bytes> {
     let plan = &installed.plan;
     let route = plan.routes.route(route?);
-    let call = route.unread(frame);
+    let call = route.bindings_with_id_only(frame);
     let context = context(&plan.limits);
     let failure = (failure, &plan.face.failure_codes);
     frame_text(failure_to_frame(route, failure, &call, context).answer)

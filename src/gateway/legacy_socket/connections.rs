@@ -16,7 +16,7 @@ use super::connection::{ConnectionTask, serve};
 use crate::domain::json::Json;
 use crate::domain::outcome::{RpcAnswer, TranslatedReply};
 use crate::domain::pending as link;
-use crate::domain::route::BindError;
+use crate::domain::route::MatchError;
 use crate::gateway::{RuntimePlan, Worker};
 use crate::telemetry::clock;
 use crate::upstream::LegacySocketUpstream;
@@ -54,7 +54,7 @@ pub(super) enum SocketCallError {
     /// The socket or the server failed.
     Link(link::RequestError),
     /// The call does not fit its route.
-    Misfit(BindError),
+    Misfit(MatchError),
 }
 
 /// A server message for the client.

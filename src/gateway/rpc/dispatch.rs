@@ -47,7 +47,7 @@ impl RpcRequest {
         let body = match translated.answer {
             RpcAnswer::Result(result) => {
                 let result = (result, translated.result_type);
-                let written = mcp::written(self.client_revision(call), &call.method, result);
+                let written = mcp::render_for(self.client_revision(call), &call.method, result);
                 let result = written.map_err(|_| rejections::input_required())?;
                 jsonrpc::result(&id, result)
             }
@@ -172,7 +172,7 @@ impl RpcRequest {
         self.guard()?;
         // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
-        routing::linked(&self.installed.plan, link.plan(), headers, call)?;
+        routing::check_call_over_link(&self.installed.plan, link.plan(), headers, call)?;
         let limit = link.plan().timeout;
         let (Some(id), Some(template)) = (&call.id, call.template()) else {
             let text = call.text.clone().into_bytes();
@@ -281,7 +281,7 @@ impl RpcRequest {
 
     /// Converts a result to the client's MCP revision, if that differs.
     fn convert_result(&self, call: &Call, result: &Json) -> Result<Option<Rope>, Failure> {
-        let converted = mcp::fitted(self.client_revision(call), &call.method, result);
+        let converted = mcp::missing_members_for(self.client_revision(call), &call.method, result);
         converted.map_err(|_| rejections::input_required())
     }
 

@@ -70,7 +70,7 @@ pub(super) async fn serve(
                 .await
         }
         (Posted::Batch(items, fault), RequestBody::Read(body)) => {
-            if let Err(failure) = routing::batch(&installed.plan, &head.headers) {
+            if let Err(failure) = routing::check_batch_allowed(&installed.plan, &head.headers) {
                 return respond_with_error(record, &head, (failure, RequestId::null()));
             }
             let request = RpcRequest::new(&record, (head, body), origin, rpc_caller);

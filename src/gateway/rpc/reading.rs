@@ -41,7 +41,7 @@ pub(super) async fn read(
         && incoming.has_message()
     {
         if let jsonrpc::Incoming::Batch(_) = &incoming {
-            routing::batch(plan, headers)?;
+            routing::check_batch_allowed(plan, headers)?;
         }
         return Ok(RpcBody::Messages(body, incoming));
     }

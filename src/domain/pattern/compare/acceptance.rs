@@ -29,7 +29,7 @@ impl MemberPolicy {
     /// Returns true if an unnamed member may have this name, given that unnamed members are allowed.
     pub(super) fn allows(self, object: &ObjectPattern, name: &str) -> bool {
         let mut known = object.members.iter();
-        !object.foreign.iter().any(|foreign| foreign == name)
+        !object.overlapping_names.iter().any(|other| other == name)
             && (self == MemberPolicy::Open || !known.any(|(known, _)| twins(known, name)))
     }
 
@@ -164,7 +164,7 @@ pub(super) fn named<'o>(object: &'o ObjectPattern, name: &str) -> Option<&'o Pat
 
 /// Returns true if any object matches, so that it is not opened.
 pub(super) fn is_unopened(object: &ObjectPattern) -> bool {
-    object.members.is_empty() && object.foreign.is_empty() && object.rest.is_some()
+    object.members.is_empty() && object.overlapping_names.is_empty() && object.rest.is_some()
 }
 
 /// Returns values that a hole accepts, covering all relevant distinctions.

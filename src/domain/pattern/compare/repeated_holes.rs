@@ -297,7 +297,7 @@ impl PinnedHole {
             }
         }
         ObjectPattern {
-            foreign: object.foreign.clone(),
+            overlapping_names: object.overlapping_names.clone(),
             ..ObjectPattern::understood(members, rest)
         }
     }

@@ -250,8 +250,8 @@ impl<'p> Subsumption<'p> {
 
     fn objects(&mut self, one: &'p ObjectPattern, other: &'p ObjectPattern) -> bool {
         let (loose, looser) = (self.policy.is_loose(one), self.policy.is_loose(other));
-        let also = |name: &String| one.foreign.contains(name);
-        if loose && !(looser && other.foreign.iter().all(also)) {
+        let also = |name: &String| one.overlapping_names.contains(name);
+        if loose && !(looser && other.overlapping_names.iter().all(also)) {
             return false;
         }
         if loose && is_unopened(one) && !is_unopened(other) {

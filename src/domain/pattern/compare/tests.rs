@@ -41,7 +41,12 @@ fn shown(pattern: &Pattern) -> String {
                     .iter()
                     .map(|rest| format!("...{}", shown_slot(rest))),
             );
-            members.extend(object.foreign.iter().map(|name| format!("!{name}")));
+            members.extend(
+                object
+                    .overlapping_names
+                    .iter()
+                    .map(|name| format!("!{name}")),
+            );
             format!("{{{}}}", members.join(", "))
         }
         Pattern::List(list) => {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Rate, excess};
 use super::windows::{Population, number};
 use super::{Fast, Share};
-use crate::domain::rollout::{ArmTally, Tally, UnixMillis};
+use crate::domain::rollout::{PathTally, Tally, UnixMillis};
 
 /// The maximum number of checkpoints. Beyond it, every second one of the older half is dropped.
 const MOST: usize = 32;
@@ -37,7 +37,7 @@ pub(super) struct BurstCalls {
 }
 
 impl BurstCalls {
-    fn new(arm: &ArmTally) -> BurstCalls {
+    fn new(arm: &PathTally) -> BurstCalls {
         BurstCalls {
             calls: arm.calls,
             failed: arm.failed,
@@ -47,7 +47,7 @@ impl BurstCalls {
         }
     }
 
-    fn add(&mut self, arm: &ArmTally) {
+    fn add(&mut self, arm: &PathTally) {
         self.calls = self.calls.saturating_add(arm.calls);
         self.failed = self.failed.saturating_add(arm.failed);
         self.refused = self.refused.saturating_add(arm.refused);
@@ -168,7 +168,7 @@ impl Checkpoints {
         &self,
         fast: &Fast,
         &Unserved { among, of, instead }: &Unserved,
-        reference: Option<&ArmTally>,
+        reference: Option<&PathTally>,
     ) -> BurstSignal {
         let mut signal = BurstSignal::Fine;
         for checkpoint in self.past.iter().rev() {

@@ -6,7 +6,7 @@ use super::bounds::{Rate, around, excess};
 use super::decision::{Baseline, Breach, Quantile};
 use super::windows::{Population, Window, WindowCounts, WindowTotals, number};
 use super::{Ratio, Share};
-use crate::domain::rollout::{ArmTally, Latency, Tally};
+use crate::domain::rollout::{Latency, PathTally, Tally};
 
 /// The evidence for a bound: chance alone puts a rate beyond it with a probability of at most `exp(-8)`, one in 3,000,
 /// for each of the two rates.
@@ -27,7 +27,7 @@ pub(super) struct FoundBreach {
 pub(super) struct GuardComparison<'c> {
     pub(super) least: f64,
     pub(super) windows: &'c [Window],
-    pub(super) reference: Option<&'c ArmTally>,
+    pub(super) reference: Option<&'c PathTally>,
     /// The calls that the rates count.
     pub(super) among: Population,
 }

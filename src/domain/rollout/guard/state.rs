@@ -11,7 +11,7 @@ use super::comparison::{FoundBreach, GuardComparison};
 use super::decision::{Baseline, Breach, GuardDecision, Inconclusive, Limit, Trigger, Trip};
 use super::windows::{PARTS, Population, WindowCounts, WindowSlice, Windows, number};
 use super::{Guard, Share};
-use crate::domain::rollout::{ArmTally, Tally, UnixMillis};
+use crate::domain::rollout::{PathTally, Tally, UnixMillis};
 
 /// The number of consecutive slices that must find the same breach: a problem of a few seconds is no reason to roll
 /// back.
@@ -33,7 +33,7 @@ pub struct GuardState {
     slice: WindowSlice,
     looks: Windows,
     marks: Checkpoints,
-    earlier: VecDeque<ArmTally>,
+    earlier: VecDeque<PathTally>,
     /// The number of calls of the new path since the last one of the old path.
     alone: u64,
     /// The number of consecutive slices that exceeded each limit.
@@ -197,13 +197,13 @@ impl GuardState {
     }
 
     /// Returns the earlier windows of the old path if it is no longer called.
-    fn reference(&self, guard: &Guard) -> Option<ArmTally> {
+    fn reference(&self, guard: &Guard) -> Option<PathTally> {
         let here = self.looks.old_calls() > 0 || self.slice.tally.old.calls > 0;
         let gone = !here && self.alone >= guard.min_calls.saturating_mul(GONE);
         if !gone || self.earlier.is_empty() {
             return None;
         }
-        let mut sum = ArmTally::default();
+        let mut sum = PathTally::default();
         self.earlier.iter().for_each(|window| sum.add(window));
         Some(sum)
     }
@@ -226,7 +226,7 @@ impl GuardState {
     }
 
     /// Keeps a window of the old path for the time when it is no longer called.
-    fn keep(&mut self, guard: &Guard, window: ArmTally) {
+    fn keep(&mut self, guard: &Guard, window: PathTally) {
         if window.calls < guard.min_calls {
             return;
         }
@@ -264,7 +264,7 @@ impl GuardState {
         &self,
         guard: &Guard,
         (at, window): (UnixMillis, &Tally),
-        reference: Option<&ArmTally>,
+        reference: Option<&PathTally>,
     ) -> Option<Inconclusive> {
         let of = guard.min_calls;
         let since = self.seen.as_ref().map_or(at, |seen| seen.since);
@@ -275,7 +275,7 @@ impl GuardState {
         if calls < of {
             return Some(Inconclusive::FewNew { calls, of });
         }
-        let failed = |arm: &ArmTally| Rate::new(number(arm.failed), number(arm.calls)).share;
+        let failed = |arm: &PathTally| Rate::new(number(arm.failed), number(arm.calls)).share;
         if failed(&window.new) >= DOWN && failed(&window.old) >= DOWN {
             return Some(Inconclusive::BothFail);
         }
@@ -292,7 +292,7 @@ impl GuardState {
     fn tools_unclear(
         guard: &Guard,
         window: &Tally,
-        reference: Option<&ArmTally>,
+        reference: Option<&PathTally>,
     ) -> Option<Inconclusive> {
         let limit = guard.limits.tool_error_delta?;
         let new = WindowCounts::new(&window.new, Population::ToolKnown);
@@ -307,7 +307,7 @@ impl GuardState {
         &self,
         guard: &Guard,
         window: &Tally,
-        reference: Option<&ArmTally>,
+        reference: Option<&PathTally>,
     ) -> [Option<FoundBreach>; Limit::ALL.len()] {
         let windows = self.looks.all();
         let against = GuardComparison {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::rollout::{ArmTally, CallEnd, Path, Tally, UnixMillis};
+use crate::domain::rollout::{CallEnd, Path, PathTally, Tally, UnixMillis};
 
 mod laws;
 mod tools;
@@ -15,8 +15,8 @@ struct Second {
     old: (u64, u64, u64),
 }
 
-fn arm((calls, failed, refused): (u64, u64, u64)) -> ArmTally {
-    let mut arm = ArmTally::default();
+fn arm((calls, failed, refused): (u64, u64, u64)) -> PathTally {
+    let mut arm = PathTally::default();
     for call in 0..calls {
         let outcome = match call {
             _ if call < failed => CallEnd::Failed,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Rate;
-use crate::domain::rollout::{ArmTally, Tally, UnixMillis};
+use crate::domain::rollout::{PathTally, Tally, UnixMillis};
 
 /// The number of slices in a window, of windows in the medium span, and of medium spans in the longest.
 pub(super) const PARTS: usize = 10;
@@ -25,7 +25,7 @@ pub(super) enum Population {
 
 impl Population {
     /// Returns the number of these calls in a tally.
-    pub(super) const fn calls(self, arm: &ArmTally) -> u64 {
+    pub(super) const fn calls(self, arm: &PathTally) -> u64 {
         match self {
             Population::All => arm.calls,
             Population::ToolKnown => arm.tool_known,
@@ -52,7 +52,7 @@ impl WindowCounts {
     }
 
     /// Returns the counts of these calls in a tally.
-    pub(super) fn new(arm: &ArmTally, among: Population) -> WindowCounts {
+    pub(super) fn new(arm: &PathTally, among: Population) -> WindowCounts {
         WindowCounts {
             calls: number(among.calls(arm)),
             failed: number(arm.failed),
@@ -230,7 +230,7 @@ impl WindowLevel {
 impl Windows {
     /// Adds a complete slice and drops those that began before `oldest`. Returns the tally of the old path for a
     /// window that is now complete, once per window.
-    pub(super) fn push(&mut self, slice: WindowSlice, oldest: UnixMillis) -> Option<ArmTally> {
+    pub(super) fn push(&mut self, slice: WindowSlice, oldest: UnixMillis) -> Option<PathTally> {
         let window = self.windows.push(&WindowTotals::new(&slice.tally));
         if let Some(window) = window {
             self.tens.push(&window);

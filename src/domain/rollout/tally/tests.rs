@@ -42,7 +42,7 @@ fn the_text_of_a_tally_is_a_format_between_replicas() {
 #[test]
 fn a_bucket_that_there_is_not_is_refused() {
     let text = r#"{"calls":1,"refused":0,"failed":0,"latency":[[200,1]]}"#;
-    let error = serde_json::from_str::<ArmTally>(text).unwrap_err();
+    let error = serde_json::from_str::<PathTally>(text).unwrap_err();
     assert!(error.to_string().starts_with("there is no bucket 200"));
 }
 

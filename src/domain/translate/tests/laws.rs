@@ -18,7 +18,7 @@ fn cut(target: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), BindError> {
+fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), MatchError> {
     let (path, query) = cut(&sent.target);
     let head = RestHead {
         segments: &Segments::split(path),
@@ -31,7 +31,7 @@ fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), BindError> {
     Ok(((written.method.into_owned(), params), written.call))
 }
 
-fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), BindError> {
+fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), MatchError> {
     let written = rpc_to_rest(route, (method, Some(params)), TERMS)?;
     let body = written
         .body
@@ -108,7 +108,7 @@ fn describe(route: &Route, steps: &[&dyn std::fmt::Debug]) -> String {
 /// leaves a gap among elements or in a text that cannot be written, and the caller is told so.
 fn step<T>(
     (route, before): (&Route, &dyn std::fmt::Debug),
-    step: Result<T, BindError>,
+    step: Result<T, MatchError>,
 ) -> Result<T, TestCaseError> {
     step.map_err(|error| {
         let gap = ["it is absent, but", "some of its values"];
