@@ -24,9 +24,9 @@
 mod body;
 mod crud;
 mod database;
+mod exceptions;
 mod json;
 mod mcp;
-mod raised;
 mod reply;
 mod repr;
 mod rest;
@@ -69,7 +69,7 @@ enum Endpoint {
     ListTools,
     CallTool,
     OldEvents,
-    MovedEvents,
+    RedirectedEvents,
     Rpc,
     McpCall,
     McpStream,
@@ -81,7 +81,7 @@ const ROUTES: [(Method, &str, Endpoint); 10] = [
     (Method::POST, "/mcp/v1/tools/list", Endpoint::ListTools),
     (Method::POST, "/mcp/v1/tools/call", Endpoint::CallTool),
     (Method::GET, "/mcp/v1/sse", Endpoint::OldEvents),
-    (Method::GET, "/sse", Endpoint::MovedEvents),
+    (Method::GET, "/sse", Endpoint::RedirectedEvents),
     (Method::POST, "/", Endpoint::Rpc),
     (Method::POST, "/rpc", Endpoint::Rpc),
     (Method::POST, "/jsonrpc", Endpoint::Rpc),
@@ -126,7 +126,7 @@ impl Sample {
             Endpoint::ListTools => rest::list_tools(),
             Endpoint::CallTool => rest::call_tool(&mut self.database, request),
             Endpoint::OldEvents => rest::old_events(),
-            Endpoint::MovedEvents => rest::moved_events(),
+            Endpoint::RedirectedEvents => rest::redirected_events(),
             Endpoint::Rpc => rpc::post(&mut self.database, request),
             Endpoint::McpCall => self.sessions.post(&mut self.database, request),
             Endpoint::McpStream => self.sessions.stream(request),

@@ -1,7 +1,7 @@
 //! What the tools do: each builds one SQL statement. Names are checked, values are bound.
 
 use crate::sample::database::{Database, Executed};
-use crate::sample::raised::Raised;
+use crate::sample::exceptions::Raised;
 use crate::sample::tools::Arguments;
 use crate::sample::value::{Dict, Value};
 

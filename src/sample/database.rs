@@ -7,7 +7,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Statement};
 
-use crate::sample::raised::Raised;
+use crate::sample::exceptions::Raised;
 use crate::sample::value::{Dict, Value};
 
 /// 64 MiB at most, and temporary tables in memory too.

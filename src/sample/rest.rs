@@ -67,7 +67,7 @@ pub(super) fn old_events() -> Reply {
 }
 
 /// `GET /sse`, where the stream moved to: the same with another text.
-pub(super) fn moved_events() -> Reply {
+pub(super) fn redirected_events() -> Reply {
     one_event(
         r#"{"type": "notification", "message": "Legacy SSE endpoint. Use GET /mcp instead."}"#,
     )

@@ -6,8 +6,8 @@ use http::{Request, StatusCode};
 
 use crate::sample::body::{self, Problem, Refusal};
 use crate::sample::database::Database;
+use crate::sample::exceptions::Raised;
 use crate::sample::json::Spacing;
-use crate::sample::raised::Raised;
 use crate::sample::reply::{self, Reply};
 use crate::sample::rest;
 use crate::sample::tools;

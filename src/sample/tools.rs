@@ -2,7 +2,7 @@
 
 use crate::sample::crud;
 use crate::sample::database::Database;
-use crate::sample::raised::Raised;
+use crate::sample::exceptions::Raised;
 use crate::sample::repr;
 use crate::sample::value::{Dict, Value};
 

@@ -162,12 +162,12 @@ where
             AdminCommand::Mismatches(reply) => self.mismatches(reply).await,
             AdminCommand::ForgetMismatches {
                 routes,
-                signed,
+                attribution,
                 reply,
-            } => self.forget(&routes, signed, reply).await,
+            } => self.forget(&routes, attribution, reply).await,
             AdminCommand::Reload(reply) => self.reload(Waiting::Process(reply)),
-            AdminCommand::Reread {
-                signed: (who, why),
+            AdminCommand::ReloadForApi {
+                attribution: (who, why),
                 reply,
             } => {
                 tracing::info!(who, why, "the files are read again for the admin API");

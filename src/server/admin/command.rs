@@ -69,7 +69,7 @@ pub enum AdminCommand {
         /// The routes.
         routes: Glob,
         /// The author, and the reason if given.
-        signed: (String, Option<String>),
+        attribution: (String, Option<String>),
         /// The names of the routes that had any.
         reply: Sender<Vec<String>>,
     },
@@ -80,9 +80,9 @@ pub enum AdminCommand {
     /// Reloads the configuration files now.
     Reload(Sender<Reloaded>),
     /// Reloads the configuration files and reports the result.
-    Reread {
+    ReloadForApi {
         /// The author, and the reason if given.
-        signed: (String, Option<String>),
+        attribution: (String, Option<String>),
         /// The state after the reload.
         reply: Sender<Result<ReloadView, Refusal>>,
     },

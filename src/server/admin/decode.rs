@@ -41,10 +41,10 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
     let mut object = JsonObject::read(body, &["stage", "percent", "who", "why"], DEPTH)?;
     let stage = object.required("stage", stage);
     let percent = object.required("percent", percent);
-    let signed = attribution(&mut object);
+    let attribution = read_attribution(&mut object);
     match (stage, percent) {
         (Some(stage), Some(percent)) if object.problems.is_empty() => {
-            Ok(((stage, percent), signed))
+            Ok(((stage, percent), attribution))
         }
         _ => Err(object.problems),
     }
@@ -53,20 +53,20 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
 /// The author of a change, and the reason if given.
 pub(super) type Attribution = (String, Option<String>);
 
-fn attribution(object: &mut JsonObject<'_>) -> Attribution {
+fn read_attribution(object: &mut JsonObject<'_>) -> Attribution {
     let who = object.optional("who", who);
     (user_or_default(who), object.optional("why", why))
 }
 
 /// Reads the optional body of a change without parameters, such as `{"who": "anna", "why": "ticket 7"}`.
-pub(super) fn signature(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
+pub(super) fn attribution(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     if body.is_empty() {
         return Ok((user_or_default(None), None));
     }
     let mut object = JsonObject::read(body, &["who", "why"], DEPTH)?;
-    let signed = attribution(&mut object);
+    let attribution = read_attribution(&mut object);
     if object.problems.is_empty() {
-        Ok(signed)
+        Ok(attribution)
     } else {
         Err(object.problems)
     }
@@ -241,13 +241,17 @@ mod tests {
 
     #[test]
     fn a_flip_is_stage_and_percent_and_perhaps_a_name() {
-        let ((stage, percent), signed) = read(r#"{"stage":"translate","percent":25}"#).unwrap();
+        let ((stage, percent), attribution) =
+            read(r#"{"stage":"translate","percent":25}"#).unwrap();
         assert_eq!(stage, Stage::Translate);
         assert_eq!(percent.thousandths(), 25_000);
-        assert_eq!(signed, ("admin api".to_owned(), None));
-        let (_, signed) =
+        assert_eq!(attribution, ("admin api".to_owned(), None));
+        let (_, attribution) =
             read(r#"{"who":"Änne","why":"ticket 7","stage":"retired","percent":0}"#).unwrap();
-        assert_eq!(signed, ("Änne".to_owned(), Some("ticket 7".to_owned())));
+        assert_eq!(
+            attribution,
+            ("Änne".to_owned(), Some("ticket 7".to_owned()))
+        );
     }
 
     #[test]
@@ -316,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_name_alone_may_be_missing() {
-        let read = |body: &'static str| signature(&Bytes::from_static(body.as_bytes()));
+        let read = |body: &'static str| attribution(&Bytes::from_static(body.as_bytes()));
         assert_eq!(read("").unwrap().0, "admin api");
         assert_eq!(read("{}").unwrap().0, "admin api");
         assert_eq!(read(r#"{"who":"anna"}"#).unwrap().0, "anna");

@@ -42,7 +42,7 @@ pub(super) fn mismatches(query: Option<&str>, now: SystemTime) -> Result<Wanted,
 }
 
 /// Reads `route=GLOB`: the routes whose mismatches are deleted.
-pub(super) fn forgotten(query: Option<&str>) -> Result<Glob, AdminProblem> {
+pub(super) fn routes_to_delete(query: Option<&str>) -> Result<Glob, AdminProblem> {
     Ok(route(&mut parameters(query, &["route"])?))
 }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn mismatches_are_deleted_by_route_alone() {
-        let read = |query| Some(forgotten(query).ok()?.as_str().to_owned());
+        let read = |query| Some(routes_to_delete(query).ok()?.as_str().to_owned());
         assert_eq!(read(None).as_deref(), Some("*"));
         assert_eq!(read(Some("route=items.get")).as_deref(), Some("items.get"));
         assert_eq!(read(Some("since=1h")), None);

@@ -18,6 +18,7 @@ use crate::domain::hosts::is_loopback;
 use crate::domain::rollout::overrides::Change;
 use crate::domain::rollout::{Glob, Percent, Stage};
 use crate::server::admin::access::{admit, is_plain_probe};
+use crate::server::admin::decode::Attribution;
 use crate::server::admin::explain::{self, Explained};
 use crate::server::admin::mismatches::{ForgottenView, MismatchesView};
 use crate::server::admin::problem::{AdminProblem, json, response};
@@ -74,7 +75,7 @@ impl AdminApi {
         if !is_plain_probe(head) {
             admit(self.address, &head.uri, &head.headers)?;
         }
-        let bearer = self.open(head)?;
+        let bearer = self.authenticate(head)?;
         match parse(&head.method, head.uri.path())? {
             AdminEndpoint::Health => Ok(response(StatusCode::OK, TEXT, "ok\n")),
             AdminEndpoint::Readiness => Ok(readiness(&self.ask(AdminCommand::Ready).await?)),
@@ -90,14 +91,14 @@ impl AdminApi {
             AdminEndpoint::Usage => self.usage(head).await,
             AdminEndpoint::ExplainQuery => self.explain(explain::query(head.uri.query())?).await,
             AdminEndpoint::ExplainBody => {
-                is_json(head)?;
+                require_json(head)?;
                 self.explain(explain::body(&read(body).await?)?).await
             }
             AdminEndpoint::Mismatches => self.mismatches(head).await,
             AdminEndpoint::ForgetMismatches => {
-                let routes = query::forgotten(head.uri.query())?;
-                let signed = signature(head, body, bearer).await?;
-                self.forget_mismatches(routes, signed).await
+                let routes = query::routes_to_delete(head.uri.query())?;
+                let attribution = attribution(head, body, bearer).await?;
+                self.forget_mismatches(routes, attribution).await
             }
             AdminEndpoint::Api => Ok(response(StatusCode::OK, JSON, API)),
             AdminEndpoint::Document(side) => {
@@ -113,26 +114,26 @@ impl AdminApi {
                 Ok(tagged(ok(&flag), &flag.tag))
             }
             AdminEndpoint::Flip(name) => {
-                is_json(head)?;
-                let ((stage, percent), signed) = decode::flip(&read(body).await?)?;
-                let signed = decode::with_token_owner(signed, bearer);
-                self.change(head, (flip(name, stage, percent), signed))
+                require_json(head)?;
+                let ((stage, percent), attribution) = decode::flip(&read(body).await?)?;
+                let attribution = decode::with_token_owner(attribution, bearer);
+                self.change(head, (flip(name, stage, percent), attribution))
                     .await
             }
             AdminEndpoint::Change(change) => {
-                let signed = signature(head, body, bearer).await?;
-                self.change(head, (change, signed)).await
+                let attribution = attribution(head, body, bearer).await?;
+                self.change(head, (change, attribution)).await
             }
-            AdminEndpoint::Reload => self.reload(signature(head, body, bearer).await?).await,
+            AdminEndpoint::Reload => self.reload(attribution(head, body, bearer).await?).await,
             AdminEndpoint::History => Ok(ok(&self.ask(AdminCommand::History).await?)),
         }
     }
 
     async fn reload(
         &self,
-        signed: (String, Option<String>),
+        attribution: Attribution,
     ) -> Result<Response<Full<Bytes>>, AdminProblem> {
-        let reloaded = self.ask(|reply| AdminCommand::Reread { signed, reply });
+        let reloaded = self.ask(|reply| AdminCommand::ReloadForApi { attribution, reply });
         Ok(ok(&reloaded.await??))
     }
 
@@ -151,11 +152,11 @@ impl AdminApi {
     async fn forget_mismatches(
         &self,
         routes: Glob,
-        signed: (String, Option<String>),
+        attribution: Attribution,
     ) -> Result<Response<Full<Bytes>>, AdminProblem> {
         let ask = |reply| AdminCommand::ForgetMismatches {
             routes,
-            signed,
+            attribution,
             reply,
         };
         Ok(ok(&ForgottenView {
@@ -176,7 +177,7 @@ impl AdminApi {
     async fn change(
         &self,
         head: &Parts,
-        (change, (who, why)): (Change, (String, Option<String>)),
+        (change, (who, why)): (Change, Attribution),
     ) -> Result<Response<Full<Bytes>>, AdminProblem> {
         let flag = change.flag().map(str::to_owned);
         let kills = change == Change::Kill;
@@ -184,7 +185,7 @@ impl AdminApi {
             change,
             who,
             why,
-            expected: expected(head),
+            expected: if_match_tags(head),
         };
         let view = self
             .ask(|reply| AdminCommand::Change { asked, reply })
@@ -208,7 +209,7 @@ impl AdminApi {
 
     /// Authenticates an API request; returns the owner of its token. Without tokens the API is open to this machine
     /// only.
-    fn open(&self, head: &Parts) -> Result<Option<&str>, AuthError> {
+    fn authenticate(&self, head: &Parts) -> Result<Option<&str>, AuthError> {
         if !is_api(head.uri.path()) {
             return Ok(None);
         }
@@ -256,7 +257,7 @@ fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes
 }
 
 /// Returns the tags of `If-Match` (RFC 9110 §13.1.1); a weak one never matches.
-fn expected(head: &Parts) -> Option<Vec<String>> {
+fn if_match_tags(head: &Parts) -> Option<Vec<String>> {
     if !head.headers.contains_key(IF_MATCH) {
         return None;
     }
@@ -284,7 +285,7 @@ fn readiness(readiness: &Readiness) -> Response<Full<Bytes>> {
 }
 
 /// Requires `application/json`: browsers send some other types across origins without a preflight request.
-fn is_json(head: &Parts) -> Result<(), AdminProblem> {
+fn require_json(head: &Parts) -> Result<(), AdminProblem> {
     let unsupported = |detail| AdminProblem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
     if head.headers.contains_key(CONTENT_ENCODING) {
         return Err(unsupported("send the body without Content-Encoding"));
@@ -298,20 +299,23 @@ fn is_json(head: &Parts) -> Result<(), AdminProblem> {
 }
 
 /// Reads the author and the reason from an optional body.
-async fn signature<B>(
+async fn attribution<B>(
     head: &Parts,
     body: B,
     bearer: Option<&str>,
-) -> Result<(String, Option<String>), AdminProblem>
+) -> Result<Attribution, AdminProblem>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let body = read(body).await?;
     if !body.is_empty() || head.headers.contains_key(CONTENT_TYPE) {
-        is_json(head)?;
+        require_json(head)?;
     }
-    Ok(decode::with_token_owner(decode::signature(&body)?, bearer))
+    Ok(decode::with_token_owner(
+        decode::attribution(&body)?,
+        bearer,
+    ))
 }
 
 /// Reads the whole body within its size and time limits.

@@ -161,7 +161,9 @@ fn obey(command: AdminCommand) {
             reply.send(Json::string(side.as_str())).unwrap();
         }
         AdminCommand::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
-        AdminCommand::ForgetMismatches { signed, reply, .. } => reply.send(vec![signed.0]).unwrap(),
+        AdminCommand::ForgetMismatches {
+            attribution, reply, ..
+        } => reply.send(vec![attribution.0]).unwrap(),
         AdminCommand::Usage { route, idle, reply } => {
             assert_eq!((route.as_str(), idle), ("*", 30 * 86_400));
             let report = UsageReport {
@@ -178,7 +180,7 @@ fn obey(command: AdminCommand) {
             reply.send(Readiness { obstacles, notes }).unwrap();
         }
         AdminCommand::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
-        AdminCommand::Reread { reply, .. } => drop(reply.send(Err(Refusal::Lost))),
+        AdminCommand::ReloadForApi { reply, .. } => drop(reply.send(Err(Refusal::Lost))),
         AdminCommand::Drain(reply) | AdminCommand::HandOver(reply) => reply.send(()).unwrap(),
     }
 }

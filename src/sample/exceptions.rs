@@ -1,4 +1,4 @@
-//! What a tool raises instead of returning.
+//! The exceptions of tools.
 
 /// An exception of the server in Python. REST tells its text only; JSON-RPC also tells its class apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
