@@ -290,7 +290,7 @@ pub fn handle(
     }
     let is_trusted = || plan.rollout.clients.hops().trusts(origin.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
-    let hop = max_forwards::next_step(&mut head);
+    let forward_decision = max_forwards::next_step(&mut head);
     let dispatched = dispatch(&installed, &head, &origin);
     let side = match &dispatched {
         Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
@@ -304,7 +304,9 @@ pub fn handle(
     };
     match dispatched {
         Err((_, failure)) => pinned(|| reject(request, failure)),
-        Ok(_) if hop == ForwardDecision::Last => pinned(|| max_forwards::respond(request)),
+        Ok(_) if forward_decision == ForwardDecision::Last => {
+            pinned(|| max_forwards::respond(request))
+        }
         Ok(Dispatch::Stream(matched)) => pinned(|| event_stream::serve(request, matched)),
         Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve(request)),
         Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve(request)),

@@ -118,7 +118,7 @@ async fn open_translated(
         options: SendOptions {
             retry: RetryPolicy::Allowed,
             // A response that is not a stream is passed through.
-            heads: HeaderCasing::Passed(PassedHead::default()),
+            casing: HeaderCasing::Passed(PassedHead::default()),
             need: ConnectionNeed::Any,
         },
     };

@@ -118,7 +118,7 @@ pub(super) async fn forward(
         progress: progress.as_deref(),
         options: SendOptions {
             retry: retry_policy,
-            heads: HeaderCasing::Passed(PassedHead {
+            casing: HeaderCasing::Passed(PassedHead {
                 header_case: origin.header_case(),
                 target: target.as_deref(),
                 interims,

@@ -78,14 +78,14 @@ struct RpcRequest {
 struct RpcCaller {
     identity: Identity<'static>,
     /// The number of further calls of this request that may be shadowed.
-    candidates: Cell<usize>,
+    candidates_left: Cell<usize>,
 }
 
 impl RpcCaller {
     fn new(identity: Identity<'_>, plan: &Plan) -> Rc<RpcCaller> {
         Rc::new(RpcCaller {
             identity: identity.into_owned(),
-            candidates: Cell::new(plan.candidates.per_request),
+            candidates_left: Cell::new(plan.candidates.per_request),
         })
     }
 }
@@ -279,7 +279,7 @@ impl RpcRequest {
     }
 
     /// Checks that the client may use calls that the proxy does not just pass through.
-    fn guard(&self) -> Result<(), Failure> {
+    fn check_origin(&self) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
         routing::check_origin(&self.installed.plan, head, self.origin.entry())
     }
@@ -301,9 +301,10 @@ impl RpcRequest {
             MessageItem::Invalid(Invalid { id, why, .. }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
             }
-            MessageItem::Response(text) => (
+            MessageItem::Response(message) => (
                 Some(RequestId::null()),
-                self.forward_client_response(&mut record, text, batch).await,
+                self.forward_client_response(&mut record, message, batch)
+                    .await,
             ),
             MessageItem::Call(call) => {
                 record.set_rpc_method(&call.method);
@@ -339,7 +340,7 @@ impl RpcRequest {
                 record.set_client_status(self.no_reply_status().as_u16());
                 ItemReply::Nothing
             }
-            (Ok(CallResult::Stream(answer)), _) => {
+            (Ok(CallResult::Forwarded(answer)), _) => {
                 ItemReply::Forwarded(response::render_response(record, answer))
             }
             (Err(failure), id) => {
@@ -391,7 +392,7 @@ impl RpcRequest {
         let text = text.into_bytes();
         let answer = self.forward(record, upstream, text, interims).await?;
         match batch {
-            BatchContext::Single => Ok(CallResult::Stream(answer)),
+            BatchContext::Single => Ok(CallResult::Forwarded(answer)),
             BatchContext::Batch(_) => self.discard(record, upstream, answer).await,
         }
     }
@@ -440,11 +441,11 @@ impl RpcRequest {
             .or_else(|| sessions::for_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
         if stage.control() != Some(Path::Old) {
-            self.guard()?;
+            self.check_origin()?;
         }
         let replayable = || self.replayable(call, batch);
-        let is_strict = stage.control() == Some(Path::New);
-        let may_repeat = match is_strict && self.fault.is_some() {
+        let takes_new_path = stage.control() == Some(Path::New);
+        let may_repeat = match takes_new_path && self.fault.is_some() {
             true => Err(Skip::Unread),
             false => self.may_repeat(call),
         };
@@ -476,7 +477,7 @@ impl RpcRequest {
 /// The result of a call, before the checks that decide whether it is sent to the client.
 enum CallResult {
     Answer(Box<FullResponse>),
-    Stream(CallResponse),
+    Forwarded(CallResponse),
     Nothing,
     /// No answer: the client cancelled the call.
     Cancelled,

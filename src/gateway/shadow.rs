@@ -258,7 +258,9 @@ impl PendingCandidate {
                         body: self.call.extract_own_part(copied),
                         ..head
                     }),
-                    Err(CopyUnavailable::Large | CopyUnavailable::Unfinished) => Err(Skip::Large),
+                    Err(CopyUnavailable::BudgetExhausted | CopyUnavailable::Unfinished) => {
+                        Err(Skip::Large)
+                    }
                 }
             }
             ControlResponse::Unknown => Err(Skip::Cancelled),

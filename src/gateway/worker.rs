@@ -151,7 +151,7 @@ impl Worker {
     /// Creates a worker that serves `plan` with its share of the links.
     #[must_use]
     pub fn new((plan, links): (Arc<Plan>, Links), shared: Shared) -> Rc<Worker> {
-        shared.memory.allow(plan.limits.memory);
+        shared.memory.set_limit(plan.limits.memory);
         let tasks = Tasks::default();
         let runner = Rc::new(ShadowRunner::new(plan.candidates));
         let installed = Rc::new(RuntimePlan::new(
@@ -182,7 +182,7 @@ impl Worker {
 
     /// Replaces the plan for new calls. Unchanged upstreams keep their connections.
     pub fn install(&self, plan: Arc<Plan>, links: &Links, generation: Generation) {
-        self.shared.memory.allow(plan.limits.memory);
+        self.shared.memory.set_limit(plan.limits.memory);
         let previous = self.installed();
         let next = Rc::new(RuntimePlan::new(
             (plan, links, generation),

@@ -47,7 +47,7 @@ use crate::domain::wire::HeadLimits as WireLimits;
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{IncomingBody, Interims, Socket as Client, WakeFilter, WriteControl};
+use crate::upstream::{IncomingBody, Interims, Socket as ClientSocket, WakeFilter, WriteControl};
 
 /// The accept backlog of one worker.
 const BACKLOG: i32 = 1024;
@@ -342,7 +342,7 @@ async fn set_up(
     worker: &Worker,
     (accepted, connected): (Accepted, &mut ConnectionGuard),
     limit: Duration,
-) -> Option<(Client, RequestOrigin)> {
+) -> Option<(ClientSocket, RequestOrigin)> {
     let Accepted {
         mut stream,
         peer,
@@ -372,8 +372,10 @@ async fn set_up(
         return None;
     };
     let request_origin = match &socket {
-        Client::Plain(_) | Client::Deferring(_) => RequestOrigin::from_peer(client, reach),
-        Client::Secured(_) => {
+        ClientSocket::Plain(_) | ClientSocket::Deferring(_) => {
+            RequestOrigin::from_peer(client, reach)
+        }
+        ClientSocket::Secured(_) => {
             RequestOrigin::from_tls_peer(client, reach, tls_handshake::subject(&socket))
         }
     };
@@ -386,10 +388,10 @@ async fn set_up(
 
 /// Wraps a client's socket in the layers that [`super`] shows, so that hyper reads only what the inspector passes on.
 fn inspect(
-    (socket, write_control): (Client, WriteControl),
+    (socket, write_control): (ClientSocket, WriteControl),
     (inspection, interims): (Inspection, Interims),
     limits: &Limits,
-) -> DisconnectWatch<WriteTimeout<Client>> {
+) -> DisconnectWatch<WriteTimeout<ClientSocket>> {
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,
@@ -432,7 +434,7 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
             request.extensions_mut().insert(HeaderReadTime(head_time));
         }
         let request_origin = origin
-            .with_violation(begun.refused)
+            .with_violation(begun.violation)
             .with_header_case(begun.header_case)
             .with_sent_target(begun.target);
         let (inspection, is_closing) = (inspection.clone(), is_closing.clone());

@@ -99,7 +99,7 @@ pub struct Upload {
     incoming: IncomingBody,
     progress: Rc<UploadProgress>,
     /// The copy that is taken of it, if any.
-    tap: Option<BodyCopy>,
+    copy: Option<BodyCopy>,
 }
 
 /// The progress of an upload, shared with the task that waits for the response.
@@ -147,22 +147,22 @@ enum UploadState {
 }
 
 impl Upload {
-    /// Returns the body to send, recorded by `tap`, and its progress. A body that is complete already is sent as a
+    /// Returns the body to send, recorded by `copy`, and its progress. A body that is complete already is sent as a
     /// written one, and has no progress.
     #[must_use]
     pub fn begin(
         mut incoming: IncomingBody,
-        tap: Option<BodyCopy>,
+        copy: Option<BodyCopy>,
     ) -> (Body, Option<Rc<UploadProgress>>) {
         if let Some(whole) = incoming.take_complete() {
-            if let Some(tap) = tap {
-                tap.store_complete(&whole);
+            if let Some(copy) = copy {
+                copy.store_complete(&whole);
             }
             return (Body::from(Rope::from(whole)), None);
         }
         if http_body::Body::is_end_stream(&incoming) {
-            if let Some(tap) = tap {
-                tap.finish();
+            if let Some(copy) = copy {
+                copy.finish();
             }
             return (Body::empty(), None);
         }
@@ -170,7 +170,7 @@ impl Upload {
         let upload = Upload {
             incoming,
             progress: progress.clone(),
-            tap,
+            copy,
         };
         (Body::new(BodyKind::Upload(upload)), Some(progress))
     }
@@ -342,8 +342,8 @@ impl Upload {
             Some(Ok(frame)) => {
                 if let Some(piece) = frame.data_ref() {
                     self.progress.received(piece.len());
-                    if let Some(tap) = &self.tap {
-                        tap.record(piece);
+                    if let Some(copy) = &self.copy {
+                        copy.record(piece);
                     }
                 }
                 if http_body::Body::is_end_stream(&self.incoming) {
@@ -366,8 +366,8 @@ impl Upload {
 
     fn done(&self) {
         self.progress.state.set(UploadState::Done);
-        if let Some(tap) = &self.tap {
-            tap.finish();
+        if let Some(copy) = &self.copy {
+            copy.finish();
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct CopyBudget {
 
 impl CopyBudget {
     /// Sets the limit in bytes. Copies that exceed it already are kept.
-    pub fn allow(&self, limit: usize) {
+    pub fn set_limit(&self, limit: usize) {
         self.limit.set(limit);
     }
 
@@ -64,13 +64,13 @@ enum CopyProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyUnavailable {
     /// The budget was exhausted.
-    Large,
+    BudgetExhausted,
     /// The body has not ended yet.
     Unfinished,
 }
 
 /// The smallest amount charged at a time, in bytes.
-const STEP: usize = 1024;
+const MIN_CHARGE: usize = 1024;
 
 impl BodyCopy {
     /// Creates an empty copy.
@@ -119,7 +119,7 @@ impl BodyCopy {
 
     /// Returns true when the budget was exhausted.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn is_discarded(&self) -> bool {
         matches!(self.0.borrow().state, CopyProgress::Discarded)
     }
 
@@ -130,7 +130,7 @@ impl BodyCopy {
     pub fn whole(&self) -> Result<Bytes, CopyUnavailable> {
         match &self.0.borrow().state {
             CopyProgress::Complete(whole) => Ok(whole.clone()),
-            CopyProgress::Discarded => Err(CopyUnavailable::Large),
+            CopyProgress::Discarded => Err(CopyUnavailable::BudgetExhausted),
             CopyProgress::Running(_) => Err(CopyUnavailable::Unfinished),
         }
     }
@@ -162,7 +162,7 @@ impl CopyState {
             return;
         };
         let (had, wanted) = (bytes.capacity(), bytes.len() + piece.len());
-        let room = wanted.max(had * 2).max(STEP);
+        let room = wanted.max(had * 2).max(MIN_CHARGE);
         // Doubles the capacity if the budget allows, else takes just enough.
         let room = if room - had <= self.budget.left() {
             room
@@ -193,22 +193,22 @@ mod tests {
 
     fn budget(limit: usize) -> Rc<CopyBudget> {
         let budget = Rc::<CopyBudget>::default();
-        budget.allow(limit);
+        budget.set_limit(limit);
         budget
     }
 
     #[test]
     fn a_body_that_fits_is_copied_and_its_budget_released() {
         let budget = budget(10_000);
-        let tap = BodyCopy::new(&budget);
+        let copy = BodyCopy::new(&budget);
         for _ in 0..90 {
-            tap.record(&[b'x'; 100]);
+            copy.record(&[b'x'; 100]);
         }
-        assert_eq!(tap.whole(), Err(CopyUnavailable::Unfinished));
-        tap.finish();
-        assert_eq!(tap.whole().unwrap().len(), 9_000);
+        assert_eq!(copy.whole(), Err(CopyUnavailable::Unfinished));
+        copy.finish();
+        assert_eq!(copy.whole().unwrap().len(), 9_000);
         assert!((9_000..=10_000).contains(&budget.used()));
-        drop(tap);
+        drop(copy);
         assert_eq!(budget.used(), 0);
     }
 
@@ -220,11 +220,11 @@ mod tests {
         for _ in 0..60 {
             large.record(&[b'x'; 100]);
         }
-        assert!(large.is_over());
-        assert_eq!(budget.used(), STEP, "only the other one's is left");
+        assert!(large.is_discarded());
+        assert_eq!(budget.used(), MIN_CHARGE, "only the other one's is left");
         large.record(b"more");
         large.finish();
-        assert_eq!(large.whole(), Err(CopyUnavailable::Large));
+        assert_eq!(large.whole(), Err(CopyUnavailable::BudgetExhausted));
         small.finish();
         assert_eq!(small.whole().unwrap(), "small");
         drop((large, small));
@@ -234,23 +234,23 @@ mod tests {
     #[test]
     fn other_copies_count_towards_the_budget() {
         let budget = budget(100);
-        let tap = BodyCopy::new(&budget);
-        assert!(tap.charge(60));
-        tap.store_complete(&Bytes::from_static(b"whole"));
-        assert_eq!(tap.whole().unwrap(), "whole");
+        let copy = BodyCopy::new(&budget);
+        assert!(copy.charge(60));
+        copy.store_complete(&Bytes::from_static(b"whole"));
+        assert_eq!(copy.whole().unwrap(), "whole");
         assert_eq!(budget.left(), 35);
-        assert!(!tap.charge(36));
+        assert!(!copy.charge(36));
         assert_eq!(
-            (tap.whole(), budget.used()),
-            (Err(CopyUnavailable::Large), 0)
+            (copy.whole(), budget.used()),
+            (Err(CopyUnavailable::BudgetExhausted), 0)
         );
     }
 
     #[test]
     fn an_empty_body_costs_nothing() {
         let budget = budget(0);
-        let tap = BodyCopy::new(&budget);
-        tap.finish();
-        assert_eq!(tap.whole().unwrap(), "");
+        let copy = BodyCopy::new(&budget);
+        copy.finish();
+        assert_eq!(copy.whole().unwrap(), "");
     }
 }

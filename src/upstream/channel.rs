@@ -28,14 +28,14 @@ impl Channel {
         }
     }
 
-    /// Sends a call and waits for the head of its response. `heads` applies to HTTP/1.1 only.
+    /// Sends a call and waits for the head of its response. `casing` applies to HTTP/1.1 only.
     pub(super) async fn send(
         &mut self,
         outgoing: OutgoingRequest,
-        heads: HeaderCasing<'_>,
+        casing: HeaderCasing<'_>,
     ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
         match self {
-            Channel::Http1(connection) => connection.send(outgoing, heads).await,
+            Channel::Http1(connection) => connection.send(outgoing, casing).await,
             // Boxed, so that the future of an HTTP/1.1 call does not reserve space for it.
             Channel::Http2(stream) => Box::pin(stream.send(outgoing.into())).await.map(Box::new),
         }

@@ -62,7 +62,7 @@ pub async fn collect_accounted(
     if let Some(taken) = take_accounted(&mut body, limit, memory) {
         return taken;
     }
-    let mut held = memory.part();
+    let mut held = memory.new_reservation();
     let whole = read(body, limit, |bytes| Ok(held.grow(bytes)?)).await?;
     Ok(held.attach_to(whole))
 }
@@ -77,7 +77,7 @@ fn take_accounted(
     if whole.len() > limit {
         return Some(Err(CollectError::TooLarge(limit)));
     }
-    let mut held = memory.part();
+    let mut held = memory.new_reservation();
     let grown = held.grow(whole.len());
     Some(
         grown
@@ -93,9 +93,9 @@ fn take_accounted(
 pub async fn collect_budgeted(
     body: IncomingBody,
     limit: usize,
-    tap: &BodyCopy,
+    copy: &BodyCopy,
 ) -> Result<Bytes, CollectError> {
-    let charge = |bytes| match tap.charge(bytes) {
+    let charge = |bytes| match copy.charge(bytes) {
         true => Ok(()),
         false => Err(CollectError::TooLarge(limit)),
     };

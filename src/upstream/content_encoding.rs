@@ -38,7 +38,7 @@ pub enum DecodeError {
 }
 
 /// The size of the decoder's buffers, in bytes; at most this much is charged at a time.
-const STEP: usize = 4096;
+const DECODE_BUFFER: usize = 4096;
 
 impl ContentEncoding {
     /// Parses the name of a coding; `None` for an unsupported one, and for several.
@@ -85,7 +85,9 @@ impl ContentEncoding {
             // A response without content may declare a coding, too.
             ContentEncoding::Gzip | ContentEncoding::Brotli if body.is_empty() => return Ok(body),
             ContentEncoding::Gzip => read(MultiGzDecoder::new(&body[..]), limit, charge),
-            ContentEncoding::Brotli => read(Decompressor::new(&body[..], STEP), limit, charge),
+            ContentEncoding::Brotli => {
+                read(Decompressor::new(&body[..], DECODE_BUFFER), limit, charge)
+            }
         };
         decoded.map(Bytes::from)
     }
@@ -106,7 +108,7 @@ impl ContentEncoding {
         match budget {
             Some(budget) => self.decode(body, limit, |bytes| budget.charge(bytes)),
             None => {
-                let mut reservation = memory.part();
+                let mut reservation = memory.new_reservation();
                 let decoded = self.decode(body, limit, |bytes| reservation.grow(bytes).is_ok())?;
                 Ok(reservation.attach_to(decoded))
             }
@@ -120,7 +122,7 @@ fn read(
     mut charge: impl FnMut(usize) -> bool,
 ) -> Result<Vec<u8>, DecodeError> {
     let mut decoded = Vec::new();
-    let mut piece = [0; STEP];
+    let mut piece = [0; DECODE_BUFFER];
     loop {
         let read = match coded.read(&mut piece) {
             Ok(read) => read,

@@ -39,7 +39,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// Leaves at most one length, none beside a transfer coding; a conflict keeps the connection from reuse.
-    fn settled(mut self) -> Result<Exchange, UpstreamError> {
+    fn with_unambiguous_length(mut self) -> Result<Exchange, UpstreamError> {
         let is_http2 = self.response.version() == Version::HTTP_2;
         if is_http2 && has_padded_value(self.response.headers()) {
             return Err(UpstreamError::PaddedHeaderValue);
@@ -354,7 +354,7 @@ impl HttpUpstream {
         let sent = self
             .send_with_retry(tracker, (permit, outgoing), options)
             .await;
-        let sent = sent.and_then(Exchange::settled);
+        let sent = sent.and_then(Exchange::with_unambiguous_length);
         match &sent {
             Ok(exchange) => {
                 tracker.record_head(exchange.response.status());
@@ -373,16 +373,16 @@ impl HttpUpstream {
         self: &Rc<Self>,
         tracker: &CallTracker<'_>,
         (permit, outgoing): (Permit, OutgoingRequest),
-        SendOptions { retry, heads, need }: SendOptions<'_>,
+        options: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
-        let lease = self.acquire(tracker, permit, need).await?;
+        let lease = self.acquire(tracker, permit, options.need).await?;
         let (reused, index) = (lease.reused, lease.endpoint);
         let copy = match lease.reused {
-            ConnectionAge::Reused => RetryCopy::new(&outgoing, retry, &lease.channel),
+            ConnectionAge::Reused => RetryCopy::new(&outgoing, options.retry, &lease.channel),
             ConnectionAge::New => RetryCopy::NotKept,
         };
         let FailedAttempt { unanswered, permit } =
-            match send_on(tracker, lease, (outgoing, heads)).await {
+            match send_on(tracker, lease, (outgoing, options.casing)).await {
                 Ok(exchange) => return Ok(exchange),
                 Err(failed) => *failed,
             };
@@ -409,11 +409,11 @@ impl HttpUpstream {
         let Some(retry_request) = retry_request else {
             return Err(classify(error));
         };
-        let lease = pinned(|| self.open_lease(tracker, (index, permit), need)).await?;
+        let lease = pinned(|| self.open_lease(tracker, (index, permit), options.need)).await?;
         let Some(outgoing) = retry_request.for_channel(&lease.channel) else {
             return Err(classify(error));
         };
-        send_on(tracker, lease, (outgoing, heads))
+        send_on(tracker, lease, (outgoing, options.casing))
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -484,10 +484,10 @@ struct FailedAttempt {
 async fn send_on(
     tracker: &CallTracker<'_>,
     mut lease: Lease,
-    (outgoing, heads): (OutgoingRequest, HeaderCasing<'_>),
+    (outgoing, casing): (OutgoingRequest, HeaderCasing<'_>),
 ) -> Result<Exchange, Box<FailedAttempt>> {
     tracker.set_channel(&lease.channel);
-    match lease.channel.send(outgoing, heads).await {
+    match lease.channel.send(outgoing, casing).await {
         Ok(response) => Ok(Exchange { response, lease }),
         Err(unanswered) => Err(Box::new(FailedAttempt {
             unanswered: *unanswered,

@@ -119,10 +119,10 @@ impl Http1Connection {
     pub(super) async fn send(
         &mut self,
         outgoing: OutgoingRequest,
-        heads: HeaderCasing<'_>,
+        casing: HeaderCasing<'_>,
     ) -> Result<Box<Response<IncomingBody>>, Box<SendError>> {
         self.head_limit.begin();
-        self.capture.begin(&outgoing.head.method, heads);
+        self.capture.begin(&outgoing.head.method, casing);
         let result = self.send_and_poll(outgoing).await;
         self.head_limit.end();
         match result {

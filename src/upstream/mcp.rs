@@ -50,7 +50,7 @@ pub struct Mcp {
     server_revision: Rc<Cell<ServerRevision>>,
     own_stream: Rc<Cell<GetStream>>,
     /// The parameters that tools want repeated in headers.
-    mirrored: Rc<RefCell<ParamHeaders>>,
+    param_headers: Rc<RefCell<ParamHeaders>>,
     /// The time limit for the link's own messages.
     limit: Duration,
 }
@@ -104,7 +104,7 @@ impl Mcp {
             client,
             server_revision: Rc::new(Cell::new(ServerRevision::Unknown)),
             own_stream: Rc::new(Cell::new(GetStream::Unknown)),
-            mirrored: Rc::default(),
+            param_headers: Rc::default(),
             limit: upstream.timeout,
         }
     }
@@ -123,6 +123,7 @@ impl Mcp {
         };
         let start = self.plan.link.settings.start_timeout;
         let result = timeout(PROBE_TIMEOUT.min(start / 2), self.client.post(post)).await;
+        // A server that does not answer in time has sessions.
         let outcome = result.map_or(PostOutcome::Accepted, |PostResult { outcome, .. }| outcome);
         let found = match outcome {
             PostOutcome::Answered(body) => parse_response(&body, self.plan.link.settings.depth)
@@ -135,7 +136,7 @@ impl Mcp {
             PostOutcome::Failed(_)
             | PostOutcome::Refused(_)
             | PostOutcome::Accepted
-            | PostOutcome::Forgotten => DiscoverResult::Sessions,
+            | PostOutcome::SessionLost => DiscoverResult::Sessions,
         };
         match (found, self.plan.revision) {
             (DiscoverResult::Stateless(version, server_info), _) => {
@@ -161,6 +162,7 @@ impl Transport for Mcp {
 
     async fn open(&self) -> Result<Session, String> {
         let mode = match (self.plan.revision, self.server_revision.get()) {
+            // `Session` sets `Sessions` when `initialize` succeeds.
             (Revision::Sessions(_), _) | (Revision::Auto, ServerRevision::Sessions) => {
                 SessionMode::Sessions
             }

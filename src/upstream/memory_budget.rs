@@ -49,12 +49,12 @@ impl MemoryBudget {
     #[must_use]
     pub fn new(limit: usize) -> MemoryBudget {
         let memory = MemoryBudget::default();
-        memory.allow(limit);
+        memory.set_limit(limit);
         memory
     }
 
     /// Sets the limit. Reservations beyond it are kept.
-    pub fn allow(&self, limit: usize) {
+    pub fn set_limit(&self, limit: usize) {
         self.0.limit.store(limit, Ordering::Relaxed);
     }
 
@@ -72,7 +72,7 @@ impl MemoryBudget {
 
     /// Creates an empty reservation that can grow.
     #[must_use]
-    pub fn part(&self) -> Reservation {
+    pub fn new_reservation(&self) -> Reservation {
         Reservation {
             memory: self.clone(),
             bytes: 0,
@@ -84,7 +84,7 @@ impl MemoryBudget {
     /// # Errors
     /// [`BudgetExhausted`]
     pub fn account(&self, bytes: Bytes) -> Result<Bytes, BudgetExhausted> {
-        let mut reservation = self.part();
+        let mut reservation = self.new_reservation();
         reservation.grow(bytes.len())?;
         Ok(reservation.attach_to(bytes))
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_reservation_of_a_body_that_broke_off_is_released() {
         let memory = MemoryBudget::new(10);
-        let mut reservation = memory.part();
+        let mut reservation = memory.new_reservation();
         reservation.grow(6).unwrap();
         assert_eq!(reservation.grow(5), Err(BudgetExhausted));
         assert_eq!(memory.reserved(), 6);
@@ -206,7 +206,7 @@ mod tests {
     fn a_smaller_limit_revokes_nothing() {
         let memory = MemoryBudget::new(10);
         let accounted = memory.account(Bytes::from_static(b"0123456789"));
-        memory.allow(4);
+        memory.set_limit(4);
         assert_eq!(
             memory.account(Bytes::from_static(b"1")),
             Err(BudgetExhausted)

@@ -21,7 +21,7 @@ pub struct SendOptions<'a> {
     /// The retry policy.
     pub retry: RetryPolicy,
     /// The case of header names over HTTP/1.1.
-    pub heads: HeaderCasing<'a>,
+    pub casing: HeaderCasing<'a>,
     /// The kind of connection that the call needs.
     pub need: ConnectionNeed,
 }
@@ -39,7 +39,7 @@ impl From<RetryPolicy> for SendOptions<'_> {
     fn from(retry: RetryPolicy) -> Self {
         SendOptions {
             retry,
-            heads: HeaderCasing::LowerCase,
+            casing: HeaderCasing::LowerCase,
             need: ConnectionNeed::Any,
         }
     }

@@ -85,14 +85,14 @@ impl Default for CaptureMode {
 
 impl WireCapture {
     /// Prepares for a call with this method and header case.
-    pub(super) fn begin(&self, method: &Method, heads: HeaderCasing<'_>) {
+    pub(super) fn begin(&self, method: &Method, casing: HeaderCasing<'_>) {
         let mut capture = self.0.get();
         capture.inline_body = None;
         capture.next = match *method {
             Method::HEAD | Method::CONNECT => NextRead::Head,
             _ => NextRead::Answer,
         };
-        let HeaderCasing::Passed(passed) = heads else {
+        let HeaderCasing::Passed(passed) = casing else {
             (capture.header_case, capture.target, capture.interims) = (None, None, None);
             return;
         };
@@ -305,7 +305,7 @@ mod tests {
         reading.take().unwrap()
     }
 
-    fn heads<'a>(header_case: &'a HeaderCase, target: Option<&'a [u8]>) -> HeaderCasing<'a> {
+    fn casing<'a>(header_case: &'a HeaderCase, target: Option<&'a [u8]>) -> HeaderCasing<'a> {
         HeaderCasing::Passed(PassedHead {
             header_case: Some(header_case),
             target,
@@ -316,8 +316,8 @@ mod tests {
     #[test]
     fn the_header_case_of_a_response_is_recorded_where_heads_are_passed() {
         let capture = WireCapture::default();
-        let answered = |heads, answer: &[u8]| {
-            capture.begin(&Method::GET, heads);
+        let answered = |casing, answer: &[u8]| {
+            capture.begin(&Method::GET, casing);
             capture.on_read(answer);
             capture.stop()
         };
@@ -338,7 +338,7 @@ mod tests {
     async fn a_request_is_recased_and_recorded_for_any_write_sizes() {
         for capacity in [1, 7, 20, 1000] {
             let capture = WireCapture::default();
-            capture.begin(&Method::GET, heads(&header_case(), None));
+            capture.begin(&Method::GET, casing(&header_case(), None));
             capture.start_recording();
             let found = write_through(capacity, (HEAD, ""), |socket, parts| {
                 capture.poll_write(socket, parts)
@@ -354,14 +354,14 @@ mod tests {
         for capacity in [1, 7, 20, 1000] {
             let capture = WireCapture::default();
             let header_case = header_case();
-            capture.begin(&Method::GET, heads(&header_case, Some(b"/<a>?\"b")));
+            capture.begin(&Method::GET, casing(&header_case, Some(b"/<a>?\"b")));
             capture.start_recording();
             let found = write_through(capacity, (HEAD, ""), |socket, parts| {
                 capture.poll_write(socket, parts)
             });
             assert_eq!(found.await, raw, "{capacity}");
             assert_eq!(capture.recorded().as_deref(), Some(raw.as_bytes()));
-            capture.begin(&Method::GET, heads(&header_case, Some(b"/<a>?\"b")));
+            capture.begin(&Method::GET, casing(&header_case, Some(b"/<a>?\"b")));
             let found = write_through(capacity, (HEAD, ""), |socket, parts| {
                 capture.poll_write(socket, parts)
             });

@@ -119,7 +119,7 @@ impl RpcRequest {
         let body = self.body.clone();
         let interims = InterimResponses::Forwarded;
         let answer = self.forward(record, http, body, interims).await?;
-        Ok(CallResult::Stream(answer))
+        Ok(CallResult::Forwarded(answer))
     }
 
     /// Forwards a call to an HTTP upstream. A single call whose id survives a round trip passes as the same bytes both
@@ -145,7 +145,7 @@ impl RpcRequest {
             let body = self.body.clone();
             let interims = InterimResponses::Forwarded;
             let answer = self.forward(record, upstream, body, interims).await?;
-            return Ok(CallResult::Stream(answer));
+            return Ok(CallResult::Forwarded(answer));
         }
         let upstream_id = self.worker.next_request_id();
         let cancellable = self.cancellable(record, id, Some(upstream_id));
@@ -169,7 +169,7 @@ impl RpcRequest {
         call: &Call,
     ) -> Result<CallResult, Failure> {
         // The server behind a link sees neither `Origin` nor `Host`, so the proxy checks them.
-        self.guard()?;
+        self.check_origin()?;
         // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
         routing::check_call_over_link(&self.installed.plan, link.plan(), headers, call)?;

@@ -37,7 +37,7 @@ impl RpcRequest {
         if call.id.is_none() {
             return Err(Skip::Notification);
         }
-        if self.rpc_caller.candidates.get() == 0 {
+        if self.rpc_caller.candidates_left.get() == 0 {
             return Err(Skip::BatchLimit);
         }
         Ok(())
@@ -59,8 +59,8 @@ impl RpcRequest {
 
     fn for_replay(&self, call: &Call, sent: SentAs) -> ReplayableRpc {
         self.rpc_caller
-            .candidates
-            .set(self.rpc_caller.candidates.get().saturating_sub(1));
+            .candidates_left
+            .set(self.rpc_caller.candidates_left.get().saturating_sub(1));
         ReplayableRpc {
             request: RpcRequest {
                 // The answer to a replay never reaches the client.
@@ -121,14 +121,14 @@ impl ReplayableRpc {
                 return Err(Failure::new(Reason::InvalidRequest, message));
             }
             (Path::New, Some(route)) => {
-                self.request.guard()?;
+                self.request.check_origin()?;
                 self.request.translate(record, route, &self.call).await?
             }
             (Path::Old, _) | (Path::New, None) => self.forward(record).await?,
         };
         match result {
             CallResult::Answer(full) => Ok(CallResponse::Full(full)),
-            CallResult::Stream(answer) => Ok(answer),
+            CallResult::Forwarded(answer) => Ok(answer),
             CallResult::Nothing | CallResult::Cancelled => Err(Failure::new(
                 Reason::Internal,
                 "a call that requires an answer got none",

@@ -89,7 +89,7 @@ impl ReplayableCall {
         match self {
             ReplayableCall::Rest { body, .. } => match body.whole() {
                 Ok(_) => Ok(()),
-                Err(CopyUnavailable::Large) => Err(Skip::Large),
+                Err(CopyUnavailable::BudgetExhausted) => Err(Skip::Large),
                 Err(CopyUnavailable::Unfinished) => Err(Skip::Unread),
             },
             ReplayableCall::Rpc(_) => Ok(()),
@@ -115,7 +115,7 @@ impl ReplayableCall {
             Err(failure) => self.failure_response(record, &failure),
         };
         match record.second_run_budget() {
-            Some(budget) if budget.is_over() => Err(Skip::Large),
+            Some(budget) if budget.is_discarded() => Err(Skip::Large),
             Some(_) | None => Ok(response),
         }
     }

@@ -119,7 +119,7 @@ impl ShadowRunner {
     /// Applies new limits.
     pub(in crate::gateway) fn allow(&self, limits: ShadowLimits) {
         self.limits.set(limits);
-        self.budget.allow(limits.memory);
+        self.budget.set_limit(limits.memory);
     }
 
     /// Returns the number of running candidates.

@@ -80,7 +80,7 @@ impl Inspection {
         AdmittedRequest {
             number,
             head_time: mem::take(&mut shared.head),
-            refused: shared.refusal(number),
+            violation: shared.refusal(number),
             header_case: shared.requests.pop_front_if(of_it).map(|(_, own)| own),
             target: shared.targets.pop_front_if(sent).map(|(_, own)| own),
             inline_body: (shared.inline_body.take_if(|(own, _)| *own == number))
@@ -235,7 +235,7 @@ pub struct AdmittedRequest {
     /// The time that the head took; zero if it arrived in one read.
     pub head_time: Duration,
     /// The violation for which the request must be refused, if any.
-    pub refused: Option<Violation>,
+    pub violation: Option<Violation>,
     /// The header case; `None` is lower case.
     pub header_case: Option<HeaderCase>,
     /// The original target, if hyper has another one.

@@ -25,7 +25,7 @@ impl BalancedLink {
 /// Forwards requests to `count` link tasks, each of which `start` starts.
 pub async fn balance(
     mut inbox: RequestReceiver,
-    whole: &Arc<LinkStats>,
+    parent_stats: &Arc<LinkStats>,
     (count, queue): (usize, usize),
     mut start: impl FnMut(RequestReceiver, Arc<LinkStats>),
 ) {
@@ -33,7 +33,7 @@ pub async fn balance(
     let mut members: Vec<BalancedLink> = Vec::with_capacity(count);
     for _ in 0..count {
         let (link, receiver) = open(queue);
-        let stats = Arc::new(LinkStats::with_parent(whole));
+        let stats = Arc::new(LinkStats::with_parent(parent_stats));
         let subscribers = inbox.subscribers.preceded_by(&all_stats);
         start(
             RequestReceiver {
@@ -62,7 +62,7 @@ pub async fn balance(
                     let _ = member.link.forward(request).await;
                 }
             }
-            () = inbox.abandoned.notified() => members.iter().for_each(|member| member.link.notify_abandoned()),
+            () = inbox.caller_gone.notified() => members.iter().for_each(|member| member.link.notify_caller_gone()),
         }
     }
 }

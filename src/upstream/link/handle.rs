@@ -54,14 +54,14 @@ pub(super) struct ProgressSink {
 pub struct LinkHandle {
     pub(super) requests: mpsc::Sender<LinkRequest>,
     /// Notified when a caller goes away.
-    pub(super) abandoned: Arc<Notify>,
+    pub(super) caller_gone: Arc<Notify>,
 }
 
 /// A handle that does not keep the link task alive.
 #[derive(Debug)]
 pub struct WeakLinkHandle {
     requests: mpsc::WeakSender<LinkRequest>,
-    abandoned: Arc<Notify>,
+    caller_gone: Arc<Notify>,
 }
 
 impl WeakLinkHandle {
@@ -70,7 +70,7 @@ impl WeakLinkHandle {
     pub fn upgrade(&self) -> Option<LinkHandle> {
         Some(LinkHandle {
             requests: self.requests.upgrade()?,
-            abandoned: self.abandoned.clone(),
+            caller_gone: self.caller_gone.clone(),
         })
     }
 }
@@ -88,13 +88,13 @@ impl LinkHandle {
     }
 
     /// Tells the link task that a caller has gone away.
-    pub(super) fn notify_abandoned(&self) {
-        self.abandoned.notify_one();
+    pub(super) fn notify_caller_gone(&self) {
+        self.caller_gone.notify_one();
     }
 
     /// Returns an identity that distinguishes this link from others while it exists.
     pub(super) fn identity(&self) -> Weak<Notify> {
-        Arc::downgrade(&self.abandoned)
+        Arc::downgrade(&self.caller_gone)
     }
 
     /// Returns a handle that does not keep the link task alive.
@@ -102,7 +102,7 @@ impl LinkHandle {
     pub fn downgrade(&self) -> WeakLinkHandle {
         WeakLinkHandle {
             requests: self.requests.downgrade(),
-            abandoned: self.abandoned.clone(),
+            caller_gone: self.caller_gone.clone(),
         }
     }
 }
@@ -112,7 +112,7 @@ impl LinkHandle {
 pub struct RequestReceiver {
     pub(super) requests: mpsc::Receiver<LinkRequest>,
     /// Notified when a caller goes away.
-    pub(super) abandoned: Arc<Notify>,
+    pub(super) caller_gone: Arc<Notify>,
     /// The channel of the only client, if the link belongs to one client.
     pub(super) notifier: Option<NotificationSender>,
     /// The longest time in which the link may be unused.
@@ -170,14 +170,14 @@ impl RequestReceiver {
 #[must_use]
 pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
     let (sender, requests) = mpsc::channel(queue + ON_THE_WAY);
-    let abandoned = Arc::<Notify>::default();
+    let caller_gone = Arc::<Notify>::default();
     let handle = LinkHandle {
         requests: sender,
-        abandoned: abandoned.clone(),
+        caller_gone: caller_gone.clone(),
     };
     let inbox = RequestReceiver {
         requests,
-        abandoned,
+        caller_gone,
         notifier: None,
         idle: None,
         max_age: None,

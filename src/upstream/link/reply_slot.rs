@@ -11,7 +11,7 @@ pub(super) struct ReplySlot<'a> {
     pub(super) answer: oneshot::Receiver<SequencedReply>,
     /// The reply, while earlier replies are still waiting to be taken.
     pub(super) held: Option<SequencedReply>,
-    pub(super) abandoned: &'a Notify,
+    pub(super) caller_gone: &'a Notify,
     pub(super) notifier: Option<NotificationSender>,
 }
 
@@ -53,7 +53,7 @@ impl Drop for ReplySlot<'_> {
             self.answer.close();
             match self.answer.try_recv() {
                 Ok(unwanted) => self.held = Some(unwanted),
-                Err(_) => self.abandoned.notify_one(),
+                Err(_) => self.caller_gone.notify_one(),
             }
         }
         // A reply that is no longer wanted must not delay those behind it.

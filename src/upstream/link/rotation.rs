@@ -25,7 +25,7 @@ struct CurrentLink {
 /// Forwards requests to one link task after another, each of which `start` starts.
 pub async fn rotate(
     mut inbox: RequestReceiver,
-    whole: &Arc<LinkStats>,
+    parent_stats: &Arc<LinkStats>,
     (queue, max_age): (usize, Duration),
     mut start: impl FnMut(RequestReceiver, Arc<LinkStats>),
 ) {
@@ -33,7 +33,10 @@ pub async fn rotate(
     let mut draining: Vec<DrainingLink> = Vec::new();
     let mut launch = |before: &[Arc<LinkStats>]| {
         let (link, receiver) = open(queue);
-        let (ready, stats) = (Arc::default(), Arc::new(LinkStats::with_parent(whole)));
+        let (ready, stats) = (
+            Arc::default(),
+            Arc::new(LinkStats::with_parent(parent_stats)),
+        );
         let receiver = RequestReceiver {
             ready: Some(Arc::clone(&ready)),
             subscribers: subscribers.preceded_by(before),
@@ -61,10 +64,10 @@ pub async fn rotate(
                 }
                 None => return,
             },
-            () = inbox.abandoned.notified() => {
+            () = inbox.caller_gone.notified() => {
                 draining.retain(DrainingLink::is_alive);
-                draining.iter().for_each(DrainingLink::notify_abandoned);
-                current.link.notify_abandoned();
+                draining.iter().for_each(DrainingLink::notify_caller_gone);
+                current.link.notify_caller_gone();
             }
             () = current.ready.notified() => current.since = Some(clock::now()),
             () = is_ready(next.as_ref()) => if let Some(mut new) = next.take() {
@@ -91,9 +94,9 @@ impl DrainingLink {
     }
 
     /// Tells the link task that a caller has gone away.
-    fn notify_abandoned(&self) {
-        if let Some(abandoned) = self.0.upgrade() {
-            abandoned.notify_one();
+    fn notify_caller_gone(&self) {
+        if let Some(caller_gone) = self.0.upgrade() {
+            caller_gone.notify_one();
         }
     }
 }

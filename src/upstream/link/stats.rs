@@ -25,7 +25,7 @@ pub struct LinkStats {
     queue_full: AtomicU64,
     no_subscriber: AtomicU64,
     /// The statistics that include these.
-    whole: Option<Arc<LinkStats>>,
+    parent: Option<Arc<LinkStats>>,
     kind: LinkKind,
     /// True if the most recent attempt to open a link failed.
     refused: AtomicBool,
@@ -44,10 +44,10 @@ enum LinkKind {
 }
 
 impl LinkStats {
-    /// Creates statistics that also count towards `whole`.
-    pub(super) fn with_parent(whole: &Arc<LinkStats>) -> LinkStats {
+    /// Creates statistics that also count towards `parent`.
+    pub(super) fn with_parent(parent: &Arc<LinkStats>) -> LinkStats {
         LinkStats {
-            whole: Some(whole.clone()),
+            parent: Some(parent.clone()),
             ..LinkStats::default()
         }
     }
@@ -79,7 +79,7 @@ impl LinkStats {
 
     /// Iterates over these statistics and all that include them.
     fn each(&self) -> impl Iterator<Item = &LinkStats> {
-        successors(Some(self), |stats| stats.whole.as_deref())
+        successors(Some(self), |stats| stats.parent.as_deref())
     }
 
     /// Returns true if one of the links takes calls.
@@ -289,20 +289,20 @@ mod tests {
 
     #[test]
     fn the_whole_includes_the_figures_of_its_parts() {
-        let whole = Arc::<LinkStats>::default();
-        let parts = [(); 2].map(|()| LinkStats::with_parent(&whole));
+        let parent = Arc::<LinkStats>::default();
+        let parts = [(); 2].map(|()| LinkStats::with_parent(&parent));
         let mut shares = parts.each_ref().map(StatsHandle::new);
         for share in &mut shares {
             share.set_gauges(UP, opened(1));
         }
         parts[0].on_delivery(Delivery::Delivered);
-        let state = whole.state("u");
+        let state = parent.state("u");
         assert_eq!((state.ready, state.in_flight, state.queued), (2, 4, 6));
         assert_eq!((state.counts.opened, state.notices.told), (2, 1));
         shares[0].end();
-        assert!(!parts[0].is_up() && parts[1].is_up() && whole.state("u").is_up);
+        assert!(!parts[0].is_up() && parts[1].is_up() && parent.state("u").is_up);
         drop(shares);
-        let state = whole.state("u");
+        let state = parent.state("u");
         assert_eq!((state.ready, state.in_flight, state.queued), (0, 0, 0));
         assert!(!state.is_up);
     }

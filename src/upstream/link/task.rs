@@ -165,7 +165,7 @@ impl<T: Transport> LinkTask<'_, T> {
                         self.take(LinkInput::Unsubscribe);
                     }
                 },
-                () = inbox.abandoned.notified() => self.forget_abandoned(),
+                () = inbox.caller_gone.notified() => self.forget_abandoned(),
                 event = self.state.next(listening) => self.on_event(event),
                 () = wait_for_client(&mut self.subscribers) => {}
                 () = sleep_until(client_deadline.unwrap_or(self.started)), if client_deadline.is_some() => self.expire_notifications(),

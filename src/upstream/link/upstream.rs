@@ -143,7 +143,7 @@ impl LinkUpstream {
         let slot = ReplySlot {
             answer,
             held: None,
-            abandoned: &handle.abandoned,
+            caller_gone: &handle.caller_gone,
             notifier,
         };
         slot.answer(wait_until).await

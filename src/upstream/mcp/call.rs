@@ -36,19 +36,19 @@ impl McpCall {
     pub(super) async fn post(
         self,
         client: PostClient,
-        mirrored: Rc<RefCell<ParamHeaders>>,
+        param_headers: Rc<RefCell<ParamHeaders>>,
     ) -> PostResult {
-        let first = self.outbound(&mirrored.borrow());
+        let first = self.outbound(&param_headers.borrow());
         let sent = first.headers.clone();
         let result = client.post(first).await;
         let answer = self.reply(&result.outcome);
         match (self.method.as_str(), answer) {
             ("tools/list", Some(ResponseReply::Result(result))) => {
-                mirrored.borrow_mut().learn(&result)
+                param_headers.borrow_mut().learn(&result)
             }
             ("tools/call", Some(ResponseReply::Error(error))) if error.code == MISMATCH => {
-                self.fetch_tools(&client, &mirrored).await;
-                let again = self.outbound(&mirrored.borrow());
+                self.fetch_tools(&client, &param_headers).await;
+                let again = self.outbound(&param_headers.borrow());
                 if again.headers != sent {
                     return client.post(again).await;
                 }
@@ -58,11 +58,11 @@ impl McpCall {
         result
     }
 
-    fn outbound(&self, mirrored: &ParamHeaders) -> OutboundPost {
+    fn outbound(&self, param_headers: &ParamHeaders) -> OutboundPost {
         let dressed = annotated(&self.message, &self.method, self.version, self.depth);
         let mut headers = stateless_headers(self.version, &self.method, dressed.name.as_deref());
         if self.method == "tools/call" {
-            headers.extend(self.param_headers(mirrored));
+            headers.extend(self.param_headers(param_headers));
         }
         OutboundPost {
             id: Some(self.id),
@@ -71,10 +71,10 @@ impl McpCall {
         }
     }
 
-    fn param_headers(&self, mirrored: &ParamHeaders) -> HeaderMap {
+    fn param_headers(&self, param_headers: &ParamHeaders) -> HeaderMap {
         let whole = Json::parse(self.message.clone(), self.depth).ok();
         let params = whole.and_then(|whole| whole.member("params"));
-        params.map_or_else(HeaderMap::new, |params| mirrored.headers(&params))
+        params.map_or_else(HeaderMap::new, |params| param_headers.headers(&params))
     }
 
     fn reply(&self, outcome: &PostOutcome) -> Option<ResponseReply> {
@@ -86,7 +86,7 @@ impl McpCall {
     }
 
     /// Requests the list of tools, within the time limit of the call.
-    async fn fetch_tools(&self, client: &PostClient, mirrored: &RefCell<ParamHeaders>) {
+    async fn fetch_tools(&self, client: &PostClient, param_headers: &RefCell<ParamHeaders>) {
         let (id, method) = (0, "tools/list");
         let mut cursor = None;
         for _ in 0..PAGES {
@@ -100,7 +100,7 @@ impl McpCall {
             else {
                 return;
             };
-            mirrored.borrow_mut().learn(&result);
+            param_headers.borrow_mut().learn(&result);
             cursor = next_page(&result);
             if cursor.is_none() {
                 return;

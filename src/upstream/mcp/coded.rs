@@ -21,7 +21,7 @@ pub(super) fn decode_body(
 ) -> Result<Bytes, DecodeError> {
     let unknown = |name: String| DecodeError::Malformed(std::io::Error::other(name));
     let coding = ContentEncoding::from_headers(headers).map_err(unknown)?;
-    let mut held = memory.part();
+    let mut held = memory.new_reservation();
     let decoded = coding.decode(body, most, |bytes| held.grow(bytes).is_ok());
     decoded.map(unmarked)
 }

@@ -62,7 +62,7 @@ pub(super) enum PostOutcome {
     /// The server accepted the message and returned nothing.
     Accepted,
     /// The server does not know the session, and did not process the message.
-    Forgotten,
+    SessionLost,
     /// The server rejected the request by its HTTP status, regardless of the body.
     Refused(RestReply),
     Failed(RequestError),
@@ -290,7 +290,7 @@ impl PostClient {
         }
         match (read_body((status, &body), id, session, self.depth), id) {
             (Read::Answer(body), _) if looks == ResponseKind::Json => PostOutcome::Answered(body),
-            (Read::Forgotten, _) => PostOutcome::Forgotten,
+            (Read::Forgotten, _) => PostOutcome::SessionLost,
             (_, None) if success => PostOutcome::Accepted,
             (_, _) => PostOutcome::Failed(RequestError::Unusable(status)),
         }

@@ -238,9 +238,9 @@ impl Session {
             version,
             depth,
         };
-        let (client, mirrored) = (self.client.clone(), self.mcp.mirrored.clone());
+        let (client, param_headers) = (self.client.clone(), self.mcp.param_headers.clone());
         let call = async move {
-            let result = called.post(client, mirrored).await;
+            let result = called.post(client, param_headers).await;
             Completed::Post(PostKind::Call(id), result)
         };
         self.begin(PostKind::Call(id), Box::pin(call));
@@ -346,7 +346,7 @@ impl Session {
                     self.ready_events.push_back(Event::Written);
                     self.follow();
                 }
-                PostOutcome::Forgotten | PostOutcome::Failed(_) | PostOutcome::Refused(_) => {
+                PostOutcome::SessionLost | PostOutcome::Failed(_) | PostOutcome::Refused(_) => {
                     self.report_loss("it rejected `notifications/initialized`");
                 }
             },
@@ -363,7 +363,7 @@ impl Session {
                     let why = RequestError::Unusable(reply.status);
                     self.ready_events.push_back(Event::Undelivered(why));
                 }
-                PostOutcome::Forgotten => {
+                PostOutcome::SessionLost => {
                     self.ready_events
                         .push_back(Event::Undelivered(RequestError::Cut));
                     self.forget_session(None);
@@ -371,7 +371,7 @@ impl Session {
             },
             PostKind::Own => {
                 self.finish_own_post();
-                if matches!(outcome, PostOutcome::Forgotten) {
+                if matches!(outcome, PostOutcome::SessionLost) {
                     self.forget_session(None);
                 }
             }
@@ -390,7 +390,7 @@ impl Session {
             PostOutcome::Failed(RequestError::Unreachable | RequestError::Busy) => {
                 return self.report_loss("it cannot be reached");
             }
-            PostOutcome::Failed(_) | PostOutcome::Accepted | PostOutcome::Forgotten => {
+            PostOutcome::Failed(_) | PostOutcome::Accepted | PostOutcome::SessionLost => {
                 return self.report_loss("it did not answer `initialize`");
             }
         };
@@ -430,7 +430,7 @@ impl Session {
                 let nothing = RequestError::Unusable(202);
                 self.ready_events.push_back(Event::Failed(id, nothing));
             }
-            PostOutcome::Forgotten => self.forget_session(Some(id)),
+            PostOutcome::SessionLost => self.forget_session(Some(id)),
         }
     }
 
