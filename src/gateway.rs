@@ -278,26 +278,31 @@ pub fn handle(
     request: Request<IncomingBody>,
     mut origin: RequestOrigin,
 ) -> Pin<Box<dyn Future<Output = Response<ResponseBody>>>> {
-    let installed = worker.installed();
+    let runtime_plan = worker.runtime_plan();
     let (head, body) = request.into_parts();
     let mut head = boxed(|| head);
     if head.uri.authority().is_some() {
         passthrough::origin_form(&mut head);
     }
-    let plan = &installed.plan;
+    let plan = &runtime_plan.plan;
     if origin.peer_in_limits.is_none() {
         origin.peer_in_limits = worker.caller(plan, (origin.address(), &head.headers));
     }
     let is_trusted = || plan.rollout.clients.hops().trusts(origin.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
     let forward_decision = max_forwards::next_step(&mut head);
-    let dispatched = dispatch(&installed, &head, &origin);
+    let dispatched = dispatch(&runtime_plan, &head, &origin);
     let side = match &dispatched {
         Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
         Ok(Dispatch::Stream(matched)) => matched.side,
     };
     let request = IncomingRequest {
-        record: Record::begin(&worker, &installed, side, RequestLine::new(&head, &origin)),
+        record: Record::begin(
+            &worker,
+            &runtime_plan,
+            side,
+            RequestLine::new(&head, &origin),
+        ),
         head,
         body,
         origin,
@@ -325,10 +330,10 @@ struct IncomingRequest {
 
 async fn reject(request: IncomingRequest, failure: Failure) -> Response<ResponseBody> {
     let IncomingRequest { record, head, .. } = request;
-    let (side, installed) = (record.side(), record.installed().clone());
+    let (side, runtime_plan) = (record.side(), record.runtime_plan().clone());
     let mut response = response::render_failure(record, failure);
     if side == Side::Rpc {
-        cors::add_headers(&installed.plan, &head.headers, &mut response);
+        cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
     }
     response
 }
@@ -341,7 +346,7 @@ enum Dispatch {
 
 /// Selects the side or stream that serves the request; fails when the request is rejected.
 fn dispatch(
-    installed: &RuntimePlan,
+    runtime_plan: &RuntimePlan,
     head: &request::Parts,
     origin: &RequestOrigin,
 ) -> Result<Dispatch, (Side, Failure)> {
@@ -349,7 +354,7 @@ fn dispatch(
         side,
         refused,
         stream: matched,
-    } = classify_request(&installed.plan, RequestHead::new(head));
+    } = classify_request(&runtime_plan.plan, RequestHead::new(head));
     if let Some(violation) = origin.violation {
         // A rejected request line is represented by a GET of `/`, which is never JSON-RPC.
         let side = if head.method == Method::POST {

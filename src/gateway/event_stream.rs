@@ -39,10 +39,10 @@ pub(super) async fn serve(
         body,
         origin,
     } = request;
-    let installed = record.installed().clone();
-    let cors_origin = cors::origin(&installed.plan, &head.headers);
+    let runtime_plan = record.runtime_plan().clone();
+    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = open_stream(&mut record, (head, body), &origin, matched).await;
-    respond((record, &installed.plan), answer, cors_origin.as_ref())
+    respond((record, &runtime_plan.plan), answer, cors_origin.as_ref())
 }
 
 async fn open_stream(
@@ -51,8 +51,8 @@ async fn open_stream(
     origin: &RequestOrigin,
     matched: StreamMatch,
 ) -> Result<CallResponse, Failure> {
-    let installed = record.installed().clone();
-    let plan = &installed.plan;
+    let runtime_plan = record.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
     let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     let decision = routing::decide_stream(plan, (caller, &head.headers), matched);
@@ -68,7 +68,7 @@ async fn open_stream(
     let mut answer = match stage.control() {
         None => return Err(rejections::retired_stream(stream_plan, matched.side)),
         Some(Path::Old) => {
-            let upstream = installed
+            let upstream = runtime_plan
                 .upstream_of_stream(matched.stream, matched.side)
                 .ok_or_else(|| rejections::no_upstream(matched.side))?;
             let passthrough = PassthroughRequest::streamed(head, body, None);
@@ -92,9 +92,9 @@ async fn open_translated(
     (head, origin): (&request::Parts, &RequestOrigin),
     (matched, path): (StreamMatch, &str),
 ) -> Result<CallResponse, Failure> {
-    let installed = record.installed().clone();
+    let runtime_plan = record.runtime_plan().clone();
     let from = matched.side.other();
-    let upstream = installed
+    let upstream = runtime_plan
         .upstream_of_stream(matched.stream, from)
         .ok_or_else(|| rejections::no_upstream(from))?;
     let plan = upstream.plan();
@@ -128,7 +128,7 @@ async fn open_translated(
         let message = "the server answered 101, but the call requested no upgrade";
         return Err(Failure::new(Reason::UpstreamUpgrade, message));
     }
-    let rewriter = rewriter((response.status(), response.headers()), from, &installed)?;
+    let rewriter = rewriter((response.status(), response.headers()), from, &runtime_plan)?;
     headers::strip_hop_by_hop(response.headers_mut());
     if rewriter.is_some() {
         *response.headers_mut() = stream_headers(response.headers());
@@ -147,7 +147,7 @@ async fn open_translated(
 fn rewriter(
     (status, headers): (StatusCode, &HeaderMap),
     from: Side,
-    installed: &RuntimePlan,
+    runtime_plan: &RuntimePlan,
 ) -> Result<Option<Rewriter>, Failure> {
     if status != StatusCode::OK {
         return Ok(None);
@@ -164,7 +164,7 @@ fn rewriter(
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
             Err(rejections::no_stream(&coding))
         }
-        Some(_) | None => Ok(Some(Rewriter::new(from, installed.plan.limits.answer))),
+        Some(_) | None => Ok(Some(Rewriter::new(from, runtime_plan.plan.limits.answer))),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) async fn send_and_collect(
     let since = clock::now();
     record.start_upstream_time(since);
     let limit = record.time_left(limit);
-    let max_body = record.installed().plan.limits.answer;
+    let max_body = record.runtime_plan().plan.limits.answer;
     let budget = record.second_run_budget().cloned();
     let memory = record.worker().memory().clone();
     let tracker = upstream.track_call(since);
@@ -134,7 +134,7 @@ pub(super) async fn send_notification(
     let outgoing = strip_trace_secrets(record, outgoing);
     let permit = reserve(record, upstream, limit).await?;
     let upstream = upstream.clone();
-    let max_body = record.installed().plan.limits.answer;
+    let max_body = record.runtime_plan().plan.limits.answer;
     let budget = record.second_run_budget().cloned();
     let memory = record.worker().memory().clone();
     record.worker().tasks().clone().start(async move {

@@ -13,7 +13,7 @@ use crate::telemetry::metrics::{Outcome, Shard};
 
 /// The flags that a call counts for.
 pub(super) struct GuardRecorder<'a> {
-    pub(super) installed: &'a RuntimePlan,
+    pub(super) runtime_plan: &'a RuntimePlan,
     pub(super) why: DecisionReason,
     pub(super) excluded_by: &'a [usize],
 }
@@ -36,7 +36,7 @@ impl GuardRecorder<'_> {
             .into_iter()
             .chain(excluded_by.iter().copied())
         {
-            if let Some(label) = self.installed.guard_label(flag) {
+            if let Some(label) = self.runtime_plan.guard_label(flag) {
                 shard.tally(label).count(path, end, duration);
             }
         }
@@ -46,7 +46,7 @@ impl GuardRecorder<'_> {
     pub(super) fn count_verdict(&self, shard: &mut Shard, verdict: Verdict) {
         let Some(label) = self
             .deciding_flag()
-            .and_then(|flag| self.installed.guard_label(flag))
+            .and_then(|flag| self.runtime_plan.guard_label(flag))
         else {
             return;
         };

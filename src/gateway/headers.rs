@@ -129,7 +129,7 @@ impl<'a> IdentityFields<'a> {
         record: &'a Record,
         (from, origin): (&HeaderMap, &'a RequestOrigin),
     ) -> Option<IdentityFields<'a>> {
-        let plan = &record.installed().plan;
+        let plan = &record.runtime_plan().plan;
         if plan.identity_headers.written.is_empty() {
             return None;
         }
@@ -143,7 +143,7 @@ impl<'a> IdentityFields<'a> {
 
     /// Writes the identity headers of a request to a server.
     pub(super) fn write(&self, headers: &mut HeaderMap) {
-        let plan = &self.record.installed().plan;
+        let plan = &self.record.runtime_plan().plan;
         plan.identity_headers.write(headers, self);
     }
 }
@@ -152,7 +152,7 @@ impl Facts for IdentityFields<'_> {
     fn text(&self, fact: IdentityFact) -> Option<String> {
         match fact {
             IdentityFact::Client => {
-                let clients = &self.record.installed().plan.rollout.clients;
+                let clients = &self.record.runtime_plan().plan.rollout.clients;
                 Some(clients.name(self.record.client()).to_owned())
             }
             IdentityFact::Proof => Some(self.record.proof().as_str().to_owned()),

@@ -25,10 +25,10 @@ pub(super) fn identify<'a>(
 ) -> Identity<'a> {
     record.set_origin(origin);
     record.start_trace(headers);
-    let installed = record.installed().clone();
-    let clients = &installed.plan.rollout.clients;
+    let runtime_plan = record.runtime_plan().clone();
+    let clients = &runtime_plan.plan.rollout.clients;
     let claims = |tokens: &Tokens, text: &str| {
-        let verified = verify(&installed, tokens, text);
+        let verified = verify(&runtime_plan, tokens, text);
         if let Err(fault) = verified {
             record.worker().count(|shard| shard.unverified_token(fault));
         }
@@ -50,8 +50,12 @@ fn digest(bytes: &[u8]) -> Digest {
 }
 
 /// Returns the claims of a token that is valid now.
-fn verify(installed: &RuntimePlan, tokens: &Tokens, text: &str) -> Result<Rc<Claims>, TokenFault> {
-    let claims = installed.signed_claims(digest(text.as_bytes()), || tokens.signed(text))?;
+fn verify(
+    runtime_plan: &RuntimePlan,
+    tokens: &Tokens,
+    text: &str,
+) -> Result<Rc<Claims>, TokenFault> {
+    let claims = runtime_plan.signed_claims(digest(text.as_bytes()), || tokens.signed(text))?;
     tokens.accept(&claims, clock::whole_unix_seconds())?;
     Ok(claims)
 }

@@ -55,7 +55,7 @@ pub(super) async fn send(
         None => Outbound::Call(call),
     };
     let limit = remaining_time(record, limit)?;
-    let limit_bytes = record.installed().plan.limits.answer;
+    let limit_bytes = record.runtime_plan().plan.limits.answer;
     let reply = match &subscription {
         None => exchange(record, link, (message, retry_rule, cancel_signal), limit).await?,
         Some(_) => {

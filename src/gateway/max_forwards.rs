@@ -64,8 +64,8 @@ pub(super) async fn respond(request: IncomingRequest) -> Response<ResponseBody> 
     identify(&mut record, &head.headers, &origin);
     let answer = record.admit().and_then(|()| {
         record.handle_locally(DecisionReason::Local);
-        let installed = record.installed().clone();
-        let plan = &installed.plan;
+        let runtime_plan = record.runtime_plan().clone();
+        let plan = &runtime_plan.plan;
         routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
         let full = match head.method {
             Method::TRACE => trace_response(&head, plan),
@@ -114,7 +114,7 @@ pub(super) fn strip_trace_secrets(
     mut outgoing: OutgoingRequest,
 ) -> OutgoingRequest {
     if outgoing.head.method == Method::TRACE {
-        let plan = &record.installed().plan;
+        let plan = &record.runtime_plan().plan;
         let headers = &mut outgoing.head.headers;
         let secret_names = headers.keys().filter(|name| plan.is_secret(name));
         let secret_names: Vec<_> = secret_names.cloned().collect();

@@ -39,7 +39,7 @@ use crate::upstream::{BodyCopy, ReusableTimer, Upstream, boxed};
 #[derive(Debug)]
 pub(super) struct Record {
     worker: Rc<Worker>,
-    installed: Rc<RuntimePlan>,
+    runtime_plan: Rc<RuntimePlan>,
     started: Instant,
     client_time: ClientTime,
     /// Wall-clock time of `started`.
@@ -132,7 +132,7 @@ impl Record {
     /// Starts the record of a call, and counts the call as in progress.
     pub(super) fn begin(
         worker: &Rc<Worker>,
-        installed: &Rc<RuntimePlan>,
+        runtime_plan: &Rc<RuntimePlan>,
         side: Side,
         line: RequestLine,
     ) -> Box<Record> {
@@ -140,7 +140,7 @@ impl Record {
         // Boxed, so that passing the record from function to function copies a pointer.
         boxed(|| Record {
             worker: worker.clone(),
-            installed: installed.clone(),
+            runtime_plan: runtime_plan.clone(),
             started: clock::now(),
             client_time: ClientTime {
                 head: line.head_time,
@@ -180,7 +180,7 @@ impl Record {
     pub(super) fn for_second_run(&self) -> Record {
         Record {
             worker: self.worker.clone(),
-            installed: self.installed.clone(),
+            runtime_plan: self.runtime_plan.clone(),
             started: self.started,
             client_time: self.client_time,
             wall_time: self.wall_time,
@@ -244,10 +244,10 @@ impl Record {
     pub(super) fn upstream(&self, side: Side) -> Option<&Upstream> {
         match &self.role {
             RecordRole::Call | RecordRole::SplitRequest => {
-                self.installed.upstream(self.route, side)
+                self.runtime_plan.upstream(self.route, side)
             }
             RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::NotStarted => {
-                self.installed.shadow_upstream(self.route, side)
+                self.runtime_plan.shadow_upstream(self.route, side)
             }
         }
     }
@@ -274,12 +274,12 @@ impl Record {
 
     /// Starts or continues the trace of the call from the request headers.
     pub(super) fn start_trace(&mut self, headers: &HeaderMap) {
-        self.trace = self.worker.trace(&self.installed.plan, headers);
+        self.trace = self.worker.trace(&self.runtime_plan.plan, headers);
     }
 
     /// Adds this proxy's hop headers and the trace context to a forwarded request.
     pub(super) fn add_forwarding_headers(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
-        add_hop(headers, from, &self.installed.plan);
+        add_hop(headers, from, &self.runtime_plan.plan);
         if let Some(trace) = &self.trace {
             trace.propagate(headers);
         }
@@ -353,7 +353,7 @@ impl Record {
 
     /// Returns the deadline of the call and `limits.total_timeout`, if set. Second runs have none.
     pub(super) fn deadline(&self) -> Option<(Instant, Duration)> {
-        let limit = self.installed.plan.limits.total_timeout?;
+        let limit = self.runtime_plan.plan.limits.total_timeout?;
         let left = limit.saturating_sub(self.client_time.head);
         matches!(self.role, RecordRole::Call | RecordRole::SplitRequest)
             .then(|| (self.started + left, limit))
@@ -400,8 +400,8 @@ impl Record {
         &self.worker
     }
 
-    pub(super) fn installed(&self) -> &Rc<RuntimePlan> {
-        &self.installed
+    pub(super) fn runtime_plan(&self) -> &Rc<RuntimePlan> {
+        &self.runtime_plan
     }
 
     pub(super) fn side(&self) -> Side {

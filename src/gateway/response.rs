@@ -154,7 +154,7 @@ fn withheld_length(head: &response::Parts) -> Option<u64> {
 
 /// Renders a failure of a whole request for the side of its record.
 pub(super) fn render_failure(mut record: Box<Record>, failure: Failure) -> Response<ResponseBody> {
-    let codes = &record.installed().plan.face.failure_codes;
+    let codes = &record.runtime_plan().plan.face.failure_codes;
     let full = match (record.side(), record.stream()) {
         // A client of an event stream checks the HTTP status on either side.
         (Side::Rest, _) | (Side::Rpc, Some(_)) => rest_failure(&failure, codes),

@@ -17,7 +17,7 @@ pub(super) struct ResponseAnnotations {
 impl ResponseAnnotations {
     /// Creates the annotations of a call that was served.
     pub(super) fn new(record: &Record) -> ResponseAnnotations {
-        let rollout = &record.installed().plan.rollout;
+        let rollout = &record.runtime_plan().plan.rollout;
         let decision = rollout.decision_header.as_ref().map(|_| {
             let stage = record.stage().map_or("none", |stage| stage.as_str());
             format!("{stage}; {}", rollout.describe(record.why()))

@@ -42,13 +42,13 @@ pub(super) async fn serve_content(
     (head, content): (Box<request::Parts>, RequestBody),
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
-    let installed = record.installed().clone();
-    let cors_origin = cors::origin(&installed.plan, &head.headers);
+    let runtime_plan = record.runtime_plan().clone();
+    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = with_total_timeout(&mut record, async |record| {
         serve_call(record, (head, content), &origin).await
     })
     .await;
-    respond((record, &installed.plan), answer, cors_origin.as_ref())
+    respond((record, &runtime_plan.plan), answer, cors_origin.as_ref())
 }
 
 /// Renders the response for a REST client, with the annotations of the route and the CORS headers.
@@ -74,8 +74,8 @@ async fn serve_call(
     (head, content): (Box<request::Parts>, RequestBody),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    let installed = record.installed().clone();
-    let plan = &installed.plan;
+    let runtime_plan = record.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
     let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
@@ -106,7 +106,7 @@ async fn serve_call(
             (index, RequestBody::Read(body))
         }
     };
-    let session = sessions::for_rest((record, &installed), caller, request_head, selected);
+    let session = sessions::for_rest((record, &runtime_plan), caller, request_head, selected);
     let stage = decide(record, plan, (caller, &head.headers, session), selected);
     if stage.control() != Some(Path::Old) {
         routing::check_origin(plan, request_head, origin.entry())?;
@@ -119,7 +119,7 @@ async fn serve_call(
             translate::serve_rest_call(record, index, (head, content), origin).await
         }
         (Some(Path::Old), _) | (_, None) => {
-            let upstream = passthrough_upstream(&installed, selected, head.uri.path())
+            let upstream = passthrough_upstream(&runtime_plan, selected, head.uri.path())
                 .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
             let passthrough = match content {
                 RequestBody::Streaming(body, copy) => {
@@ -134,23 +134,23 @@ async fn serve_call(
 
 /// Returns the upstream that a call passes through to.
 fn passthrough_upstream<'i>(
-    installed: &'i RuntimePlan,
+    runtime_plan: &'i RuntimePlan,
     route: Option<usize>,
     path: &str,
 ) -> Option<&'i Rc<HttpUpstream>> {
-    let upstream = installed.upstream(route, Side::Rest).or_else(|| {
+    let upstream = runtime_plan.upstream(route, Side::Rest).or_else(|| {
         // Without a REST upstream, unrouted calls go to the RPC upstream.
-        routing::other_path(&installed.plan, path)?;
-        installed.upstream(None, Side::Rpc)
+        routing::other_path(&runtime_plan.plan, path)?;
+        runtime_plan.upstream(None, Side::Rpc)
     });
     upstream?.http()
 }
 
 /// Reads a body that is needed to match the route.
 async fn read_for_matching(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure> {
-    let (worker, installed) = (record.worker().clone(), record.installed().clone());
+    let (worker, runtime_plan) = (record.worker().clone(), record.runtime_plan().clone());
     let since = body.is_awaited().then(clock::now);
-    let body = request_body::read_raw(body, (&installed.plan.limits, &*worker)).await?;
+    let body = request_body::read_raw(body, (&runtime_plan.plan.limits, &*worker)).await?;
     record.add_body_time(since);
     Ok(body)
 }

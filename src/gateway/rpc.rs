@@ -57,7 +57,7 @@ const EVENT_CAPACITY: usize = 64;
 #[derive(Clone)]
 struct RpcRequest {
     worker: Rc<Worker>,
-    installed: Rc<RuntimePlan>,
+    runtime_plan: Rc<RuntimePlan>,
     since: CallStart,
     head: Box<request::Parts>,
     /// The body as received.
@@ -108,16 +108,16 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         body,
         origin,
     } = request;
-    let installed = request_record.installed().clone();
+    let runtime_plan = request_record.runtime_plan().clone();
     if head.method != Method::POST {
         let is_handshake = websocket::is_asked(&head.method, &head.headers);
-        if let Some(sockets) = installed.plan.face.sockets.filter(|_| is_handshake) {
+        if let Some(sockets) = runtime_plan.plan.face.sockets.filter(|_| is_handshake) {
             return websocket_session::accept(request_record, head, (origin, sockets));
         }
         return methods::forward_other_method(request_record, (head, body), origin).await;
     }
     let identity = identify(&mut request_record, &head.headers, &origin);
-    let rpc_caller = RpcCaller::new(identity, &installed.plan);
+    let rpc_caller = RpcCaller::new(identity, &runtime_plan.plan);
     let since = body.is_awaited().then(clock::now);
     let read = with_total_timeout(&mut request_record, async |request_record| {
         read(request_record, &head.headers, body).await
@@ -126,7 +126,7 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         Ok(read) => read,
         Err(failure) => {
             let mut response = response::render_failure(request_record, failure);
-            cors::add_headers(&installed.plan, &head.headers, &mut response);
+            cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
             return response;
         }
     };
@@ -163,7 +163,7 @@ impl RpcRequest {
         RpcRequest {
             since: request_record.call_start(),
             worker: request_record.worker().clone(),
-            installed: request_record.installed().clone(),
+            runtime_plan: request_record.runtime_plan().clone(),
             head,
             body,
             origin,
@@ -219,12 +219,12 @@ impl RpcRequest {
 
     /// Returns the status of a reply without a body.
     fn no_reply_status(&self) -> StatusCode {
-        routing::notification_status(&self.installed.plan, &self.head.headers)
+        routing::notification_status(&self.runtime_plan.plan, &self.head.headers)
     }
 
     /// Adds the CORS headers to a response that the proxy wrote.
     fn add_cors_headers(&self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
-        cors::add_headers(&self.installed.plan, &self.head.headers, &mut response);
+        cors::add_headers(&self.runtime_plan.plan, &self.head.headers, &mut response);
         response
     }
 
@@ -263,14 +263,14 @@ impl RpcRequest {
             ItemReply::Forwarded(response) => response,
             ItemReply::Nothing => self.no_reply_response(),
         };
-        annotations.write(&self.installed.plan, response.headers_mut());
+        annotations.write(&self.runtime_plan.plan, response.headers_mut());
         response
     }
 
     /// Starts the record of one message.
     fn begin_record(&self) -> Box<Record> {
         let line = RequestLine::for_call(&self.head, &self.origin);
-        let record = Record::begin(&self.worker, &self.installed, Side::Rpc, line);
+        let record = Record::begin(&self.worker, &self.runtime_plan, Side::Rpc, line);
         let mut record = record.with_start(self.since);
         record.set_origin(&self.origin);
         record.start_trace(&self.head.headers);
@@ -281,13 +281,13 @@ impl RpcRequest {
     /// Checks that the client may use calls that the proxy does not just pass through.
     fn check_origin(&self) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
-        routing::check_origin(&self.installed.plan, head, self.origin.entry())
+        routing::check_origin(&self.runtime_plan.plan, head, self.origin.entry())
     }
 
     fn caller(&self) -> Caller<'_> {
         self.rpc_caller
             .identity
-            .caller(&self.installed.plan.rollout.clients)
+            .caller(&self.runtime_plan.plan.rollout.clients)
     }
 
     /// Serves one message; returns the reply and the annotations of its route.
@@ -330,7 +330,8 @@ impl RpcRequest {
                 if let Some(candidate) = record.take_candidate() {
                     candidate.skip(Skip::Large);
                 }
-                self.fail(record, answers_too_large(&self.installed.plan), Some(&id))
+                let failure = answers_too_large(&self.runtime_plan.plan);
+                self.fail(record, failure, Some(&id))
             }
             (Ok(CallResult::Answer(_) | CallResult::Nothing), _) => {
                 record.set_client_status(self.no_reply_status().as_u16());
@@ -360,10 +361,11 @@ impl RpcRequest {
             record.set_failure(self.no_reply_status().as_u16(), &failure);
             return ItemReply::Nothing;
         };
-        let mut full = response::rpc_failure(&failure, &self.installed.plan.face.failure_codes, id);
+        let mut full =
+            response::rpc_failure(&failure, &self.runtime_plan.plan.face.failure_codes, id);
         if self.socket.is_none() {
             let headers = &self.head.headers;
-            let status = routing::rpc_face_status(&self.installed.plan, headers, failure.reason);
+            let status = routing::rpc_face_status(&self.runtime_plan.plan, headers, failure.reason);
             full.status = response::status(status);
         }
         record.set_failure(full.status.as_u16(), &failure);
@@ -382,7 +384,7 @@ impl RpcRequest {
     ) -> Result<CallResult, Failure> {
         record.admit()?;
         // A link matches responses to its server's requests itself, so only an HTTP upstream takes one here.
-        let upstream = self.installed.upstream(None, Side::Rpc);
+        let upstream = self.runtime_plan.upstream(None, Side::Rpc);
         let upstream = upstream.and_then(Upstream::http);
         let upstream = upstream.ok_or_else(rejections::unexpected_response)?;
         let interims = match batch {
@@ -403,7 +405,7 @@ impl RpcRequest {
             return Ok(());
         };
         record.set_fault(MessageFault::Invalid, Handling::Refused);
-        let local = self.installed.plan.locals.rpc(&call.method);
+        let local = self.runtime_plan.plan.locals.rpc(&call.method);
         local.map_or(Ok(()), |_| Err(Failure::clone(fault)))
     }
 
@@ -414,7 +416,7 @@ impl RpcRequest {
         (caller, batch): (Caller<'_>, BatchContext<'_>),
     ) -> Result<CallResult, Failure> {
         record.admit()?;
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         if batch.is_full() {
             // A call whose answer would not fit is not sent.
             return Err(answers_too_large(plan));
@@ -436,7 +438,7 @@ impl RpcRequest {
         }
         let selected = plan.select_rpc(&call.method, call.params.as_ref());
         let headers = &self.head.headers;
-        let context = (&*record, &*self.installed);
+        let context = (&*record, &*self.runtime_plan);
         let session = sessions::for_rpc(context, (caller, headers), call, selected)
             .or_else(|| sessions::for_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
@@ -457,7 +459,7 @@ impl RpcRequest {
             }
             (Some(Path::New), Some(index)) => self.translate(record, index, call).await,
             (Some(Path::Old), _) | (_, None) => {
-                let Some(upstream) = self.installed.upstream(selected, Side::Rpc) else {
+                let Some(upstream) = self.runtime_plan.upstream(selected, Side::Rpc) else {
                     self.check_valid()?;
                     return Err(rejections::unknown_method(plan, call));
                 };

@@ -115,42 +115,42 @@ impl SessionShard {
 
 /// Returns the session of a REST call, if its route has one.
 pub(super) fn for_rest<'r>(
-    (record, installed): (&Record, &'r RuntimePlan),
+    (record, runtime_plan): (&Record, &'r RuntimePlan),
     caller: Caller<'_>,
     head: RequestHead<'_>,
     route: Option<usize>,
 ) -> Option<SessionStart<'r>> {
-    let plan = &installed.plan;
+    let plan = &runtime_plan.plan;
     let (route, hole) = affinity(plan, route)?;
     let segments = Segments::split(head.uri.path());
     let read = read_rest(route, head.rest(&segments), read_context(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = bound_value(&read.bindings, hole)?;
     start_session(
-        (record, installed),
+        (record, runtime_plan),
         ((caller.name, caller.key), name, value),
     )
 }
 
 /// Returns the session of an RPC call, if it has one: that of its route, or else the MCP session.
 pub(super) fn for_rpc<'r>(
-    (record, installed): (&Record, &'r RuntimePlan),
+    (record, runtime_plan): (&Record, &'r RuntimePlan),
     (caller, headers): (Caller<'_>, &HeaderMap),
     call: &Call,
     route: Option<usize>,
 ) -> Option<SessionStart<'r>> {
-    let plan = &installed.plan;
+    let plan = &runtime_plan.plan;
     let Some((route, hole)) = affinity(plan, route) else {
         let id = first_value(headers, &MCP_SESSION)?.as_bytes();
         let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
-        return start_session((record, installed), name);
+        return start_session((record, runtime_plan), name);
     };
     let call_parts = (&*call.method, call.params.as_ref());
     let read = read_rpc(route, call_parts, read_context(plan)).ok()?;
     let name = &route.facts.holes[hole].name;
     let value = bound_value(&read.bindings, hole)?;
     start_session(
-        (record, installed),
+        (record, runtime_plan),
         ((caller.name, caller.key), name, value),
     )
 }
@@ -180,13 +180,13 @@ fn bound_value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
 }
 
 fn start_session<'r>(
-    (record, installed): (&Record, &'r RuntimePlan),
+    (record, runtime_plan): (&Record, &'r RuntimePlan),
     name: SessionKey<'_>,
 ) -> Option<SessionStart<'r>> {
     let sessions = record.worker().sessions();
     Some(SessionStart {
-        past: installed.flag_history(),
-        began: sessions.start_generation(name, installed.generation()),
+        past: runtime_plan.flag_history(),
+        began: sessions.start_generation(name, runtime_plan.generation()),
         now: sessions.now(),
     })
 }

@@ -136,7 +136,7 @@ fn may_attach(record: &Record, stage: Stage, precondition: Result<(), Skip>) -> 
     let (Some(_), Some(index)) = (stage.candidate(), record.route()) else {
         return false;
     };
-    let route = record.installed().plan.routes.route(index);
+    let route = record.runtime_plan().plan.routes.route(index);
     let runner = record.worker().shadow_runner();
     let skip = if let Some(skip) = shadow_limits::never(route) {
         Some(skip)

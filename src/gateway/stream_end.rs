@@ -59,7 +59,7 @@ impl GracefulStreamEnd {
         // A response to another method belongs to a call, and the client would not fetch the rest of it after a
         // reconnect.
         let is_endless = is_stream && *record.method() == Method::GET;
-        let drain = record.installed().plan.limits.drain;
+        let drain = record.runtime_plan().plan.limits.drain;
         let drain_signal = is_endless.then(|| record.worker().drain_signal());
         let max_age_reached = async move {
             match end {

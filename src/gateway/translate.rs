@@ -45,9 +45,9 @@ pub(super) async fn serve_rest_call(
     (head, body): (Box<request::Parts>, RequestBody),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    let installed = record.installed().clone();
-    let route = installed.plan.routes.route(index);
-    let limits = &installed.plan.limits;
+    let runtime_plan = record.runtime_plan().clone();
+    let route = runtime_plan.plan.routes.route(index);
+    let limits = &runtime_plan.plan.limits;
     // Everything that can reject the call without its body runs before the body is read, and before `100 Continue`.
     let context = context(limits);
     let rest_head = RestHead {
@@ -66,7 +66,7 @@ pub(super) async fn serve_rest_call(
         request_body::collect_json(&head.headers, body, bounds, record.second_run_budget()).await?;
     record.add_body_time(since);
     let handle = RouteHandle {
-        plan: &installed.plan,
+        plan: &runtime_plan.plan,
         index,
     };
     let call = offloaded_parsing::to_rpc_call(record.worker(), handle, (reader, body)).await?;
@@ -92,7 +92,7 @@ pub(super) async fn send_rpc(
     (method, params): (&str, Rope),
     (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
-    let depth = record.installed().plan.limits.depth;
+    let depth = record.runtime_plan().plan.limits.depth;
     let upstream = require_upstream(record, Side::Rpc)?;
     let members = headers::credentials(upstream.plan(), &head.headers, depth);
     let upstream = match &upstream {
@@ -158,7 +158,7 @@ pub(super) fn parse_reply(
     route: &Route,
     (reply, id): (&UpstreamResponse, u64),
 ) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
-    read_response(&record.installed().plan.limits, route, (reply, id))
+    read_response(&record.runtime_plan().plan.limits, route, (reply, id))
 }
 
 /// Parses the response to a call of a route; the code is set if it is an error.
@@ -243,8 +243,8 @@ pub(super) async fn serve_rpc_call(
     rpc_call: &Call,
     (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<TranslatedAnswer, Failure> {
-    let installed = record.installed().clone();
-    let routes = &installed.plan.routes;
+    let runtime_plan = record.runtime_plan().clone();
+    let routes = &runtime_plan.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
         let answer = legacy_socket::send_rpc_call(record, route, rpc_call, origin).await?;
@@ -255,9 +255,9 @@ pub(super) async fn serve_rpc_call(
             status: StatusCode::OK,
         });
     }
-    let limits = &installed.plan.limits;
+    let limits = &runtime_plan.plan.limits;
     let handle = RouteHandle {
-        plan: &installed.plan,
+        plan: &runtime_plan.plan,
         index,
     };
     let call = offloaded_parsing::to_rest_call(record.worker(), handle, rpc_call).await?;
@@ -270,7 +270,7 @@ pub(super) async fn serve_rpc_call(
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     let credentials = match upstream.plan().credentials {
         Credentials::Forward => {
-            headers::credentials_of(&installed.plan.face.envelope, rpc_call, limits.depth)?
+            headers::credentials_of(&runtime_plan.plan.face.envelope, rpc_call, limits.depth)?
         }
         Credentials::Drop => HeaderMap::new(),
     };
@@ -282,7 +282,10 @@ pub(super) async fn serve_rpc_call(
     if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
         identity_fields.write(&mut headers);
     }
-    let (method, target) = (route.method.clone(), installed.target(index, call.target)?);
+    let (method, target) = (
+        route.method.clone(),
+        runtime_plan.target(index, call.target)?,
+    );
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     let reply = send(record, upstream, route, outgoing).await?;
@@ -377,7 +380,7 @@ fn decode_body(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failu
         let message = "the server's answer has an unsupported content coding; supported: gzip, br";
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
-    let limit = record.installed().plan.limits.answer;
+    let limit = record.runtime_plan().plan.limits.answer;
     let budgets = (record.worker().memory(), record.second_run_budget());
     let decoded = coding.decode_within(reply.body.clone(), limit, budgets);
     decoded.map_err(|error| match (&error, budgets.1) {

@@ -105,7 +105,7 @@ impl StreamBody {
 
 impl RewrittenStream {
     fn poll_frame(&mut self, cx: &mut Context<'_>, record: &Record) -> Polled {
-        let plan = &record.installed().plan;
+        let plan = &record.runtime_plan().plan;
         let context = TranslateContext {
             depth: plan.limits.depth,
             now: clock::rfc3339,
@@ -151,7 +151,7 @@ impl RewrittenStream {
             });
             if let (Some(why), LogOnce::NotYet) = (result.why, self.log_once) {
                 self.log_once = LogOnce::Yes;
-                let streams = &record.installed().plan.streams;
+                let streams = &record.runtime_plan().plan.streams;
                 let stream = record.stream().and_then(|stream| streams.all().get(stream));
                 let stream = stream.map_or("", |stream| stream.name.as_str());
                 tracing::warn!(

@@ -33,7 +33,7 @@ use crate::upstream::{MemoryBudget, Tasks};
 /// One worker.
 #[derive(Debug)]
 pub struct Worker {
-    installed: RefCell<Rc<RuntimePlan>>,
+    runtime_plan: RefCell<Rc<RuntimePlan>>,
     shard: RefCell<Shard>,
     shared: Shared,
     tasks: Tasks,
@@ -154,14 +154,14 @@ impl Worker {
         shared.memory.set_limit(plan.limits.memory);
         let tasks = Tasks::default();
         let runner = Rc::new(ShadowRunner::new(plan.candidates));
-        let installed = Rc::new(RuntimePlan::new(
+        let runtime_plan = Rc::new(RuntimePlan::new(
             (plan, &links, Generation::default()),
             &shared,
             None,
             &tasks,
         ));
         Rc::new(Worker {
-            installed: RefCell::new(installed),
+            runtime_plan: RefCell::new(runtime_plan),
             shard: RefCell::default(),
             ids: RefCell::new(shared.ids.clone()),
             shared,
@@ -183,7 +183,7 @@ impl Worker {
     /// Replaces the plan for new calls. Unchanged upstreams keep their connections.
     pub fn install(&self, plan: Arc<Plan>, links: &Links, generation: Generation) {
         self.shared.memory.set_limit(plan.limits.memory);
-        let previous = self.installed();
+        let previous = self.runtime_plan();
         let next = Rc::new(RuntimePlan::new(
             (plan, links, generation),
             &self.shared,
@@ -192,7 +192,7 @@ impl Worker {
         ));
         previous.retire_in_favour_of(&next);
         self.shadow_runner.allow(next.plan.candidates);
-        *self.installed.borrow_mut() = next.clone();
+        *self.runtime_plan.borrow_mut() = next.clone();
         self.plan_replaced.notify_waiters();
         // Mismatches of changed routes refer to rules that no longer apply.
         let is_unchanged = next.unchanged_routes(&previous);
@@ -201,7 +201,7 @@ impl Worker {
 
     /// Returns true when the current plan has the route as the earlier plan has it.
     pub(super) fn keeps_route(&self, previous: &RuntimePlan, route: usize) -> bool {
-        let now = self.installed();
+        let now = self.runtime_plan();
         let name = &previous.plan.routes.route(route).name;
         now.unchanged_routes(previous)(name)
     }
@@ -214,8 +214,8 @@ impl Worker {
 
     /// Returns the current plan. A call keeps the plan it starts with.
     #[must_use]
-    pub fn installed(&self) -> Rc<RuntimePlan> {
-        self.installed.borrow().clone()
+    pub fn runtime_plan(&self) -> Rc<RuntimePlan> {
+        self.runtime_plan.borrow().clone()
     }
 
     /// Waits until the plan is replaced. Cancel-safe if the caller checks the plan before each wait.
@@ -309,7 +309,7 @@ impl Worker {
 
     /// Returns true when a call that has just been counted may proceed.
     pub(super) fn may_call(&self, peer: Option<&Rc<Peer>>) -> bool {
-        let limit = self.per_worker(self.installed().plan.limits.in_flight);
+        let limit = self.per_worker(self.runtime_plan().plan.limits.in_flight);
         let previous = self.in_flight.get() - 1;
         previous < limit && peer.is_none_or(|peer| peer.may_call(limit, previous))
     }
@@ -326,13 +326,14 @@ impl Worker {
 
     /// Returns the limit of open client connections.
     fn max_connections(&self) -> usize {
-        self.per_worker(self.installed().budget.clients())
+        self.per_worker(self.runtime_plan().budget.clients())
     }
 
     /// Returns the peer at an address; `None` for a trusted hop, whose calls belong to its own clients.
     #[must_use]
     pub fn peer(&self, address: IpAddr) -> Option<Rc<Peer>> {
-        let is_hop = self.installed().plan.rollout.clients.hops().trusts(address);
+        let runtime_plan = self.runtime_plan();
+        let is_hop = runtime_plan.plan.rollout.clients.hops().trusts(address);
         (!is_hop).then(|| self.peers.at(address))
     }
 
@@ -376,8 +377,8 @@ impl Worker {
 
     /// Closes idle upstream connections and runs the health checks that are due.
     pub fn evict_idle(&self) {
-        let installed = self.installed();
-        for upstream in installed.all_upstreams() {
+        let runtime_plan = self.runtime_plan();
+        for upstream in runtime_plan.all_upstreams() {
             upstream.forget_idle();
             upstream.check_health();
         }
@@ -385,8 +386,8 @@ impl Worker {
 
     /// Closes upstream connections as their calls end, because the process is shutting down.
     pub fn stop_pooling(&self) {
-        let installed = self.installed();
-        for upstream in installed.all_upstreams() {
+        let runtime_plan = self.runtime_plan();
+        for upstream in runtime_plan.all_upstreams() {
             upstream.stop_pooling();
         }
     }
@@ -468,16 +469,16 @@ impl Worker {
     /// Returns a snapshot of this worker's metrics.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let installed = self.installed();
+        let runtime_plan = self.runtime_plan();
         let mut shard = self.shard.borrow_mut();
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.shadow_runner.running() as u64;
-        shard.gauges.calls_limit = self.per_worker(installed.plan.limits.in_flight) as u64;
+        shard.gauges.calls_limit = self.per_worker(runtime_plan.plan.limits.in_flight) as u64;
         shard.gauges.connections_limit = self.max_connections() as u64;
-        shard.gauges.pools = installed.pools();
-        shard.upstream_calls = installed.calls();
-        shard.addresses = installed.addresses();
+        shard.gauges.pools = runtime_plan.pools();
+        shard.upstream_calls = runtime_plan.calls();
+        shard.addresses = runtime_plan.addresses();
         shard.mismatching = self.shadow_runner.mismatching(&self.shared.names);
         shard.snapshot()
     }

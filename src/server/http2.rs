@@ -178,7 +178,7 @@ pub(super) async fn serve(
     (socket, origin): (Socket, RequestOrigin),
     mut drains: watch::Receiver<()>,
 ) {
-    let limits = worker.installed().plan.limits;
+    let limits = worker.runtime_plan().plan.limits;
     let streams = Rc::new(Http2Connection {
         worker: worker.clone(),
         write_timeout: limits.write_timeout,

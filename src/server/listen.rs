@@ -267,14 +267,14 @@ async fn drain_calls(
 ) {
     if ending.is_closing.get() {
         // Connections in use get time to end with a response that announces the close.
-        let linger = LINGER.min(worker.installed().plan.limits.drain);
+        let linger = LINGER.min(worker.runtime_plan().plan.limits.drain);
         let _ = wait_until_idle(worker, commands, linger).await;
     }
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
     worker.close_upgraded();
-    let limit = worker.installed().plan.limits.drain;
+    let limit = worker.runtime_plan().plan.limits.drain;
     let reserved = LAST_ANSWERS.min(limit / 10);
     if wait_until_idle(worker, commands, limit.saturating_sub(reserved))
         .await
@@ -323,7 +323,7 @@ async fn wait_until_idle(
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
     // The client behind a PROXY header is not known yet.
-    let peer = match worker.installed().plan.proxy_protocol {
+    let peer = match worker.runtime_plan().plan.proxy_protocol {
         ProxyProtocolUse::Off => worker.peer(accepted.peer.ip()),
         ProxyProtocolUse::Required => None,
     };
@@ -352,7 +352,7 @@ async fn set_up(
     // A small response is sent at once; Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
     let ready = async {
-        let plan = worker.installed().plan.clone();
+        let plan = worker.runtime_plan().plan.clone();
         let client = match plan.proxy_protocol {
             ProxyProtocolUse::Off => peer.ip(),
             ProxyProtocolUse::Required => {
@@ -405,7 +405,7 @@ fn inspect(
 async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending: ShutdownSignal) {
     let (accepted, mut connected) = admitted;
     let (is_closing, mut drains) = (ending.is_closing, ending.drains);
-    let limits = worker.installed().plan.limits;
+    let limits = worker.runtime_plan().plan.limits;
     // A handshake dropped by a drain has carried no call yet. Its future, and that of HTTP/2, are boxed: inline, they
     // would take memory for as long as an HTTP/1.1 connection is open.
     let ready = tokio::select! {

@@ -64,7 +64,7 @@ pub(super) fn queue_request(
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(record)?;
     origin.links().record_request(Side::Rest);
-    let context = (record.worker(), record.installed());
+    let context = (record.worker(), record.runtime_plan());
     let pending = origin.sockets().send(context, upstream, request, limit);
     pending.map_err(|error| link_call::request_failure(error, upstream.plan(), limit))
 }

@@ -59,14 +59,14 @@ pub(in crate::gateway) async fn serve_frame(
     (frame, text): (Json, Bytes),
     reservation: Result<(), BudgetExhausted>,
 ) -> FrameOutcome {
-    let installed = client.worker.installed();
+    let runtime_plan = client.worker.runtime_plan();
     let line = RequestLine {
         method: Method::GET,
         version: Version::HTTP_11,
         ..RequestLine::for_call(client.head, client.origin)
     };
-    let mut record = Record::begin(client.worker, &installed, Side::Rest, line);
-    let routes = &installed.plan.routes;
+    let mut record = Record::begin(client.worker, &runtime_plan, Side::Rest, line);
+    let routes = &runtime_plan.plan.routes;
     let selected = routes.select_frame(&frame);
     let info = FrameInfo {
         frame: frame.clone(),
@@ -74,7 +74,7 @@ pub(in crate::gateway) async fn serve_frame(
         reservation,
         route: selected.map(|index| (index, routes.route(index))),
     };
-    match route_frame(&mut record, client, info, &installed).await {
+    match route_frame(&mut record, client, info, &runtime_plan).await {
         Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
         // The record continues with the server's reply.
         Ok(Disposition::Forwarded(pending, upstream, limit)) => {
@@ -89,18 +89,18 @@ pub(in crate::gateway) async fn serve_frame(
         }
         Err(failure) => {
             record.set_failure(failure.reason.row().status, &failure);
-            FrameOutcome::Replied(failure_frame(&installed, (selected, &frame), &failure))
+            FrameOutcome::Replied(failure_frame(&runtime_plan, (selected, &frame), &failure))
         }
     }
 }
 
 /// Formats a failure for the client, if an outcome of the route can express it.
 fn failure_frame(
-    installed: &RuntimePlan,
+    runtime_plan: &RuntimePlan,
     (route, frame): (Option<usize>, &Json),
     failure: &Failure,
 ) -> Option<Bytes> {
-    let plan = &installed.plan;
+    let plan = &runtime_plan.plan;
     let route = plan.routes.route(route?);
     let call = route.bindings_with_id_only(frame);
     let context = context(&plan.limits);
@@ -125,9 +125,9 @@ async fn route_frame(
     record: &mut Record,
     client: &FrameClient<'_>,
     info: FrameInfo<'_>,
-    installed: &RuntimePlan,
+    runtime_plan: &RuntimePlan,
 ) -> Result<Disposition, Failure> {
-    let plan = &installed.plan;
+    let plan = &runtime_plan.plan;
     let headers = &client.head.headers;
     let identity = identify(record, headers, client.origin);
     let caller = identity.caller(&plan.rollout.clients);
@@ -139,7 +139,7 @@ async fn route_frame(
         return Ok(Disposition::Replied(frame_text(reply)));
     }
     let selected = info.route.map(|(index, _)| index);
-    let session = sessions::for_socket((&*record, installed), caller, client.socket);
+    let session = sessions::for_socket((&*record, runtime_plan), caller, client.socket);
     let stage = decide(record, plan, (caller, headers, session), selected);
     match (stage.control(), info.route) {
         (None, Some((index, _))) => Err(record.unserved_failure(plan, index)),
@@ -156,7 +156,7 @@ async fn translate(
     client: &FrameClient<'_>,
     (route, frame): (&Route, Json),
 ) -> Result<Disposition, Failure> {
-    let context = context(&record.installed().plan.limits);
+    let context = context(&record.runtime_plan().plan.limits);
     let call = command_to_rpc(route, frame, context).map_err(rejections::bind_failure)?;
     record.add_dropped(call.dropped);
     let rpc_call = (&*call.method, call.params);
@@ -187,10 +187,10 @@ async fn forward(
     info: FrameInfo<'_>,
 ) -> Result<Disposition, Failure> {
     let index = info.route.map(|(index, _)| index);
-    let installed = record.installed().clone();
+    let runtime_plan = record.runtime_plan().clone();
     let upstream = match index {
         Some(_) => record.upstream(Side::Rest),
-        None => installed.default_frames_upstream(),
+        None => runtime_plan.default_frames_upstream(),
     };
     let upstream = upstream.and_then(Upstream::frames);
     let upstream = upstream
@@ -243,7 +243,7 @@ impl PassthroughFrame {
         record.set_failure(failure.reason.row().status, &failure);
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
         let frame = was_not_sent
-            .then(|| failure_frame(record.installed(), (self.route, &self.frame), &failure));
+            .then(|| failure_frame(record.runtime_plan(), (self.route, &self.frame), &failure));
         frame.flatten()
     }
 }

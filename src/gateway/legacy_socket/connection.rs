@@ -85,11 +85,9 @@ fn refuse_queued(client_queue: &SocketClientQueue, inbox: &mut mpsc::Receiver<Qu
     inbox.close();
     while let Ok(queued) = inbox.try_recv() {
         let result = Err(SocketCallError::Link(link::RequestError::Unreachable));
+        let sequence = 0;
         // A send fails only if the caller no longer waits.
-        drop(queued.reply.send(SequencedSocketReply {
-            result,
-            sequence: 0,
-        }));
+        drop(queued.reply.send(SequencedSocketReply { result, sequence }));
     }
 }
 
@@ -98,7 +96,7 @@ pub(super) struct ConnectionTask {
     worker: Rc<Worker>,
     server: Rc<LegacySocketUpstream>,
     /// The plan whose routes apply while a call waits.
-    installed: Rc<RuntimePlan>,
+    runtime_plan: Rc<RuntimePlan>,
     correlator: FrameCorrelator,
     callers: BTreeMap<Ticket, SocketReplySender>,
     /// Frames to be written.
@@ -127,7 +125,7 @@ enum Intake {
 impl ConnectionTask {
     pub(super) fn new(
         worker: &Rc<Worker>,
-        installed: &Rc<RuntimePlan>,
+        runtime_plan: &Rc<RuntimePlan>,
         upstream: &Rc<LegacySocketUpstream>,
         client_sender: ClientSender,
     ) -> ConnectionTask {
@@ -135,7 +133,7 @@ impl ConnectionTask {
         ConnectionTask {
             worker: worker.clone(),
             server: upstream.clone(),
-            installed: installed.clone(),
+            runtime_plan: runtime_plan.clone(),
             correlator: FrameCorrelator::new(frames.in_flight).with_first_id(FIRST_ID),
             callers: BTreeMap::new(),
             out: VecDeque::new(),
@@ -266,7 +264,7 @@ impl ConnectionTask {
 
     fn translate_context(&self) -> TranslateContext {
         TranslateContext {
-            depth: self.installed.plan.limits.depth,
+            depth: self.runtime_plan.plan.limits.depth,
             now: clock::rfc3339,
         }
     }
@@ -276,8 +274,8 @@ impl ConnectionTask {
             return;
         }
         self.idle_timer.on_activity();
-        if self.correlator.is_empty() && !Rc::ptr_eq(&self.installed, &queued.installed) {
-            self.installed = queued.installed;
+        if self.correlator.is_empty() && !Rc::ptr_eq(&self.runtime_plan, &queued.runtime_plan) {
+            self.runtime_plan = queued.runtime_plan;
         }
         let ticket = Ticket(self.next);
         self.next += 1;
@@ -296,9 +294,9 @@ impl ConnectionTask {
     }
 
     fn call(&mut self, ticket: Ticket, call: (&str, Option<&Json>), deadline: Duration) {
-        let (installed, context, now) =
-            (self.installed.clone(), self.translate_context(), self.now());
-        let table = &installed.plan.routes;
+        let runtime_plan = self.runtime_plan.clone();
+        let (context, now) = (self.translate_context(), self.now());
+        let table = &runtime_plan.plan.routes;
         let Some(route) = table.select_rpc_to(Wire::Frame, call) else {
             // A plan that was installed in between has the route, and this one does not.
             return self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Busy)));
@@ -314,8 +312,8 @@ impl ConnectionTask {
 
     /// Writes a frame of the client, and watches for its answer if the route describes it.
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
-        let (installed, context) = (self.installed.clone(), self.translate_context());
-        let table = &installed.plan.routes;
+        let (runtime_plan, context) = (self.runtime_plan.clone(), self.translate_context());
+        let table = &runtime_plan.plan.routes;
         match observe(table, (ticket, frame.clone()), (deadline, context)) {
             Some(observed) if self.correlator.clashes(table, &observed) => {
                 return self
@@ -364,8 +362,9 @@ impl ConnectionTask {
     }
 
     fn on_written(&mut self, ticket: Ticket) {
-        let (installed, now) = (self.installed.clone(), self.now());
-        self.correlator.sent(&installed.plan.routes, (now, ticket));
+        let (runtime_plan, now) = (self.runtime_plan.clone(), self.now());
+        self.correlator
+            .sent(&runtime_plan.plan.routes, (now, ticket));
         if !self.correlator.waits(ticket) {
             self.send_reply(ticket, Ok(SocketReply::Sent));
         }
@@ -373,15 +372,15 @@ impl ConnectionTask {
 
     fn on_message(&mut self, text: Bytes) {
         self.idle_timer.on_activity();
-        let (installed, context, now) =
-            (self.installed.clone(), self.translate_context(), self.now());
+        let runtime_plan = self.runtime_plan.clone();
+        let table = &runtime_plan.plan.routes;
+        let (context, now) = (self.translate_context(), self.now());
         match SocketMessage::new(&text, context.depth) {
             SocketMessage::Frame(frame) => {
                 // Expired calls first, so that their outcome does not count as the effect of this frame.
-                self.correlator.tick(&installed.plan.routes, now, context);
+                self.correlator.tick(table, now, context);
                 self.apply_all(None);
-                self.correlator
-                    .receive(&installed.plan.routes, (now, frame), context);
+                self.correlator.receive(table, (now, frame), context);
                 self.apply_all(Some(&text));
             }
             // A client with forwarded frames talks to the server itself, and may understand the message.
@@ -399,9 +398,10 @@ impl ConnectionTask {
     }
 
     fn tick(&mut self) {
-        let (installed, context, now) =
-            (self.installed.clone(), self.translate_context(), self.now());
-        self.correlator.tick(&installed.plan.routes, now, context);
+        let runtime_plan = self.runtime_plan.clone();
+        let (context, now) = (self.translate_context(), self.now());
+        self.correlator
+            .tick(&runtime_plan.plan.routes, now, context);
         self.apply_all(None);
     }
 

@@ -82,7 +82,7 @@ pub(super) type SocketReplySender = oneshot::Sender<SequencedSocketReply>;
 /// A request in the queue of a socket's task.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
-    pub(super) installed: Rc<RuntimePlan>,
+    pub(super) runtime_plan: Rc<RuntimePlan>,
     pub(super) request: SocketRequest,
     pub(super) deadline: Instant,
     pub(super) reply: SocketReplySender,
@@ -164,26 +164,26 @@ impl ClientConnections {
     pub(in crate::gateway) fn subscribe(
         &self,
         worker: &Rc<Worker>,
-        installed: &Rc<RuntimePlan>,
+        runtime_plan: &Rc<RuntimePlan>,
         upstream: &Rc<LegacySocketUpstream>,
     ) {
         // A failure is ignored: the next call tries again, and reports it to its caller.
-        let _ = self.connection_to((worker, installed), upstream);
+        let _ = self.connection_to((worker, runtime_plan), upstream);
     }
 
     /// Queues a request on the socket of this client; requests are written in order.
     pub(super) fn send(
         &self,
-        (worker, installed): (&Rc<Worker>, &Rc<RuntimePlan>),
+        (worker, runtime_plan): (&Rc<Worker>, &Rc<RuntimePlan>),
         upstream: &Rc<LegacySocketUpstream>,
         request: SocketRequest,
         limit: Duration,
     ) -> Result<PendingReply, link::RequestError> {
-        let handle = self.connection_to((worker, installed), upstream)?;
+        let handle = self.connection_to((worker, runtime_plan), upstream)?;
         let (reply, answer) = oneshot::channel();
         let deadline = clock::now() + limit;
         let queued = QueuedRequest {
-            installed: installed.clone(),
+            runtime_plan: runtime_plan.clone(),
             request,
             deadline,
             reply,
@@ -206,7 +206,7 @@ impl ClientConnections {
 
     fn connection_to(
         &self,
-        (worker, installed): (&Rc<Worker>, &Rc<RuntimePlan>),
+        (worker, runtime_plan): (&Rc<Worker>, &Rc<RuntimePlan>),
         upstream: &Rc<LegacySocketUpstream>,
     ) -> Result<ConnectionHandle, link::RequestError> {
         if self.has_lost() {
@@ -228,7 +228,7 @@ impl ClientConnections {
         };
         let task = ConnectionTask::new(
             worker,
-            installed,
+            runtime_plan,
             upstream,
             self.client_sender.borrow().clone(),
         );

@@ -11,11 +11,11 @@ use crate::gateway::{RuntimePlan, Worker};
 
 /// Converts an event to the client's form; returns `None` if the client does not get it.
 pub(in crate::gateway) fn format_event(
-    (worker, installed): (&Worker, &RuntimePlan),
+    (worker, runtime_plan): (&Worker, &RuntimePlan),
     text: Bytes,
     form: EventForm,
 ) -> Option<Bytes> {
-    let plan = &installed.plan;
+    let plan = &runtime_plan.plan;
     let event = match SocketMessage::new(&text, plan.limits.depth) {
         SocketMessage::Rpc(text) => EventValue::rpc(&text, plan.limits.depth)?,
         SocketMessage::Frame(frame) => EventValue::frame(frame),
@@ -40,6 +40,6 @@ pub(in crate::gateway) fn format_event(
         EventForm::Rpc => Side::Rpc,
         EventForm::Frame | EventForm::Sse => Side::Rest,
     };
-    worker.count(|shard| shard.event(installed.route_label(None), side, kind));
+    worker.count(|shard| shard.event(runtime_plan.route_label(None), side, kind));
     text
 }

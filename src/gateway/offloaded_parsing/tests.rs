@@ -70,8 +70,8 @@ fn text(rope: Rope) -> String {
 
 /// Reads and translates texts of so many members, both ways.
 async fn translate_both_ways(worker: &Worker, members: usize) {
-    let installed = worker.installed();
-    let plan = &installed.plan;
+    let runtime_plan = worker.runtime_plan();
+    let plan = &runtime_plan.plan;
     let handle = RouteHandle { plan, index: 0 };
     let (limits, value) = (&plan.limits, object(members));
 
@@ -142,8 +142,8 @@ fn short_texts_are_parsed_on_the_worker() {
 #[test]
 fn long_texts_are_not_parsed_on_the_worker() {
     let worker = worker(Offload::stopped());
-    let installed = worker.installed();
-    let plan = &installed.plan;
+    let runtime_plan = worker.runtime_plan();
+    let plan = &runtime_plan.plan;
     let (handle, limits) = (RouteHandle { plan, index: 0 }, &plan.limits);
 
     assert!(

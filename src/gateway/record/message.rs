@@ -46,7 +46,7 @@ impl Record {
         others: &mut [Record],
         body: &Bytes,
     ) {
-        let depth = self.installed.plan.limits.depth;
+        let depth = self.runtime_plan.plan.limits.depth;
         if body.len() > SMALL {
             return;
         }

@@ -142,7 +142,7 @@ impl Record {
         if self.side != Side::Rpc || body.len() > SMALL {
             return;
         }
-        let depth = self.installed.plan.limits.depth;
+        let depth = self.runtime_plan.plan.limits.depth;
         if let (Some(status), Ok(response)) = (self.outcome.status, parse_response(body, depth)) {
             self.set_reply(status, &response.reply);
         }
@@ -165,7 +165,7 @@ impl Record {
     /// Records a failure that the proxy reports to the client.
     pub(in crate::gateway) fn set_failure(&mut self, status: u16, failure: &Failure) {
         let row = failure.reason.row();
-        let code = self.installed.plan.face.failure_codes.of(failure.reason);
+        let code = self.runtime_plan.plan.face.failure_codes.of(failure.reason);
         self.outcome = CallOutcome {
             kind: Some((Outcome::Failed, Some(row.blame))),
             status: Some(status),

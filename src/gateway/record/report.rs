@@ -46,7 +46,7 @@ impl Record {
 
     /// Counts a finished candidate: its dropped members, its failure and its outcome for the guards.
     fn report_candidate(&mut self) {
-        let route = self.installed.route_label(self.route);
+        let route = self.runtime_plan.route_label(self.route);
         let dropped = self.dropped as u64;
         let path = self.stage.and_then(Stage::candidate);
         let (outcome, duration) = (self.final_outcome(), self.elapsed());
@@ -79,7 +79,7 @@ impl Record {
     /// Returns the recorder for the flags whose guards count the call.
     fn guard_recorder<'a>(&'a self, excluded_by: &'a [usize]) -> GuardRecorder<'a> {
         GuardRecorder {
-            installed: &self.installed,
+            runtime_plan: &self.runtime_plan,
             why: self.why,
             excluded_by,
         }
@@ -88,8 +88,8 @@ impl Record {
     /// Returns the label that the call is counted under.
     pub(in crate::gateway) fn label(&self) -> LabelId {
         match self.stream {
-            Some(stream) => self.installed.stream_label(stream),
-            None => self.installed.route_label(self.route),
+            Some(stream) => self.runtime_plan.stream_label(stream),
+            None => self.runtime_plan.route_label(self.route),
         }
     }
 
@@ -104,7 +104,7 @@ impl Record {
         let (outcome, blame) = self.final_outcome();
         let labels = CallLabels {
             route: self.label(),
-            client: self.installed.client_label(self.client),
+            client: self.runtime_plan.client_label(self.client),
             side: self.side,
             stage: self.stage,
             outcome,
@@ -152,7 +152,7 @@ impl Record {
             client: labels.client,
             side: labels.side,
             by: self.why.decided_by(),
-            flag: self.installed.flag_label(self.why.flag()),
+            flag: self.runtime_plan.flag_label(self.why.flag()),
         });
         if self.has_key == HasKey::Yes {
             return;
@@ -162,7 +162,7 @@ impl Record {
             .flag()
             .filter(|_| self.why.decided_by() == DecidedBy::Keyless);
         for flag in self.excluded_by.iter().copied().chain(deciding_flag) {
-            shard.keyless(self.installed.flag_label(Some(flag)));
+            shard.keyless(self.runtime_plan.flag_label(Some(flag)));
         }
     }
 
@@ -176,7 +176,7 @@ impl Record {
             shard.seen(labels, stage.control(), self.wall_time);
         } else if self.side == Side::Rest
             && self.outcome.reason != Some(Reason::MalformedHttp)
-            && let Some(prefix) = self.installed.prefix_label(self.path())
+            && let Some(prefix) = self.runtime_plan.prefix_label(self.path())
         {
             shard.unrouted(prefix, self.wall_time);
         }
@@ -189,7 +189,7 @@ impl Record {
 
     /// Returns the name of the route or of the event stream.
     fn route_name(&self) -> Option<&str> {
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         match (self.stream, self.route) {
             (Some(stream), _) => plan.streams.all().get(stream).map(|one| one.name.as_str()),
             (None, Some(route)) => Some(plan.routes.route(route).name.as_str()),
@@ -200,7 +200,7 @@ impl Record {
     /// Returns the trace span, with OpenTelemetry's semantic conventions for HTTP and JSON-RPC.
     fn span(&self, trace: Trace, labels: CallLabels, duration: Duration) -> Span {
         let text = |text: &str| Attribute::Text(text.to_owned());
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         let mut attributes = vec![
             ("http.request.method", text(self.method.as_str())),
             ("url.path", text(&plan.redaction.path(self.path()))),
@@ -259,14 +259,14 @@ impl Record {
 
     /// Returns the RPC method, redacted where the route says so.
     fn redacted_method(&self) -> Option<&str> {
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         let route = self.route.map(|route| plan.routes.route(route));
         let method = self.rpc_method.as_deref()?;
         Some(plan.redaction.method(method, route))
     }
 
     fn log(&self, labels: CallLabels, duration: Duration) {
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         let cause = self.outcome.cause.as_deref();
         let cause = cause.map(|cause| plan.redaction.text(cause));
         CallLine {

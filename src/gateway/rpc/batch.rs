@@ -87,7 +87,7 @@ impl RpcRequest {
         &self,
         items: Vec<MessageItem>,
     ) -> Option<(FullResponse, Vec<Candidate>)> {
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         let remaining = Cell::new(plan.limits.answer);
         let calls = stream::iter(items)
             .map(|item| self.serve_batch_item(item, BatchContext::Batch(&remaining)));
@@ -111,23 +111,23 @@ impl RpcRequest {
         request_record: &Record,
         items: &[MessageItem],
     ) -> Option<(Rc<HttpUpstream>, PassthroughBatch)> {
-        let plan = &self.installed.plan;
+        let plan = &self.runtime_plan.plan;
         let (caller, headers) = (self.caller(), &self.head.headers);
         let poster = Poster {
             caller,
             head: RequestHead::new(&self.head),
             at: request_record.wall_time(),
             past: Some((
-                self.installed.flag_history(),
+                self.runtime_plan.flag_history(),
                 request_record.worker().sessions().now(),
             )),
         };
-        let context = (request_record, &*self.installed);
+        let context = (request_record, &*self.runtime_plan);
         let passthrough = batch::passing(plan, poster, items, |call, route| {
             sessions::for_rpc(context, (caller, headers), call, route)
         })?;
         let upstream = self
-            .installed
+            .runtime_plan
             .upstream_at(passthrough.upstream_index)?
             .http()?;
         let is_valid = self.fault.is_none() || takes_envelopes(plan, upstream.plan());
@@ -238,7 +238,7 @@ impl RpcRequest {
         (mut record, items): (Box<Record>, Vec<BatchItem>),
         answer: CallResponse,
     ) -> Response<ResponseBody> {
-        let status = self.installed.plan.face.notification_status.as_u16();
+        let status = self.runtime_plan.plan.face.notification_status.as_u16();
         if let CallResponse::Streaming(stream) = &answer {
             let upstream_status = stream.response.status().as_u16();
             for (mut other, _) in items {

@@ -29,7 +29,7 @@ impl RpcRequest {
         if call.id.is_some() || *call.method != *CANCELLED {
             return None;
         }
-        let depth = self.installed.plan.limits.depth;
+        let depth = self.runtime_plan.plan.limits.depth;
         let id = jsonrpc::cancelled_id(&call.text.clone().into_bytes(), depth)?;
         let mut upstream_ids = self.upstream_ids.clone();
         if let Some(scope) = self.scope() {
@@ -52,7 +52,7 @@ impl RpcRequest {
         if upstream_ids.is_empty() && self.was_passed_through(&id) {
             return self.forward_call(record, upstream, call, batch).await;
         }
-        let depth = self.installed.plan.limits.depth;
+        let depth = self.runtime_plan.plan.limits.depth;
         let text = call.text.clone().into_bytes();
         // The server gets no cancellation of a call that is over.
         record.set_response(StatusCode::ACCEPTED.as_u16());
@@ -80,7 +80,7 @@ impl RpcRequest {
     /// Returns true if a server may know the client's call by this id. Calls over a socket always get ids of the
     /// proxy.
     fn was_passed_through(&self, id: &Bytes) -> bool {
-        let depth = self.installed.plan.limits.depth;
+        let depth = self.runtime_plan.plan.limits.depth;
         let id = Json::parse(id.clone(), depth).ok().and_then(RequestId::new);
         self.socket.is_none() && id.is_none_or(|id| id.is_portable())
     }

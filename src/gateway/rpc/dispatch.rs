@@ -71,7 +71,7 @@ impl RpcRequest {
         if self.fault.is_some() {
             return self.forward_unchanged(record, upstream).await;
         }
-        let rewritten = rewritten(&self.installed.plan, upstream.plan(), call)?;
+        let rewritten = rewritten(&self.runtime_plan.plan, upstream.plan(), call)?;
         let rewritten = match rewritten {
             None => None,
             Some(rewritten) => Some((self.parse_again(&rewritten.body)?, rewritten)),
@@ -110,7 +110,7 @@ impl RpcRequest {
         upstream: &Upstream,
     ) -> Result<CallResult, Failure> {
         let http = upstream.http();
-        let http = http.filter(|http| takes_envelopes(&self.installed.plan, http.plan()));
+        let http = http.filter(|http| takes_envelopes(&self.runtime_plan.plan, http.plan()));
         let Some(http) = http else {
             self.check_valid()?;
             return Err(rejections::no_upstream(Side::Rpc));
@@ -172,7 +172,7 @@ impl RpcRequest {
         self.check_origin()?;
         // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
-        routing::check_call_over_link(&self.installed.plan, link.plan(), headers, call)?;
+        routing::check_call_over_link(&self.runtime_plan.plan, link.plan(), headers, call)?;
         let limit = link.plan().timeout;
         let (Some(id), Some(template)) = (&call.id, call.template()) else {
             let text = call.text.clone().into_bytes();
@@ -249,7 +249,7 @@ impl RpcRequest {
         (reply, upstream_id): (UpstreamResponse, u64),
         linked: Option<&Call>,
     ) -> Result<CallResult, Failure> {
-        let limits = &self.installed.plan.limits;
+        let limits = &self.runtime_plan.plan.limits;
         let response =
             offloaded_parsing::parse_response(record.worker(), &reply.body, limits.depth).await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
@@ -296,7 +296,7 @@ impl RpcRequest {
 
     /// Parses a call again after its credentials were removed from the envelope.
     fn parse_again(&self, body: &Bytes) -> Result<Call, Failure> {
-        match jsonrpc::parse(body, self.installed.plan.limits.message()) {
+        match jsonrpc::parse(body, self.runtime_plan.plan.limits.message()) {
             Ok(jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))) => Ok(call),
             // Removing members cannot turn a call into something else.
             Ok(_) | Err(_) => Err(Failure::new(
@@ -337,7 +337,7 @@ impl RpcRequest {
     ) -> Result<CallResult, Failure> {
         if let CallResponse::Streaming(stream) = answer {
             record.set_response(stream.response.status().as_u16());
-            let limit = self.installed.plan.limits.answer;
+            let limit = self.runtime_plan.plan.limits.answer;
             let read = collect_accounted(stream.response.into_body(), limit, self.worker.memory());
             match timeout(upstream.plan().timeout, read).await {
                 Ok(Ok(_)) => stream.lease.release(),

@@ -38,14 +38,15 @@ pub(super) async fn serve(
         origin,
         rpc_caller,
     } = context;
-    let installed = record.installed().clone();
+    let runtime_plan = record.runtime_plan().clone();
+    let (plan, now) = (&runtime_plan.plan, record.worker().sessions().now());
     let poster = Poster {
-        caller: rpc_caller.identity.caller(&installed.plan.rollout.clients),
+        caller: rpc_caller.identity.caller(&plan.rollout.clients),
         head: RequestHead::new(&head),
         at: record.wall_time(),
-        past: Some((installed.flag_history(), record.worker().sessions().now())),
+        past: Some((runtime_plan.flag_history(), now)),
     };
-    let posted = classify(&installed.plan, poster, body);
+    let posted = classify(plan, poster, body);
     match (posted, content) {
         (Posted::Rest, content) => {
             record.set_side_to_rest();
@@ -70,7 +71,7 @@ pub(super) async fn serve(
                 .await
         }
         (Posted::Batch(items, fault), RequestBody::Read(body)) => {
-            if let Err(failure) = routing::check_batch_allowed(&installed.plan, &head.headers) {
+            if let Err(failure) = routing::check_batch_allowed(plan, &head.headers) {
                 return respond_with_error(record, &head, (failure, RequestId::null()));
             }
             let request = RpcRequest::new(&record, (head, body), origin, rpc_caller);
@@ -98,11 +99,11 @@ fn respond_with_error(
     head: &request::Parts,
     (failure, id): (Failure, RequestId),
 ) -> Response<ResponseBody> {
-    let installed = record.installed().clone();
-    let full = response::rpc_failure(&failure, &installed.plan.face.failure_codes, &id);
+    let runtime_plan = record.runtime_plan().clone();
+    let full = response::rpc_failure(&failure, &runtime_plan.plan.face.failure_codes, &id);
     record.set_failure(full.status.as_u16(), &failure);
     let mut response = response::render_response(record, CallResponse::Full(Box::new(full)));
-    cors::add_headers(&installed.plan, &head.headers, &mut response);
+    cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
     response
 }
 
@@ -112,9 +113,9 @@ async fn forward_unread(
     (mut head, content): (Box<request::Parts>, RequestBody),
     (origin, upstream_index): (&RequestOrigin, usize),
 ) -> Response<ResponseBody> {
-    let installed = record.installed().clone();
-    let cors_origin = cors::origin(&installed.plan, &head.headers);
-    let upstream = installed
+    let runtime_plan = record.runtime_plan().clone();
+    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
+    let upstream = runtime_plan
         .upstream_at(upstream_index)
         .and_then(Upstream::http);
     let forwarding = async {
@@ -129,7 +130,7 @@ async fn forward_unread(
     let answer = forwarding.await;
     let failed = answer.is_err();
     let mut response = response::render(record, answer);
-    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| failed) {
+    if let Some(cors) = runtime_plan.plan.cors.as_ref().filter(|_| failed) {
         cors.mark(cors_origin.as_ref(), response.headers_mut());
     }
     response

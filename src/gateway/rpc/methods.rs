@@ -19,12 +19,12 @@ pub(super) async fn forward_other_method(
     (head, body): (Box<request::Parts>, IncomingBody),
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
-    let installed = record.installed().clone();
-    let cors_origin = cors::origin(&installed.plan, &head.headers);
+    let runtime_plan = record.runtime_plan().clone();
+    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = forward_to_upstream(&mut record, (head, body), &origin).await;
     let failed = answer.is_err();
     let mut response = response::render(record, answer);
-    if let Some(cors) = installed.plan.cors.as_ref().filter(|_| failed) {
+    if let Some(cors) = runtime_plan.plan.cors.as_ref().filter(|_| failed) {
         cors.mark(cors_origin.as_ref(), response.headers_mut());
     }
     response
@@ -35,15 +35,15 @@ async fn forward_to_upstream(
     (mut head, body): (Box<request::Parts>, IncomingBody),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    let installed = record.installed().clone();
-    let plan = &installed.plan;
+    let runtime_plan = record.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
     let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
     if let Some(answer) = cors::answer_preflight(record, plan, (caller, RequestHead::new(&head))) {
         return Ok(answer);
     }
-    let upstream = installed
+    let upstream = runtime_plan
         .upstream(None, Side::Rpc)
         .and_then(Upstream::http)
         .ok_or_else(|| rejections::not_posted(&head.method))?;

@@ -35,7 +35,9 @@ pub(super) fn is_wanted(request: &RpcRequest, item: &MessageItem) -> bool {
     let mut accept = accept.filter_map(|accept| accept.to_str().ok());
     call.id.is_some()
         && accept.any(sse::is_accepted)
-        && (request.installed.has_response_streams() || has_token(call) || *call.method == *LISTEN)
+        && (request.runtime_plan.has_response_streams()
+            || has_token(call)
+            || *call.method == *LISTEN)
 }
 
 fn has_token(call: &Call) -> bool {

@@ -27,7 +27,7 @@ pub(super) async fn read(
     body: IncomingBody,
 ) -> Result<RpcBody, Failure> {
     request_record.admit()?;
-    let plan = &request_record.installed().plan;
+    let plan = &request_record.runtime_plan().plan;
     let bounds = (&plan.limits, request_record.worker().memory());
     let fault = request_body::message_fault(headers, &body);
     if fault.is_some() && is_beyond(&body, plan.limits.body) {

@@ -96,7 +96,7 @@ impl ReplayableRpc {
 
     /// Extracts the answer to this call from the answer to its batch; returns an answer of another form unchanged.
     pub(in crate::gateway) fn extract_own_part(&self, answer: Bytes) -> Bytes {
-        let depth = self.request.installed.plan.limits.depth;
+        let depth = self.request.runtime_plan.plan.limits.depth;
         let (SentAs::InForwardedBatch, Some(id)) = (self.sent, &self.call.id) else {
             return answer;
         };
@@ -139,7 +139,7 @@ impl ReplayableRpc {
     async fn forward(&self, record: &mut Record) -> Result<CallResult, Failure> {
         let upstream = record.upstream(Side::Rpc).cloned();
         let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-        let remaining = Cell::new(self.request.installed.plan.limits.answer);
+        let remaining = Cell::new(self.request.runtime_plan.plan.limits.answer);
         let batch = match self.sent {
             SentAs::Single => BatchContext::Single,
             SentAs::InBatch | SentAs::InForwardedBatch => BatchContext::Batch(&remaining),

@@ -69,9 +69,9 @@ pub(super) fn accept(
     mut head: Box<request::Parts>,
     (origin, sockets): (RequestOrigin, ClientSocketPlan),
 ) -> Response<ResponseBody> {
-    let installed = request_record.installed().clone();
+    let runtime_plan = request_record.runtime_plan().clone();
     identify(&mut request_record, &head.headers, &origin);
-    let response = match accept_handshake(&request_record, (&installed, &origin), &head) {
+    let response = match accept_handshake(&request_record, (&runtime_plan, &origin), &head) {
         Ok(response) => response,
         Err(failure) => {
             let mut response = response::render_failure(request_record, failure);
@@ -102,7 +102,7 @@ pub(super) fn accept(
         if let Some(upgrade) = upgrade
             && let Ok(upgraded) = upgrade.await
         {
-            let limit = installed.plan.limits.body;
+            let limit = runtime_plan.plan.limits.body;
             let frames = MessageStream::server(TokioIo::new(upgraded), limit).await;
             Box::pin(Rc::new(session).run(frames)).await;
         }
@@ -114,12 +114,12 @@ pub(super) fn accept(
 
 fn accept_handshake(
     request_record: &Record,
-    (installed, origin): (&RuntimePlan, &RequestOrigin),
+    (runtime_plan, origin): (&RuntimePlan, &RequestOrigin),
     head: &request::Parts,
 ) -> Result<Response<ResponseBody>, Failure> {
     request_record.admit()?;
     // A page of any origin may open a WebSocket; only this check prevents that (RFC 6455 §10.2).
-    routing::check_origin(&installed.plan, RequestHead::new(head), origin.entry())?;
+    routing::check_origin(&runtime_plan.plan, RequestHead::new(head), origin.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
     let mut response = Response::new(ResponseBody::full(Rope::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -309,7 +309,7 @@ impl WebSocketSession {
     }
 
     fn limits(&self) -> SessionLimits {
-        let limits = &self.worker.installed().plan.limits;
+        let limits = &self.worker.runtime_plan().plan.limits;
         SessionLimits {
             concurrency: self.sockets.concurrency,
             ahead: READ_AHEAD,
@@ -334,15 +334,15 @@ impl WebSocketSession {
         if intake != Intake::Open {
             return;
         }
-        let installed = self.worker.installed();
-        let frames = installed
+        let runtime_plan = self.worker.runtime_plan();
+        let frames = runtime_plan
             .default_frames_upstream()
             .and_then(Upstream::frames);
-        match (frames, installed.upstream(None, Side::Rpc)) {
+        match (frames, runtime_plan.upstream(None, Side::Rpc)) {
             (Some(frames), None) => {
                 self.origin.links().record_request(Side::Rest);
                 let sockets = self.origin.sockets();
-                sockets.subscribe(&self.worker, &installed, frames);
+                sockets.subscribe(&self.worker, &runtime_plan, frames);
             }
             (None, Some(Upstream::Link(link))) => link.listen(self.origin.links()),
             (_, Some(_)) | (None, None) => {}
@@ -355,8 +355,8 @@ impl WebSocketSession {
             // This client accepts only JSON-RPC messages.
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
             SocketProtocol::Both if self.origin.links().receives_events_of(side) => {
-                let installed = self.worker.installed();
-                format_event((&self.worker, &installed), text, self.form())
+                let runtime_plan = self.worker.runtime_plan();
+                format_event((&self.worker, &runtime_plan), text, self.form())
             }
             SocketProtocol::Both => None,
         }
@@ -402,7 +402,7 @@ impl WebSocketSession {
     async fn serve_message(&self, message: InboundMessage) -> ServeEnd {
         let body = message.text.clone();
         if self.sockets.protocol == SocketProtocol::Both {
-            let depth = self.worker.installed().plan.limits.depth;
+            let depth = self.worker.runtime_plan().plan.limits.depth;
             // Values parsed from the message share its buffer, and keep its memory accounted.
             let (accounted, permit) = match self.worker.memory().account(body.clone()) {
                 Ok(accounted) => (accounted, Ok(())),

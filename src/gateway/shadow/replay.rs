@@ -126,7 +126,7 @@ impl ReplayableCall {
         record: &mut Record,
         failure: &Failure,
     ) -> RecordedResponse {
-        let codes = &record.installed().plan.face.failure_codes;
+        let codes = &record.runtime_plan().plan.face.failure_codes;
         let full = match self {
             ReplayableCall::Rest { .. } => response::rest_failure(failure, codes),
             ReplayableCall::Rpc(rpc) => {
@@ -147,7 +147,7 @@ async fn send_rest(
 ) -> Result<CallResponse, Failure> {
     match (path, record.route()) {
         (Path::New, Some(route)) => {
-            let plan = &record.installed().plan;
+            let plan = &record.runtime_plan().plan;
             routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
             translate::serve_rest_call(record, route, (head, RequestBody::Read(body)), origin).await
         }
@@ -177,7 +177,7 @@ async fn collect(record: &mut Record, answer: CallResponse) -> Result<RecordedRe
     }
     let (head, body) = stream.response.into_parts();
     record.set_response(head.status.as_u16());
-    let limit = record.installed().plan.limits.answer;
+    let limit = record.runtime_plan().plan.limits.answer;
     let Some(budget) = record.second_run_budget().cloned() else {
         return Err(Skip::Large);
     };

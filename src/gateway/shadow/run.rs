@@ -46,7 +46,7 @@ pub(super) struct RunnableCandidate {
 /// The call that the candidate belongs to.
 struct CandidateInfo {
     worker: Rc<Worker>,
-    installed: Rc<RuntimePlan>,
+    runtime_plan: Rc<RuntimePlan>,
     route: usize,
     client: Option<usize>,
     side: Side,
@@ -159,7 +159,7 @@ impl CandidateInfo {
     fn new(record: &Record) -> Option<CandidateInfo> {
         Some(CandidateInfo {
             worker: record.worker().clone(),
-            installed: record.installed().clone(),
+            runtime_plan: record.runtime_plan().clone(),
             route: record.route()?,
             client: record.client(),
             side: record.side(),
@@ -171,14 +171,14 @@ impl CandidateInfo {
 
     fn guard_recorder(&self) -> GuardRecorder<'_> {
         GuardRecorder {
-            installed: &self.installed,
+            runtime_plan: &self.runtime_plan,
             why: self.why,
             excluded_by: &[],
         }
     }
 
     fn plan(&self) -> &Plan {
-        &self.installed.plan
+        &self.runtime_plan.plan
     }
 
     fn runner(&self) -> &Rc<ShadowRunner> {
@@ -299,8 +299,9 @@ impl CandidateInfo {
     /// Returns true when the current plan has the same route as the plan of the call. Samples of changed routes are not
     /// kept.
     fn is_current(&self) -> bool {
-        let now = self.worker.installed();
-        Rc::ptr_eq(&now, &self.installed) || self.worker.keeps_route(&self.installed, self.route)
+        let now = self.worker.runtime_plan();
+        Rc::ptr_eq(&now, &self.runtime_plan)
+            || self.worker.keeps_route(&self.runtime_plan, self.route)
     }
 
     fn client_name(&self) -> &str {
@@ -308,7 +309,7 @@ impl CandidateInfo {
     }
 
     fn count_duration(&self, record: &Record) {
-        let route = self.installed.route_label(Some(self.route));
+        let route = self.runtime_plan.route_label(Some(self.route));
         let elapsed = record.elapsed();
         self.worker
             .count(|shard| shard.candidate(route, (self.side, self.stage), elapsed));
@@ -378,15 +379,15 @@ impl CandidateInfo {
         self.count(verdict);
         self.guard(verdict);
         if let Verdict::Skipped(skip) = verdict {
-            let route = self.installed.route_label(Some(self.route));
+            let route = self.runtime_plan.route_label(Some(self.route));
             self.worker.count(|shard| shard.skipped(route, skip));
         }
     }
 
     fn count(&self, verdict: Verdict) {
         let labels = VerdictLabels {
-            route: self.installed.route_label(Some(self.route)),
-            client: self.installed.client_label(self.client),
+            route: self.runtime_plan.route_label(Some(self.route)),
+            client: self.runtime_plan.client_label(self.client),
             side: self.side,
             stage: self.stage,
             verdict: verdict.as_str(),

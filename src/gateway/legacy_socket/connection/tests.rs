@@ -38,8 +38,8 @@ fn worker(keys: &str) -> Rc<Worker> {
 }
 
 fn upstream(worker: &Rc<Worker>) -> LegacySocketUpstream {
-    let installed = worker.installed();
-    let plan = installed.plan.upstreams.all[0].clone();
+    let runtime_plan = worker.runtime_plan();
+    let plan = runtime_plan.plan.upstreams.all[0].clone();
     match &plan.transport {
         Transport::Frames(frames) => {
             LegacySocketUpstream::new(plan.clone(), frames, Arc::default())
@@ -58,7 +58,7 @@ fn frame(worker: &Rc<Worker>) -> (QueuedRequest, oneshot::Receiver<SequencedSock
         panic!("no frame");
     };
     let queued = QueuedRequest {
-        installed: worker.installed(),
+        runtime_plan: worker.runtime_plan(),
         request: SocketRequest::Passed { frame, text },
         deadline: clock::now() + Duration::from_secs(10),
         reply,
@@ -72,7 +72,7 @@ async fn request_at_the_end(keys: &str) {
     for _ in 0..TIMES {
         let mut task = ConnectionTask::new(
             &worker,
-            &worker.installed(),
+            &worker.runtime_plan(),
             &upstream,
             ClientSender::default(),
         );
@@ -136,7 +136,7 @@ async fn a_removed_server_cannot_keep_its_socket_open_by_sending() {
             let upstream = Rc::new(upstream(&worker));
             let mut task = ConnectionTask::new(
                 &worker,
-                &worker.installed(),
+                &worker.runtime_plan(),
                 &upstream,
                 ClientSender::default(),
             );

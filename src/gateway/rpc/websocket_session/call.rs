@@ -15,7 +15,7 @@ impl WebSocketSession {
             .memory()
             .account(body)
             .map_err(memory_exhausted)?;
-        let limits = &request_record.installed().plan.limits;
+        let limits = &request_record.runtime_plan().plan.limits;
         let read = offloaded_parsing::parse_messages(&self.worker, &body, limits).await?;
         let incoming = read.map_err(rejections::no_message)?;
         Ok((body, incoming))
@@ -29,17 +29,17 @@ impl WebSocketSession {
             upstream_ids,
         }: InboundMessage,
     ) -> Option<OutboundMessage> {
-        let installed = self.worker.installed();
+        let runtime_plan = self.worker.runtime_plan();
         let line = RequestLine {
             version: Version::HTTP_11,
             ..RequestLine::for_call(&self.head, &self.origin)
         };
-        let mut request_record = Record::begin(&self.worker, &installed, Side::Rpc, line);
+        let mut request_record = Record::begin(&self.worker, &runtime_plan, Side::Rpc, line);
         let identity = identify(&mut request_record, &self.head.headers, &self.origin);
         let (body, incoming) = match self.read(&request_record, body).await {
             Ok(read) => read,
             Err(failure) => {
-                let codes = &installed.plan.face.failure_codes;
+                let codes = &runtime_plan.plan.face.failure_codes;
                 let full = response::rpc_failure(&failure, codes, &RequestId::null());
                 request_record.set_failure(full.status.as_u16(), &failure);
                 return Some(OutboundMessage::new(full.body.into_bytes()));
@@ -51,16 +51,16 @@ impl WebSocketSession {
             head: self.head.clone(),
             body,
             origin: self.origin.clone(),
-            rpc_caller: RpcCaller::new(identity, &installed.plan),
+            rpc_caller: RpcCaller::new(identity, &runtime_plan.plan),
             socket: Some(self.number),
             upstream_ids,
             undelivered: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
-            installed,
+            runtime_plan,
             fault: None,
         };
         let (full, candidates) = match incoming {
             jsonrpc::Incoming::Single(item) => {
-                let remaining = Cell::new(request.installed.plan.limits.answer);
+                let remaining = Cell::new(request.runtime_plan.plan.limits.answer);
                 match request
                     .serve_message(request_record, item, BatchContext::Batch(&remaining))
                     .await
