@@ -316,16 +316,18 @@ fn before_an_http_server_a_websocket_passes_unless_told_otherwise() {
 fn where_a_server_keeps_state_each_connection_has_a_socket_for_itself() {
     let upstream = Upstream::start();
     let proxy = before(&upstream, "sharing = \"client\"\nconnections = 2\n");
-    let mut clients = [connect(&proxy), connect(&proxy)];
     let mut servers = Vec::new();
-    for (place, client) in clients.iter_mut().enumerate() {
-        ask(client, "1", &format!("[{place}]"));
+    // A client that listens opens its socket at once, so the second connects when that of the first is accepted.
+    let mut clients = [0, 1].map(|place| {
+        let mut client = connect(&proxy);
+        ask(&mut client, "1", &format!("[{place}]"));
         let mut server = accept(&upstream);
         let heard = server.hear();
         server.echo(&heard);
         assert_eq!(client.hear()["result"]["got"][0], place);
         servers.push(server);
-    }
+        client
+    });
     // What a server tells goes to the one client.
     for (place, server) in servers.iter_mut().enumerate() {
         server.say(format!(
