@@ -42,7 +42,7 @@ pub struct ToRpc<'r> {
     /// The params.
     pub params: Rope,
     /// The values of the holes, for the response.
-    pub call: Bindings,
+    pub bindings: Bindings,
     /// Members and query parameters unknown to the route.
     pub dropped: usize,
 }
@@ -57,7 +57,7 @@ pub struct ToRest {
     /// The body, where there is one.
     pub body: Option<Rope>,
     /// The values of the holes, for the response.
-    pub call: Bindings,
+    pub bindings: Bindings,
     /// Members without a place in the route.
     pub dropped: usize,
 }
@@ -194,7 +194,7 @@ pub fn rest_to_rpc(
     Ok(ToRpc {
         method,
         params,
-        call: reading.bindings,
+        bindings: reading.bindings,
         dropped: reading.dropped,
     })
 }
@@ -380,7 +380,7 @@ pub(in crate::domain) fn write_rest_call(
         target,
         headers,
         body,
-        call: reading.bindings,
+        bindings: reading.bindings,
         dropped: reading.dropped,
     })
 }

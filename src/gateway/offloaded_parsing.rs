@@ -120,7 +120,7 @@ pub(super) async fn to_rpc_call<'p>(
         Ok(ToRpc {
             method: Cow::<'static, str>::Owned(call.method.into_owned()),
             params: call.params,
-            call: call.call,
+            bindings: call.bindings,
             dropped: call.dropped,
         })
     };

@@ -75,7 +75,7 @@ pub(super) async fn serve_rest_call(
     let reply = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
     record.worker().header_maps().put(head);
     match reply {
-        Some(reply) => render_rest_response(record, (handle, &call.call), reply).await,
+        Some(reply) => render_rest_response(record, (handle, &call.bindings), reply).await,
         None => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
             let acknowledged = response::acknowledgement(StatusCode::ACCEPTED);
@@ -289,7 +289,7 @@ pub(super) async fn serve_rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     let reply = send(record, upstream, route, outgoing).await?;
-    render_rpc_response(record, (handle, &call.call), reply).await
+    render_rpc_response(record, (handle, &call.bindings), reply).await
 }
 
 /// Translates a REST response to an RPC response.

@@ -104,7 +104,7 @@ impl CheckSubject<'_> {
                         body: call.body.map(json),
                     },
                     by: Some(by),
-                    call: call.call,
+                    call: call.bindings,
                 })
             }
             Message::RestReply(_) | Message::RpcReply(_) => self.reply_hop(message, &self.call),
@@ -181,7 +181,7 @@ impl CheckSubject<'_> {
                 params: Some(json(call.params)),
             },
             by: Some(by),
-            call: call.call,
+            call: call.bindings,
         })
     }
 

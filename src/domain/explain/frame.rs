@@ -125,13 +125,13 @@ fn translate(
     explanation.dropped = unknown_members::in_value(pattern, frame, "frame");
     let translated_call = TranslatedCall {
         route,
-        call: &translated.call,
+        call: &translated.bindings,
     };
     let secrets = secrets(case, &translated_call);
     explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-    let bindings = translated.call.clone();
+    let bindings = translated.bindings.clone();
     explanation.sends = Some(render_sent_request(
         case,
         route,

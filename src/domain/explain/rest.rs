@@ -105,13 +105,13 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     }
     let translated_call = TranslatedCall {
         route,
-        call: &call.call,
+        call: &call.bindings,
     };
     let secrets = secrets(case, &translated_call);
     explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-    let bindings = call.call.clone();
+    let bindings = call.bindings.clone();
     explanation.sends = Some(render_sent_request(case, route, (upstream, call), &secrets));
     if route.expects_reply == ExpectsReply::Yes {
         explanation.outcomes = outcome_rows(route, Side::Rpc);

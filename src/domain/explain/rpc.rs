@@ -394,7 +394,7 @@ fn translate(
     }
     let translated_call = TranslatedCall {
         route,
-        call: &made.call,
+        call: &made.bindings,
     };
     let secrets = secrets(case, &translated_call);
     explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
@@ -419,7 +419,7 @@ fn translate(
     ));
     if let Some(id) = &call.id {
         explanation.outcomes = outcome_rows(route, Side::Rest);
-        explanation.answer = answer_rpc(case, (route, &made.call), id)?;
+        explanation.answer = answer_rpc(case, (route, &made.bindings), id)?;
     }
     Ok(())
 }

@@ -190,7 +190,7 @@ fn a_command_becomes_a_call_and_its_answer_has_its_id() {
     assert_eq!((&*called.method, called.dropped), ("file/get", 1));
     assert_eq!(text(called.params), r#"{"path":"a.go"}"#);
     let result = ResponseReply::Result(json(r#"{"path":"a.go","content":"<b>"}"#));
-    let said = answer_to_frame(route, (result, &called.call), TERMS).answer;
+    let said = answer_to_frame(route, (result, &called.bindings), TERMS).answer;
     let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
@@ -211,7 +211,7 @@ fn a_command_without_an_id_gets_an_answer_without_one() {
         message: json("\"no\""),
         data: None,
     });
-    let said = answer_to_frame(route, (error, &called.call), TERMS).answer;
+    let said = answer_to_frame(route, (error, &called.bindings), TERMS).answer;
     let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
@@ -228,7 +228,7 @@ fn an_answer_may_be_silence_or_match_no_row() {
     let route = table.route(table.select_frame(&frame).unwrap());
     let called = command_to_rpc(route, frame, TERMS).unwrap();
     assert_eq!(text(called.params), r#"{"prompt":"p","mode":"new"}"#);
-    let answer = |reply| answer_to_frame(route, (reply, &called.call), TERMS).answer;
+    let answer = |reply| answer_to_frame(route, (reply, &called.bindings), TERMS).answer;
     let started = ResponseReply::Result(json(r#"{"status":"started","pid":7}"#));
     assert_eq!(answer(started), FrameReply::Silence);
     assert_eq!(

@@ -59,7 +59,7 @@ pub fn rpc_to_command(
     let written = table.write_rest_of(route, (call, id), context)?;
     Ok(Framed {
         frame: written.body.unwrap_or_default(),
-        call: written.call,
+        call: written.bindings,
         dropped: written.dropped,
     })
 }

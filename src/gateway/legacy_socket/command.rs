@@ -166,7 +166,7 @@ async fn translate(
         return Ok(Disposition::Replied(None));
     };
     let (reply, code) = parse_reply(record, route, (&reply, id))?;
-    let translated = answer_to_frame(route, (reply, &call.call), context);
+    let translated = answer_to_frame(route, (reply, &call.bindings), context);
     record.add_dropped(translated.dropped);
     if translated.answer == frame::FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";

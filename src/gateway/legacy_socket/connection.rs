@@ -482,7 +482,7 @@ fn observe(
     Some(ObservedRequest {
         ticket,
         route,
-        call: read.call,
+        call: read.bindings,
         deadline,
     })
 }

@@ -91,7 +91,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         )]),
         body: value.clone().into(),
     };
-    let (translated, validity) = translate_to_rpc(worker, handle, &rest.call, &reply)
+    let (translated, validity) = translate_to_rpc(worker, handle, &rest.bindings, &reply)
         .await
         .unwrap();
     validity.unwrap();
@@ -119,7 +119,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         headers: HeaderMap::new(),
         body: result(members),
     };
-    let answer = translate_to_rest(worker, handle, &rpc.call, (&reply, 7)).await;
+    let answer = translate_to_rest(worker, handle, &rpc.bindings, (&reply, 7)).await;
     let (translated, code) = answer.unwrap();
     assert_eq!((translated.answer.status, code), (200, None));
     assert_eq!(text(translated.answer.body), value);

@@ -157,7 +157,7 @@ impl World {
         let overheard = ObservedRequest {
             ticket: Ticket(ticket),
             route,
-            call: call.call,
+            call: call.bindings,
             deadline,
         };
         let mut given = self.open.values().filter(|caller| !of_client(caller));

@@ -181,7 +181,7 @@ fn frames_that_a_client_wrote_are_observed_and_passed_on() {
     let route = socket.table.select_frame(&frame).unwrap();
     let call = command_to_rpc(socket.table.route(route), frame, TERMS)
         .unwrap()
-        .call;
+        .bindings;
     let overheard = |ticket| ObservedRequest {
         ticket: Ticket(ticket),
         route,
@@ -210,7 +210,7 @@ fn pending_ids_are_unique_and_assigned_ids_are_private() {
         let frame = json(&frame);
         let route = socket.table.select_frame(&frame).unwrap();
         let route_of = socket.table.route(route);
-        let call = command_to_rpc(route_of, frame, TERMS).unwrap().call;
+        let call = command_to_rpc(route_of, frame, TERMS).unwrap().bindings;
         let overheard = ObservedRequest {
             ticket: Ticket(ticket),
             route,

@@ -29,7 +29,7 @@ fn call(route: &Route) -> Bindings {
     let params = Json::literal(r#"{"id":"7"}"#);
     call_rest(route, (&route.rpc, Some(&params)), TERMS)
         .unwrap()
-        .call
+        .bindings
 }
 
 /// `404 body`, `200 text/html body`, `201 [location: /x] body`.

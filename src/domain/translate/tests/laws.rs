@@ -28,7 +28,7 @@ fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), MatchError> {
     let reading = read_rest(route, head, TERMS)?;
     let written = rest_to_rpc(route, reading, sent.body.clone(), TERMS)?;
     let params = Json::parse(written.params.into_bytes(), 128).expect("what is written is JSON");
-    Ok(((written.method.into_owned(), params), written.call))
+    Ok(((written.method.into_owned(), params), written.bindings))
 }
 
 fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), MatchError> {
@@ -41,7 +41,7 @@ fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), Ma
         headers: HeaderMap::from_iter(written.headers),
         body,
     };
-    Ok((sent, written.call))
+    Ok((sent, written.bindings))
 }
 
 /// Whether a value is another one, or its normal form on the other side.
