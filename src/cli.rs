@@ -3,6 +3,8 @@
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
 //! 2 for an invalid command line. Reports go to standard output, problems to standard error.
+//!
+//! Used throughout `cli`.
 
 mod admin;
 mod check;

@@ -18,6 +18,8 @@
 //! ```
 //!
 //! Only `compile` interprets patterns, flags and limits.
+//!
+//! Used by `app`, `compile`, `decode` and `table_reader`.
 
 pub mod compile;
 pub mod configuration;

@@ -2,6 +2,8 @@
 //!
 //! It uses no clock, socket, file, lock or log; time, keys and ids are arguments. Every decision about a call is made
 //! here and can be tested without I/O.
+//!
+//! Used throughout `domain`.
 
 pub mod batch;
 pub mod check;

@@ -3,6 +3,8 @@
 //! The listener calls [`handle`] for each HTTP request. A REST request is one call. An RPC request is one call per
 //! message, and the same function serves a single message and each message of a batch. Each call has one record, which
 //! logs and counts it exactly once. Each failure is rendered in one place, `response`.
+//!
+//! Used by `gateway` and `server`.
 
 mod cancellation;
 mod cors;

@@ -20,6 +20,8 @@
 //! ```
 //!
 //! [`Sample::answer`] is a function from request to reply; [`serve()`] puts it on a socket.
+//!
+//! Used by `json::parse`, `json::write` and `serve`.
 
 mod body;
 mod crud;

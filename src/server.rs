@@ -19,6 +19,8 @@
 //!   MonitoredSocket   counts frames to detect floods, and notices writes that wait for the client
 //!   Socket            TLS over TCP
 //! ```
+//!
+//! Used by `inspected_socket::inspection`.
 
 mod accept_backoff;
 pub mod admin;

@@ -25,6 +25,8 @@
 //!   FloodGuard        not active towards a server
 //!   Socket            TCP, or TLS over TCP
 //! ```
+//!
+//! Used by `app`, `cli`, `gateway`, `server` and `upstream`.
 
 mod body;
 mod body_copy;

@@ -1,4 +1,4 @@
-//! The addresses that a run listens on.
+//! The addresses that a run listens on. Used by `run`, `signals`, `startup_summary` and `cli`.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,7 @@
 //! The TLS configuration of the listener under the plan in force. All workers share one, so that each of them can
 //! resume the TLS session of a returning client.
+//!
+//! Used by `run`.
 
 use std::cell::RefCell;
 use std::sync::Arc;

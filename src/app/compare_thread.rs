@@ -1,4 +1,4 @@
-//! The thread for long comparisons of all workers, so that none of them delays a call.
+//! The thread for long comparisons of all workers, so that none of them delays a call. Used by `workers`.
 
 use std::io;
 use std::thread::{self, JoinHandle};

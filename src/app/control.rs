@@ -24,6 +24,8 @@
 //! Laws: a plan is compiled before anything changes, and swapped whole; a failure leaves everything as it was; a change
 //! is stored before it is in force, except for the kill switch; while the store is unavailable, the last good standing
 //! applies.
+//!
+//! Used by `control`, `run` and `usage_counts`.
 
 mod apply;
 mod explained;
@@ -84,7 +86,7 @@ pub struct Control {
     fixed: RestartOnly,
     /// The flags of the flags file.
     file_flags: Vec<RawFlag>,
-    /// The same flags with the standing applied.
+    /// The flags of the flags file, with run-time changes applied.
     flags: Vec<RawFlag>,
     standing: Standing,
     /// The revision of the standing in the store.

@@ -2,6 +2,8 @@
 //!
 //! The successor reports over a socket pair that it serves. Until then this process serves as well, and continues if
 //! the successor fails. Connections wait in sockets that both processes have, so none is lost either way.
+//!
+//! Used by `bound_addresses`, `run`, `signals` and `cli`.
 
 use std::ffi::OsString;
 use std::io;

@@ -2,6 +2,8 @@
 //!
 //! Their names tell their use: `admin` is the admin listener, `predecessor` the connection to the previous process, and
 //! all others accept calls.
+//!
+//! Used by `hot_restart`, `open_files`, `run` and `cli`.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

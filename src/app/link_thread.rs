@@ -3,6 +3,8 @@
 //! A link is kept as long as the plan of its upstream stays the same. Otherwise a new link is opened, and the old one
 //! ends after its last call: the workers hold its handle, and this module does not. Clients on sockets hold the handles
 //! of their own links. Those links stay while the same server is planned, and are ended from here when it no longer is.
+//!
+//! Used by `run` and `signals`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -2,6 +2,8 @@
 //!
 //! `run` raises it after the configuration is read, before it opens sockets. Law: children get the limit that this
 //! process was started with, because some programs need time or memory for each possible file descriptor.
+//!
+//! Used by `run`.
 
 use std::cell::Cell;
 

@@ -2,6 +2,8 @@
 //!
 //! Worker threads serve the calls. This thread runs the rest: the control task, the admin listener and the signals. A
 //! process that replaces another one reports to it once it serves.
+//!
+//! Used by `cli`, `cli::demo` and `cli::run`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

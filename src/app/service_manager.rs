@@ -1,6 +1,8 @@
 //! Notifications to the service manager by sd_notify(3): ready, reloading, replaced, stopping, and the watchdog.
 //!
 //! Without a service manager nothing is sent. A failure to send does not stop the process.
+//!
+//! Used by `run`, `signals` and `cli::run`.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

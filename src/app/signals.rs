@@ -2,6 +2,8 @@
 //!
 //! SIGHUP reloads the files. SIGTERM and SIGINT drain; a second one ends the program at once. SIGUSR2 starts a
 //! successor: once that serves, this process drains, and if it fails, nothing changes.
+//!
+//! Used by `run`.
 
 use std::convert::Infallible;
 use std::future::pending;

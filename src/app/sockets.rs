@@ -1,5 +1,7 @@
 //! The WebSockets to a server that all clients share: one or several, each of which may be replaced when it reaches its
 //! maximum age.
+//!
+//! Used by `link_thread`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 //!
 //! An unavailable, slow or failing collector loses spans and has no other effect: each batch has one attempt with a
 //! time limit.
+//!
+//! Used by `run`.
 
 #[cfg(feature = "otlp")]
 mod otlp;

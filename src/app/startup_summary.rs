@@ -2,6 +2,8 @@
 //! state.
 //!
 //! It contains no secrets: of an upstream only the scheme and authority, of a child only the program without arguments.
+//!
+//! Used by `run` and `cli::run`.
 
 use std::fmt;
 use std::path::Path;

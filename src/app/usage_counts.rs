@@ -1,4 +1,4 @@
-//! The counts of this process since its start, for guards and for usage by client.
+//! The counts of this process since its start, for guards and for usage by client. Used by `run`.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! The worker threads, each with its own runtime and listener.
+//!
+//! Used by `bound_addresses`, `run`, `signals` and `usage_counts`.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -2,6 +2,8 @@
 //!
 //! Each request has a connection of its own, a time limit and a response size limit. Errors of the API are shown in its
 //! own words.
+//!
+//! Used throughout `cli`.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! `dualgauge check`: the problems of a configuration, or its contents and the losses of translation.
+//! `dualgauge check`: the problems of a configuration, or its contents and the losses of translation. Used by `cli`.
 
 mod json;
 mod own_codes;

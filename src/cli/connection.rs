@@ -1,4 +1,6 @@
 //! One HTTP exchange on a connection of its own, for commands that ask a running server.
+//!
+//! Used by `admin`, `demo::clients` and `import::discover`.
 
 use std::io;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 //!
 //! The configuration is written into a temporary folder, so that it can be read, edited and reloaded like any other.
 //! The folder is removed when the demo ends. Two built-in clients ([`clients`]) show a comparison and a rollback.
+//!
+//! Used by `cli`.
 
 mod clients;
 

@@ -1,4 +1,6 @@
 //! `dualgauge health`: a health check of a running process, for images without a shell or other programs.
+//!
+//! Used by `cli`.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

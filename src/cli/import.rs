@@ -2,6 +2,8 @@
 //!
 //! Files are read and the server is asked before anything is written; [`crate::domain::import`] interprets the
 //! documents.
+//!
+//! Used by `cli`, `import::discover` and `import::read`.
 
 mod discover;
 mod json;

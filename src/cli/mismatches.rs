@@ -1,4 +1,6 @@
 //! `dualgauge mismatches`: failed candidates, and fields that differ, as a running process knows them, and their reset.
+//!
+//! Used by `cli`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Formatting of counted nouns in reports.
+//! Formatting of counted nouns in reports. Used by `check`, `mismatches`, `reload` and `usage`.
 
 use std::fmt::Display;
 

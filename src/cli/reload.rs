@@ -1,4 +1,4 @@
-//! `dualgauge reload`: makes a running process reload its files, and reports the result.
+//! `dualgauge reload`: makes a running process reload its files, and reports the result. Used by `cli`.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

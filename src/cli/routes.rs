@@ -1,4 +1,4 @@
-//! `dualgauge routes`: the route table as a table, or as the API documents generated from it.
+//! `dualgauge routes`: the route table as a table, or as the API documents generated from it. Used by `cli`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

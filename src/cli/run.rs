@@ -1,4 +1,4 @@
-//! `dualgauge run`: serve calls as the configuration says.
+//! `dualgauge run`: serve calls as the configuration says. Used by `cli`.
 
 use std::io::Write;
 use std::process::ExitCode;

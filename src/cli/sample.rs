@@ -1,4 +1,4 @@
-//! `dualgauge sample`: the built-in sample server alone, as an upstream to try a deployment with.
+//! `dualgauge sample`: the built-in sample server alone, as an upstream to try a deployment with. Used by `cli`.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

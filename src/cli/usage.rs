@@ -1,4 +1,4 @@
-//! `dualgauge usage`: the callers of each route, and the routes that may be deleted.
+//! `dualgauge usage`: the callers of each route, and the routes that may be deleted. Used by `cli`.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

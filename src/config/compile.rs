@@ -3,6 +3,8 @@
 //! Each check is a function that adds to one list of problems and still returns a result, so that one invalid key hides
 //! no other. The domain defines patterns, flags and overlaps; this module adds file, line and key. Law: no raw
 //! configuration causes a panic.
+//!
+//! Used by `app`, `compile` and `configuration`.
 
 mod addresses;
 mod authority;

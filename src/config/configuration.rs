@@ -1,4 +1,6 @@
 //! The complete configuration: reading, decoding and compiling. Used at start, on reload, and by `check`.
+//!
+//! Used by `app` and `cli`.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,8 @@
 //! Decoding of the merged tree into [`crate::config::raw`]: the known keys with their types and defaults.
 //!
 //! Patterns are not interpreted here, and neither are free-form values.
+//!
+//! Used by `load` and `other_files`.
 
 mod addresses;
 mod candidates;

@@ -2,6 +2,8 @@
 //!
 //! The hash is XXH3, which is much cheaper than a cryptographic one. Files are hashed all the time, and someone who can
 //! write them gains nothing by a collision.
+//!
+//! Used throughout `config`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

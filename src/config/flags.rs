@@ -1,4 +1,6 @@
 //! The flags file: the rollout as written by people. The program never rewrites it.
+//!
+//! Used by `app::control::files`, `configuration` and `other_files`.
 
 use std::path::Path;
 

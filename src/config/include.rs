@@ -1,4 +1,4 @@
-//! The files that an `include` names.
+//! The files that an `include` names. Used by `load` and `other_files`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

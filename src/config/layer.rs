@@ -2,6 +2,8 @@
 //!
 //! figment merges the layers, and knows only the provider of each value. A merge replaces everything except tables, so
 //! a merged value comes from the uppermost layer that sets its key: [`Merged::place`] is exact.
+//!
+//! Used throughout `config`.
 
 use std::collections::HashMap;
 

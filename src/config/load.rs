@@ -1,6 +1,8 @@
 //! Loading of the configuration: the only reader of configuration files and of the environment.
 //!
 //! Four layers, each overriding the one before: defaults, files, `DUALGAUGE_` variables, command-line arguments.
+//!
+//! Used by `app`, `cli` and `configuration`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,8 @@
 //!
 //! The parser continues after an error, so the included files and the flags file are mostly known. Only problems that
 //! do not depend on the main file are reported: TOML errors, and values that cannot be decoded.
+//!
+//! Used by `load`.
 
 use std::path::{Path, PathBuf};
 

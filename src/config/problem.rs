@@ -2,6 +2,8 @@
 //!
 //! Checking never stops at the first problem. Problems are collected, sorted by location and shown together, so that a
 //! file can be fixed in one go.
+//!
+//! Used by `app`, `cli`, `config` and `server`.
 
 use std::collections::HashMap;
 use std::fmt;

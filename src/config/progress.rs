@@ -1,4 +1,6 @@
 //! The file that a thread is working on. Those who wait for the thread can name the file when a file system hangs.
+//!
+//! Used by `app`, `include`, `regular` and `store`.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

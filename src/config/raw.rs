@@ -2,6 +2,8 @@
 //!
 //! A value that a later step may reject is [`Spanned`], so that the problem names its file and line. Values have not
 //! been compared with each other, except that names are unique.
+//!
+//! Used by `app`, `cli`, `config` and `store`.
 
 mod addresses;
 mod answers;

@@ -2,6 +2,8 @@
 //!
 //! Opening a FIFO without a writer would block forever, and a device may have no end. A file on a hung mount still
 //! blocks its reader, so work that must continue reads on another thread.
+//!
+//! Used by `app`, `config` and `store`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};

@@ -1,4 +1,6 @@
 //! The machine-dependent part of `[rollout.store]`: the replica name, and the password file.
+//!
+//! Used by `decode::store` and `load`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Schema files: read after decoding, relative to the file that names them.
+//! Schema files: read after decoding, relative to the file that names them. Used by `load`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

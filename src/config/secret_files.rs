@@ -1,4 +1,4 @@
-//! Files of keys, certificates and header values: read after decoding.
+//! Files of keys, certificates and header values: read after decoding. Used by `load`.
 
 use std::path::{Path, PathBuf};
 

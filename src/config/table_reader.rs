@@ -3,6 +3,8 @@
 //! Each table is read by a function that asks for its keys; a key that was never asked for is reported as unknown. A
 //! getter reports an invalid value and returns `None`, so a function asks for all its keys before it gives up. Only
 //! [`Table::get`] also returns `None` for an absent key.
+//!
+//! Used throughout `config`.
 
 mod json_values;
 mod named_tables;

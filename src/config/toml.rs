@@ -2,6 +2,8 @@
 //!
 //! figment's own provider reads TOML 1.0, loses line numbers, and replaces arrays when it merges. Here the arrays of
 //! several files are joined before figment sees them, so `route[7]` still has its file and line.
+//!
+//! Used by `flags`, `load` and `other_files`.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

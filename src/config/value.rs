@@ -1,6 +1,8 @@
 //! Value decoders: each turns a found value into a typed one, or returns a fault.
 //!
 //! A decoder does not know keys and locations; [`crate::config::table_reader`] adds them.
+//!
+//! Used by `compile`, `decode`, `flags` and `table_reader`.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;

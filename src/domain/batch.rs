@@ -2,6 +2,8 @@
 //!
 //! Law: a batch is split only when its items get different decisions, or when an item cannot go to the upstream
 //! unchanged.
+//!
+//! Used by `explain::rpc` and `gateway::rpc::batch`.
 
 use super::jsonrpc::{Call, LooseCall, MessageItem, RequestId};
 use super::plan::{CANCELLED, Plan};

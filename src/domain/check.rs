@@ -8,6 +8,8 @@
 //!
 //! Members that no pattern names are not part of the proof: they are dropped and counted, refused, or carried when
 //! calls are served. Each direction reports which.
+//!
+//! Used by `cli` and `check`.
 
 mod bypass;
 mod events;

@@ -3,6 +3,8 @@
 //! The peer address is a fact; a header that reports earlier hops counts only when a trusted hop wrote it. The list is
 //! read from its right end, which the nearest hop wrote, and reading stops at the first address that is not trusted.
 //! Law: data from an untrusted peer never changes its address.
+//!
+//! Used by `config`, `domain`, `gateway` and `server`.
 
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};

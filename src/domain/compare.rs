@@ -4,6 +4,8 @@
 //! response does not differ from itself; white space, member order and spelling make no difference; swapping control
 //! and candidate swaps only `missing` and `extra`; an ignored path hides everything in it; the cost grows like that of
 //! sorting, and the stored differences are bounded.
+//!
+//! Used in most modules.
 
 mod canonical_key;
 mod control_repeat;

@@ -2,6 +2,8 @@
 //!
 //! This module does not know how calls are routed. Laws: an unlisted origin gets no header that would let its pages
 //! read a response; a response that depends on the origin has `Vary: Origin`.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 use std::time::Duration;
 

@@ -2,6 +2,8 @@
 //!
 //! A part of the limit is reserved for the admin listener, files and threads, so that probes and the kill switch work
 //! while clients use their maximum. Connections to upstreams get at most half of the rest, and clients the remainder.
+//!
+//! Used by `app::open_files` and `gateway::runtime_plan`.
 
 use super::pending::SUBSCRIPTIONS;
 use super::plan::{Plan, Sharing, Transport, UpstreamPlan};

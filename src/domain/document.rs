@@ -4,6 +4,8 @@
 //! operation has the name of its route as `x-dualgauge-route`, or a list if several routes share it. Laws: the same
 //! routes give the same document; their order in a file stays visible; a route that clients can call only on the other
 //! side is left out.
+//!
+//! Used by `app`, `cli`, `config` and `document`.
 
 mod openapi;
 mod openrpc;

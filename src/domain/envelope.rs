@@ -2,6 +2,8 @@
 //!
 //! They are never logged, and go only to an upstream that names them and gets credentials at all. Law: converting a
 //! value to a header and back gives the same value.
+//!
+//! Used by `config`, `headers`, `plan` and `rejections`.
 
 use std::borrow::Cow;
 

@@ -3,6 +3,8 @@
 //!
 //! The same functions serve a call and explain it, so both agree. No server is contacted. Law: no explanation contains
 //! the value of a credential; `***` replaces it.
+//!
+//! Used by `app`, `cli`, `explain` and `server`.
 
 mod frame;
 mod local_reply;

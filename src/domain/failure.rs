@@ -3,6 +3,8 @@
 //! No other module knows both a status and a code. A new reason makes the compiler ask for its row, and a snapshot test
 //! prints the whole table. JSON-RPC 2.0 codes and MCP codes (-32020..-32022) are used where their specifications define
 //! them. Every other reason has a code of its own in -31000..-31099, outside of the range that JSON-RPC reserves.
+//!
+//! Used by `cli`, `config`, `domain`, `gateway` and `telemetry`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -411,7 +413,7 @@ pub enum Advice {
 pub struct Pause {
     /// The time at which the call is served again.
     pub until: Timestamp,
-    /// The same in seconds from now, for `Retry-After`.
+    /// The seconds until then, for `Retry-After`.
     pub seconds: u32,
     /// The announced date of retirement.
     pub sunset: Option<Timestamp>,

@@ -2,6 +2,8 @@
 //!
 //! One peer may take slots freely until four of five are taken. Of the remaining fifth it may take at most half of the
 //! slots that other peers left free. So one peer never takes all of them, and a later peer finds a slot.
+//!
+//! Used by `gateway::peers`.
 
 /// Returns the size of the last fifth of a limit; zero for small limits.
 const fn rest_of(limit: usize) -> usize {

@@ -3,6 +3,8 @@
 //! Any client can send these fields, and upstreams that read them believe them. Values from a peer therefore pass only
 //! if the peer is a trusted hop, and this hop is appended. Laws: an untrusted peer controls none of the values that an
 //! upstream gets; an upstream that trusts this proxy and the same hops finds the client address that this proxy found.
+//!
+//! Used by `config`, `headers`, `plan` and `gateway`.
 
 use core::cell::RefCell;
 use core::net::IpAddr;

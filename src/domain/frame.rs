@@ -4,6 +4,8 @@
 //! rows, or silence. [`translate`](self::command_to_rpc) is stateless. [`FrameCorrelator`] keeps the pending calls of a
 //! connection to a server that speaks in frames. This module does no I/O and reads no clock: text and the time are
 //! arguments.
+//!
+//! Used by `gateway::legacy_socket::command`.
 
 mod classify;
 mod correlator;

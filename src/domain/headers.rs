@@ -1,6 +1,8 @@
 //! Headers of translated calls and responses: each takes only the fields that the other side can use.
 //!
 //! Hop-by-hop fields are dropped, and credentials go to an upstream only as its plan allows.
+//!
+//! Used by `domain` and `gateway`.
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,

@@ -5,6 +5,8 @@
 //! (DNS rebinding; the request has its `Host`). Servers often check both, but cannot when the proxy sends the request
 //! for the client. Laws: an untrusted peer cannot choose the host that its `Origin` is compared with; a request without
 //! `Origin` passes on a network listener without `listen.hosts`.
+//!
+//! Used by `cli`, `config`, `domain`, `gateway` and `server`.
 
 use core::net::{IpAddr, Ipv6Addr};
 

@@ -3,6 +3,8 @@
 //! Any client can send such a header, so the configuration can remove it or have the proxy set it. Many servers read
 //! `_` in a name as `-`; so does this module. Laws: a removed header reaches no upstream unless a trusted hop sent it;
 //! a header that the proxy sets never keeps a value from the request.
+//!
+//! Used by `config`, `plan` and `gateway`.
 
 use core::fmt;
 

@@ -24,6 +24,8 @@
 //! Laws (tested): the same documents give the same text; every operation that was read is a route, or a comment with
 //! the reason why it is none; the text is valid TOML for any document. The caller reads the documents; this module does
 //! no I/O.
+//!
+//! Used by `cli::import::discover`.
 
 mod bind;
 mod drafted;

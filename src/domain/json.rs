@@ -4,6 +4,8 @@
 //! same bytes, so a value that no rule opens keeps its number text, escapes, member order and duplicate keys. Laws: a
 //! text is accepted exactly when `serde_json` accepts its grammar (checked against the JSONTestSuite); lone surrogates
 //! and `1e400` pass unopened.
+//!
+//! Used by `compare::diff`.
 
 mod compact;
 mod duplicate_names;

@@ -4,6 +4,8 @@
 //! ends a path at NUL, or ignores letter case. A path is tried in each combination of these readings and compared with
 //! the templates of all routes. Laws: a regular path costs one scan of its bytes; callers do not ask for a path that
 //! the strict reading assigns to a route.
+//!
+//! Used by `check::bypass` and `plan`.
 
 mod reading;
 mod tree;

@@ -12,6 +12,8 @@
 //! Laws: an announcement is added to every answer of the deprecated side and changes nothing else of it. Counts of
 //! several processes merge in any order. A report says "safe" only if calls were counted for the whole requested time
 //! and none arrived in it.
+//!
+//! Used in most modules.
 
 mod deprecated;
 mod observation;

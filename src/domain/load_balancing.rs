@@ -5,6 +5,8 @@
 //! tried again after its pause; without a healthy address all are used, so that a wrong health check stops no
 //! calls; an open breaker admits one call after its pause, and no second one before that call has ended or a further
 //! pause has passed; retries never exceed their budget.
+//!
+//! Used by `config`, `load_balancing`, `plan` and `upstream`.
 
 mod breaker;
 mod budget;

@@ -3,6 +3,8 @@
 //! This module neither parses calls nor sends responses. Laws: a literal takes precedence over a glob, and a narrower
 //! glob over a wider one; two globs that match the same calls without one being narrower are rejected; a path is
 //! answered in its normal form only, and its other forms are rejected.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 mod mcp_server_info;
 

@@ -3,6 +3,8 @@
 //! A pattern reads a value into bindings, and writes bindings into a value. Routes and outcomes are declared with
 //! patterns, but this module knows neither. Laws: writing after reading gives the value or its normal form; data that
 //! no pattern names keeps its bytes; no input of a caller causes a panic.
+//!
+//! Used throughout `domain`.
 
 mod bindings;
 mod compare;

@@ -11,6 +11,8 @@
 //! - A request is sent again at most once, and only if it may be repeated or the server did not accept it. It is sent
 //!   on a new link, or after the transport reported its failure.
 //! - Every list is bounded, and empty when no request is pending.
+//!
+//! Used by `gateway`.
 
 mod events;
 mod inbound;

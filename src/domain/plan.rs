@@ -1,5 +1,7 @@
 //! The plan: routes, rollout and limits, compiled and immutable. A call keeps the plan it began with; a reload swaps
 //! the whole plan.
+//!
+//! Used in most modules.
 
 mod upstream;
 

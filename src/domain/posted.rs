@@ -3,6 +3,8 @@
 //! Translation takes valid messages only. A call that passes through is forwarded unchanged, unless that would bypass a
 //! flag. Content that is not JSON-RPC is routed as if `rpc.paths` did not exist. Law: serving and `explain`
 //! classify a body with the same functions.
+//!
+//! Used by `batch`, `explain`, `gateway` and `telemetry`.
 
 use bytes::Bytes;
 use http::HeaderMap;

@@ -3,6 +3,8 @@
 //! Sans-io: a [`ProxyHeaderDecoder`] asks for the bytes that certainly belong to the header until it is complete, so
 //! that its caller never reads a byte that follows. Laws: it asks for at most [`MOST`] bytes in all; the result does
 //! not depend on how the bytes arrived; it never asks for a byte after the end of the header.
+//!
+//! Used by `config`, `plan`, `routing` and `server`.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -8,6 +8,8 @@
 //! ```
 //!
 //! Law: redaction depends on names and places only, never on the value; `***` replaces the value.
+//!
+//! Used by `config`, `domain` and `upstream`.
 
 mod path;
 #[cfg(test)]

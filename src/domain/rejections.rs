@@ -1,6 +1,8 @@
 //! The failures of calls that are rejected before an upstream is asked: the client text of each, once.
 //!
 //! The gateway sends them and `explain` shows them. Statuses and codes are in [`super::failure`] only.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method};

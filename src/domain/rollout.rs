@@ -3,6 +3,8 @@
 //! `decide` is a pure function of the rollout, the caller and the route; its decision names the rule that made it.
 //! Laws: flags are tried in order and the first match wins; a bucket depends only on the name of the flag and the key
 //! of the caller; raising a percentage never removes a caller from the share.
+//!
+//! Used by `gateway::legacy_socket::command`.
 
 mod aggregate;
 mod bucket;

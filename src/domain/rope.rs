@@ -1,4 +1,6 @@
 //! Outgoing bytes as a few shared chunks: new text is small, and existing values are shared instead of copied.
+//!
+//! Used by `domain`, `gateway` and `upstream`.
 
 use std::ops::Range;
 

@@ -5,6 +5,8 @@
 //! panic; a validated value is opened, so a value that two parsers could read differently is rejected as patterns
 //! reject it; validation has a budget of steps and memory, and within it the verdict equals that of the validator
 //! without a budget.
+//!
+//! Used by `config`, `route` and `translate`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Configured limits and labels of metric series.
+//! Configured limits and labels of metric series. Used by `config`, `plan` and `telemetry`.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,8 @@
 //! Limits and sampling of shadow calls.
 //!
 //! Law: the same index in the sequence of calls gets the same decision, so this module needs no randomness.
+//!
+//! Used by `config`, `check`, `plan` and `gateway`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The two protocols that dualgauge translates between.
+//! The two protocols that dualgauge translates between. Used in most modules.
 
 use std::fmt;
 

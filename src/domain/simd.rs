@@ -1,4 +1,6 @@
 //! Operations on sixty-four bytes with the baseline vectors of the target; other targets use scalar code.
+//!
+//! Used by `json` and `wire`.
 
 use wide::u8x32;
 

@@ -4,6 +4,8 @@
 //! The meaning of events and the rules for them belong to other modules. Laws: the events do not depend on how the
 //! stream was split into chunks; the concatenated pieces of a stream are the stream; a rewritten event reads back as
 //! written. At most one event, up to a limit, is buffered.
+//!
+//! Used by `mcp`, `outcome`, `sse` and `gateway`.
 
 mod boundary;
 mod law;

@@ -3,6 +3,8 @@
 //! The choice of a side follows the same rules as for routes; this module translates the events. Laws: the output does
 //! not depend on how the stream was split into chunks; a stream without events that a definition matches passes byte
 //! for byte.
+//!
+//! Used by `cli`, `config`, `domain`, `gateway` and `telemetry`.
 
 mod path;
 mod rewrite;

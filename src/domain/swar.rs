@@ -2,6 +2,8 @@
 //! lowest.
 //!
 //! No byte carries into another, so each flag is exact.
+//!
+//! Used by `domain` and `telemetry`.
 
 /// One in each byte.
 pub(crate) const ONES: u64 = u64::from_le_bytes([1; 8]);

@@ -1,6 +1,8 @@
 //! Timestamps: parsing and formatting of calendar dates.
 //!
 //! This module does not read a clock. Laws: `parse` reads what `Display` writes; every day follows the one before.
+//!
+//! Used in most modules.
 
 use std::fmt;
 

@@ -2,6 +2,8 @@
 //!
 //! The module keeps raw PEM: it was checked when the plan was compiled, and the code that opens a connection parses it
 //! again. Equal values make equivalent connections, so a plan can detect changed settings.
+//!
+//! Used in most modules.
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! Verification is a function of the token, the keys and the time. Laws: the algorithm belongs to the key, so a token
 //! never chooses its verification; claims are used only after the signature was verified.
+//!
+//! Used by `config`, `rollout`, `gateway` and `telemetry`.
 
 mod claims;
 mod key;

@@ -3,6 +3,8 @@
 //! Laws: parsing reverses writing; a client's values pass unchanged unless this proxy has a span of its own; an unknown
 //! later version is read as this one (§3.2.4); an invalid header starts a new trace without the old `tracestate`
 //! (§3.3).
+//!
+//! Used by `app`, `config`, `domain`, `gateway` and `telemetry`.
 
 use std::fmt;
 

@@ -2,6 +2,8 @@
 //!
 //! Laws: content that no hole names keeps its bytes and its place; translating a call there and back gives the call or
 //! its normal form; an object that a rule opens has each name once, in any letter case.
+//!
+//! Used by `domain` and `gateway`.
 
 mod context;
 

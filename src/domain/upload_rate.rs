@@ -1,6 +1,8 @@
 //! The minimum upload rate of request bodies.
 //!
 //! Only time spent waiting for the client counts. Time in which the upstream accepts no data does not.
+//!
+//! Used by `plan` and `upstream`.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The opening handshake of a WebSocket, server side (RFC 6455 §4.2.1).
+//! The opening handshake of a WebSocket, server side (RFC 6455 §4.2.1). Used by `explain`, `routing` and `gateway`.
 
 use http::header::{
     CONNECTION, CONTENT_LENGTH, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,

@@ -7,6 +7,8 @@
 //! Laws: the passed bytes are a prefix of the input; neither that prefix nor the verdict depends on how the input was
 //! split into pieces ([`check_any_cut`]); nothing after a violation passes; a request within the grammar and the limits
 //! is never rejected.
+//!
+//! Used in most modules.
 
 mod body;
 mod chunk;

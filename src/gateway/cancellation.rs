@@ -4,6 +4,8 @@
 //! shared by all workers. A client is identified by its session: its `Mcp-Session-Id` together with the caller's
 //! identity, or its WebSocket. Laws: a session cannot cancel calls of another session; an entry lives as long as its
 //! call; keys are keyed hashes, never the session id itself.
+//!
+//! Used by `rpc`, `sessions` and `worker`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -1,6 +1,8 @@
 //! The CORS protocol: responses to preflights, and the headers that let a page read a response.
 //!
 //! The domain decides which calls, origins and headers are allowed. Passed-through responses are not changed.
+//!
+//! Used by `gateway`, `event_stream`, `rest` and `rpc`.
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 

@@ -1,4 +1,6 @@
 //! Event streams: served at the path of one side from either side's server, rewritten if the sides differ.
+//!
+//! Used by `gateway`.
 
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode, Version, request};

@@ -1,4 +1,6 @@
 //! Exchanges with an HTTP upstream within a time limit: the head alone, or the complete response.
+//!
+//! Used throughout `gateway`.
 
 use std::pin::pin;
 use std::rc::Rc;

@@ -2,6 +2,8 @@
 //!
 //! A call counts for the flag that decided it, and on the old path for each flag in force that excluded its caller. A
 //! candidate counts for the flag that requested it.
+//!
+//! Used by `record::report` and `shadow::run`.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! A pool of header maps. A translated call needs one map more than the HTTP library pools; most calls return the map of
 //! their request head.
+//!
+//! Used by `worker`.
 
 use std::cell::RefCell;
 

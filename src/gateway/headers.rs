@@ -1,5 +1,7 @@
 //! Header rules of forwarded messages: hop-by-hop fields are removed, and this hop is added. The domain decides which
 //! headers a translated call carries.
+//!
+//! Used throughout `gateway`.
 
 use std::net::IpAddr;
 

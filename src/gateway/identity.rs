@@ -1,6 +1,8 @@
 //! Identification of callers: matches the evidence of a request against the clients of the plan.
 //!
 //! Nothing is rejected here. An invalid token is counted and otherwise ignored.
+//!
+//! Used throughout `gateway`.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Idle timeouts and heartbeats of sockets.
+//! Idle timeouts and heartbeats of sockets. Used by `legacy_socket::connection` and `rpc::websocket_session`.
 
 use std::time::Duration;
 

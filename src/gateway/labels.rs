@@ -1,4 +1,4 @@
-//! Label handles of a plan, resolved once at installation, so that no call looks up a name.
+//! Label handles of a plan, resolved once at installation, so that no call looks up a name. Used by `runtime_plan`.
 
 use crate::domain::plan::Plan;
 use crate::domain::rollout::OTHER;

@@ -3,6 +3,8 @@
 //!
 //! [`crate::domain::frame`] interprets frames. Like any other call, a command has one record, one route and one
 //! decision.
+//!
+//! Used by `translate`.
 
 mod call;
 mod client_queue;

@@ -1,4 +1,6 @@
 //! One request over a link within a time limit, and the failures that result from it.
+//!
+//! Used by `legacy_socket::call`, `rpc::dispatch` and `translate`.
 
 use std::sync::Arc;
 use std::time::Duration;

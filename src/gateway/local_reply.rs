@@ -1,6 +1,8 @@
 //! Responses that the proxy itself gives before routing: records and renders them.
 //!
 //! The domain decides which calls have one.
+//!
+//! Used by `rest` and `rpc`.
 
 use http::request;
 

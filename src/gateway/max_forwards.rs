@@ -1,4 +1,6 @@
 //! Hop limits of TRACE and OPTIONS: `Max-Forwards` (RFC 9110 §7.6.2), and the content of a TRACE response (§9.3.8).
+//!
+//! Used by `gateway` and `exchange`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, MAX_FORWARDS};

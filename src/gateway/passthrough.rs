@@ -1,4 +1,4 @@
-//! Passthrough of calls: the request is forwarded as it arrived, and so is the response.
+//! Passthrough of calls: the request is forwarded as it arrived, and so is the response. Used throughout `gateway`.
 
 use std::future::poll_fn;
 use std::rc::Rc;

@@ -1,6 +1,8 @@
 //! The record of one call, logged and counted exactly once, when it is dropped.
 //!
 //! A record dropped without an outcome is reported as cancelled by the client, or as cut if the proxy is shutting down.
+//!
+//! Used throughout `gateway`.
 
 mod identity;
 mod message;

@@ -1,4 +1,6 @@
 //! Request bodies that are read completely: media type, content coding, size and time limits.
+//!
+//! Used throughout `gateway`.
 
 use std::pin::pin;
 

@@ -1,6 +1,8 @@
 //! Request ids that the proxy assigns to upstream calls.
 //!
 //! Workers share the allocator and take ids in blocks. Law: an id is assigned once per process.
+//!
+//! Used by `worker`.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,6 @@
 //! Rendering: responses and failures become HTTP for the side of the request, and complete the call's record.
+//!
+//! Used throughout `gateway`.
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, response};

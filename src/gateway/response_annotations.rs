@@ -1,5 +1,7 @@
 //! Headers that the proxy adds to responses: the deprecation of the route and, if configured, the decision that served
 //! the call.
+//!
+//! Used by `rest` and `rpc`.
 
 use http::{HeaderMap, HeaderValue};
 

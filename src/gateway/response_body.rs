@@ -3,6 +3,8 @@
 //! A streamed body owns the call's record and the upstream connection. It ends in one of three ways. Complete: the
 //! connection returns to the pool. Cut: the client's connection is closed too, so that the client notices the
 //! truncation. Dropped: the client disconnected.
+//!
+//! Used by `gateway` and `server`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

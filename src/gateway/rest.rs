@@ -1,4 +1,4 @@
-//! The REST side: one call per HTTP request.
+//! The REST side: one call per HTTP request. Used by `gateway`, `event_stream`, `legacy_socket` and `rpc`.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! JSON-RPC over HTTP and WebSocket: one function serves a call, alone or in a batch.
+//! JSON-RPC over HTTP and WebSocket: one function serves a call, alone or in a batch. Used by `rpc`.
 
 mod batch;
 mod cancel;

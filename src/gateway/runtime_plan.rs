@@ -1,4 +1,4 @@
-//! A plan with the worker-local state that serves it: upstreams, label handles and caches.
+//! A plan with the worker-local state that serves it: upstreams, label handles and caches. Used throughout `gateway`.
 
 use std::cell::{LazyCell, OnceCell, RefCell};
 use std::collections::BTreeMap;

@@ -4,6 +4,8 @@
 //! route names with `affinity`. Its calls arrive on any connection and so on any worker, which is why the table is
 //! shared. Only calls with a session use it, under one of many short locks. The table is bounded: an evicted session
 //! starts anew. Keys are keyed hashes, never the session id itself.
+//!
+//! Used by `app` and `gateway`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

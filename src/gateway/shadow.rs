@@ -12,6 +12,8 @@
 //!
 //! Laws: a candidate starts only after the response is sent to the client, and no result of it reaches the client. Only
 //! calls of safe routes have one. Every call that could have had a candidate gets exactly one verdict.
+//!
+//! Used throughout `gateway`.
 
 mod comparison;
 mod offload;

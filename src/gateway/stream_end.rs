@@ -2,6 +2,8 @@
 //!
 //! The client reconnects with the id of the last event (WHATWG HTML Living Standard §9.2.3), to any instance that
 //! accepts calls. During a drain, streams get half of the drain time to end on their own.
+//!
+//! Used by `passthrough`, `response` and `response_body`.
 
 use std::fmt;
 use std::future::pending;

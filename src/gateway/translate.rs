@@ -1,4 +1,6 @@
 //! Translation of calls: rewrites a request for the upstream of the other side, and the response back.
+//!
+//! Used throughout `gateway`.
 
 use std::rc::Rc;
 use std::time::Duration;

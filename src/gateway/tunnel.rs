@@ -1,5 +1,7 @@
 //! Tunnels over upgraded connections. Bytes flow both ways until one end closes, both are idle too long, or the tunnel
 //! reaches its maximum age.
+//!
+//! Used by `response`.
 
 use std::cell::Cell;
 use std::io;

@@ -2,6 +2,8 @@
 //!
 //! Reading stops while a frame waits for the client. A slow client therefore holds back only its own stream, and at
 //! most one chunk and one event are buffered.
+//!
+//! Used by `response` and `response_body`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

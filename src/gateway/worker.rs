@@ -1,6 +1,8 @@
 //! The state of one worker: the current plan, its upstream connections, its metrics.
 //!
 //! A worker is one thread with its own runtime. Apart from [`Shared`], its state is not shared and needs no locks.
+//!
+//! Used by `app`, `gateway` and `server`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

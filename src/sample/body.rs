@@ -1,4 +1,4 @@
-//! The body of a request → its members, or the 422 of the web framework.
+//! The body of a request → its members, or the 422 of the web framework. Used by `rest` and `rpc`.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;

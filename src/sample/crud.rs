@@ -1,4 +1,4 @@
-//! What the tools do: each builds one SQL statement. Names are checked, values are bound.
+//! What the tools do: each builds one SQL statement. Names are checked, values are bound. Used by `tools`.
 
 use crate::sample::database::{Database, Executed};
 use crate::sample::exceptions::Raised;

@@ -2,6 +2,8 @@
 //!
 //! Laws: values reach SQLite as bound parameters only; a query is cut off after a bounded number of steps,
 //! and its answer is of bounded size; no query reaches the disk, or leaves a transaction open for the next.
+//!
+//! Used by `cli` and `sample`.
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;

@@ -1,4 +1,4 @@
-//! The exceptions of tools.
+//! The exceptions of tools. Used by `crud`, `database`, `rpc` and `tools`.
 
 /// An exception of the server in Python. REST tells its text only; JSON-RPC also tells its class apart.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! `/mcp`: the same JSON-RPC under MCP's streamable HTTP, with sessions and a stream of events.
+//! `/mcp`: the same JSON-RPC under MCP's streamable HTTP, with sessions and a stream of events. Used by `sample`.
 
 use std::collections::VecDeque;
 

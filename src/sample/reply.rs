@@ -1,4 +1,4 @@
-//! Every answer that the server gives, by name.
+//! Every answer that the server gives, by name. Used throughout `sample`.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LOCATION};

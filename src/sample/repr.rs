@@ -1,4 +1,6 @@
 //! Python's `str()` and `repr()`: the text of every tool result is written by them, not as JSON.
+//!
+//! Used by `crud`, `json::write` and `tools`.
 
 use std::fmt::Write;
 

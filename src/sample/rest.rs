@@ -1,4 +1,6 @@
 //! The old language: one path an operation, and a failed tool is a success whose `isError` is true.
+//!
+//! Used by `sample` and `rpc`.
 
 use bytes::Bytes;
 use http::{Request, StatusCode};

@@ -1,5 +1,7 @@
 //! The new language: JSON-RPC 2.0, nearly. What it does otherwise than the specification is kept, because
 //! that is what a proxy in front of it has to cope with.
+//!
+//! Used by `sample` and `mcp`.
 
 use bytes::Bytes;
 use http::{Request, StatusCode};

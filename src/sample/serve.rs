@@ -1,4 +1,6 @@
 //! The thin shell: sockets, limits, and an end that leaves no task behind.
+//!
+//! Used by `cli::demo`, `cli::demo::clients` and `cli::sample`.
 
 use std::cell::RefCell;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! The eight tools: how each describes itself, and how a call finds its arguments.
+//! The eight tools: how each describes itself, and how a call finds its arguments. Used by `crud`, `rest` and `rpc`.
 
 use crate::sample::crud;
 use crate::sample::database::Database;

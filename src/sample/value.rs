@@ -1,6 +1,8 @@
 //! A value as Python sees it: what JSON carries, what SQLite stores, and what `str()` prints.
 //!
 //! Unlike `serde_json::Value` it keeps the order of members, whole numbers of any length, and bytes.
+//!
+//! Used throughout `sample`.
 
 /// Any value of a request, of a row, or of an answer.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,6 +2,8 @@
 //!
 //! The listener for calls and the admin listener use it. Law: a failure neither ends the listener nor keeps its thread
 //! busy, and it does not flood the log.
+//!
+//! Used by `admin::serve` and `listen`.
 
 use std::io::{Error, ErrorKind};
 use std::time::Duration;

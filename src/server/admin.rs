@@ -26,6 +26,8 @@
 //! This module holds no state: each request becomes an [`AdminCommand`] to the task that owns the state. The API
 //! changes flags only, and reloads files in place. Laws: Host and Origin are checked first; a write is
 //! `application/json`; every wait, body and queue is bounded; every error is `application/problem+json`.
+//!
+//! Used by `app` and `admin`.
 
 mod access;
 mod command;

@@ -1,4 +1,4 @@
-//! The subject of a verified client certificate, in the form that client rules compare.
+//! The subject of a verified client certificate, in the form that client rules compare. Used by `tls_handshake`.
 
 use std::net::IpAddr;
 

@@ -3,6 +3,8 @@
 //! If a response body fails, hyper closes the connection and drops its write buffer, which may hold the head of that
 //! response and earlier ones. Law: a failed response breaks off only after everything before the failure was written
 //! to the socket. The write timeout bounds the wait.
+//!
+//! Used by `listen`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,4 +1,4 @@
-//! A socket of an HTTP/2 client that detects floods of useless frames and a blocked write side.
+//! A socket of an HTTP/2 client that detects floods of useless frames and a blocked write side. Used by `http2`.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

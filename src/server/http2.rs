@@ -5,6 +5,8 @@
 //! streams; an idle connection, and one whose client takes nothing, is closed after its timeout; a client is
 //! disconnected, and counted, if it resets too many unanswered calls, sends too many useless frames, or repeats
 //! protocol errors.
+//!
+//! Used by `listen`.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;

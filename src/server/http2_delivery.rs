@@ -8,6 +8,8 @@
 //! Law: a response counts as delivered if each byte of it was written to the socket; else its client has left.
 //!
 //! h2 holds a lock while it drops a chunk. So chunks only count, and the stream's own task ends the call.
+//!
+//! Used by `http2`.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;

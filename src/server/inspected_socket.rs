@@ -9,6 +9,8 @@
 //! request to the service, in order, so that it is answered, logged and counted like any other. After a refusal, no
 //! further input is read as HTTP. Output is unchanged except for the case of header names: hyper writes lower case,
 //! and they go out as the server sent them.
+//!
+//! Used by `flush_before_error`, `inspected_socket`, `listen` and `unread_body`.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Reads a PROXY protocol header at the start of a connection, to its last byte and not beyond.
+//! Reads a PROXY protocol header at the start of a connection, to its last byte and not beyond. Used by `listen`.
 
 use std::io;
 use std::net::IpAddr;

@@ -2,6 +2,8 @@
 //!
 //! Law: the time restarts while a part of a response is still buffered that hyper considers sent. The write timeout
 //! bounds how long a client may leave such data unread.
+//!
+//! Used by `listen`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

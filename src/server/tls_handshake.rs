@@ -1,4 +1,4 @@
-//! The TLS handshake of a client connection, if TLS is configured.
+//! The TLS handshake of a client connection, if TLS is configured. Used by `listen`.
 
 use std::io;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! hyper drains the buffered part of an unread body as one chunk, and closes the connection if that is not the rest.
 //! Law: if this can happen, the response announces the close (RFC 9112 §9.6).
+//!
+//! Used by `listen`.
 
 use hyper::body::Body;
 

@@ -3,6 +3,8 @@
 //! Law: the timeout restarts whenever the peer takes any data, even data that was written long before.
 //!
 //! Law: a peer that has received any byte gets the full time limit again, even if that byte was written long before.
+//!
+//! Used by `http2` and `listen`.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The store, on files or on a server.
+//! The store, on files or on a server. Used by `app::control::replication` and `app::startup_summary`.
 
 use std::path::PathBuf;
 

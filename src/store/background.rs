@@ -2,6 +2,8 @@
 //!
 //! Laws: each [`Background`] runs one operation at a time, so a hanging file system blocks one thread and no more. Such
 //! an operation cannot be aborted: its callers give up, and it is abandoned when the process ends.
+//!
+//! Used by `app`, `server` and `store`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Errors of a store.
+//! Errors of a store. Used by `app`, `server` and `store`.
 
 use std::error::Error;
 use std::io;

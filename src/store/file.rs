@@ -5,6 +5,8 @@
 //!
 //! A background thread writes the files, one at a time. A change waits for its write within a time limit. A late change
 //! is refused, and so is each further one until that write has ended. Counts never wait.
+//!
+//! Used by `backend`.
 
 mod contents;
 #[cfg(test)]

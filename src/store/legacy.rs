@@ -1,5 +1,7 @@
 //! The file `flips.json` that earlier versions left. It is read once, so that no flip is lost. A process that has a
 //! [`crate::store::Store`] never writes it.
+//!
+//! Used by `app::control::replication`, `file::contents` and `snapshot`.
 
 use std::io;
 use std::path::Path;

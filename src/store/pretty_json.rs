@@ -1,4 +1,4 @@
-//! JSON formatted for people, with one member or element per line.
+//! JSON formatted for people, with one member or element per line. Used by `file::contents` and `snapshot`.
 
 /// The maximum indentation depth, which bounds the growth of a text.
 const DEEPEST: usize = 8;

@@ -1,4 +1,4 @@
-//! The stored form of a report, the same in a file and on a server.
+//! The stored form of a report, the same in a file and on a server. Used by `file::contents`, `redis` and `snapshot`.
 
 use bytes::Bytes;
 use serde::Deserialize;

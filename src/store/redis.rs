@@ -9,6 +9,8 @@
 //! Laws: a call ends within its timeout; two replicas at one revision have the same text, or the next read reports the
 //! difference; a confirmed commit is on the server; a commit whose reply was lost is never made twice, and repeating
 //! the call finds out if it was made.
+//!
+//! Used by `backend`.
 
 mod connect;
 mod connection;

@@ -4,6 +4,8 @@
 //! Laws: a copy is replaced atomically, and only by a state that the store returned or accepted; the copy of another
 //! store is never used; failures are logged and have no other effect. Copies are written in the background, one at a
 //! time, and only the latest state is kept.
+//!
+//! Used by `app::control::replication`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,6 @@
 //! The data in a store: JSON texts with revisions, which the store does not interpret, and the health of a store.
+//!
+//! Used by `app` and `store`.
 
 use std::time::SystemTime;
 

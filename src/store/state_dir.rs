@@ -2,6 +2,8 @@
 //!
 //! Laws: after a kill or a power failure, a file has either its old or its new contents; a confirmed replacement
 //! survives both. A symlink stays a symlink: its target is replaced, in the target's folder.
+//!
+//! Used by `legacy` and `snapshot`.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};

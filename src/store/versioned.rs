@@ -1,4 +1,4 @@
-//! Texts with revisions, by which a writer detects that another one was first.
+//! Texts with revisions, by which a writer detects that another one was first. Used by `app` and `store`.
 
 /// A text with its revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The clock: the only code that reads the time, and the formatting of times.
 //!
 //! All other code takes the time as an argument, so that tests can choose it.
+//!
+//! Used in most modules.
 
 use std::fmt::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -9,6 +9,8 @@
 //!
 //! Laws: an event is one line, whatever text it contains; a call never waits for the log; the queue is bounded, and
 //! lines that exceed it are dropped and counted; header values and query values are not logged.
+//!
+//! Used by `app`, `gateway` and `log`.
 
 mod call;
 mod escape;

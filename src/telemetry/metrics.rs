@@ -18,6 +18,8 @@
 //!
 //! Laws: counting a call takes no lock and no atomic operation; text from a caller is never a label; the page of
 //! several shards equals the page of one shard that counted everything.
+//!
+//! Used in most modules.
 
 mod addresses;
 #[cfg(test)]

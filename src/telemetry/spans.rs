@@ -2,6 +2,8 @@
 //!
 //! Spans wait in a bounded queue for the thread that exports them. A full queue drops and counts them: no call waits
 //! for a collector.
+//!
+//! Used by `app` and `gateway`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Request bodies sent to an upstream: written by the proxy, or streamed from the client.
+//! Request bodies sent to an upstream: written by the proxy, or streamed from the client. Used by `http2`.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;

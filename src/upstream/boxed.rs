@@ -3,6 +3,8 @@
 //! `Box::new` takes its value before it allocates, and must drop the value if allocation fails. So the value is built
 //! on the stack and then copied whole: more than 4 KB for a new call, little of it in use yet. Here the allocation
 //! comes first, so that an optimized build can construct the value in place, and mostly does.
+//!
+//! Used by `gateway`, `body`, `http1` and `outgoing_request`.
 
 use std::pin::Pin;
 

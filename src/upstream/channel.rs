@@ -1,5 +1,7 @@
 //! The connection that carries one call: an HTTP/1.1 connection of its own, or a stream of a shared HTTP/2
 //! connection.
+//!
+//! Used by `endpoints`, `http`, `open` and `retry`.
 
 use http::Response;
 

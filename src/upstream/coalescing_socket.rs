@@ -4,6 +4,8 @@
 //! leave in the order of writing, each once, and all before shutdown. Bytes that the kernel did not accept, and
 //! errors, are left to the task that wrote last: it is woken and must flush whenever it is polled, as an HTTP library
 //! does. Other tasks use [`WriteControl`]. A dropped socket sends what the kernel accepts.
+//!
+//! Used by `write_coalescer`.
 
 use std::fmt;
 use std::io::{self, IoSlice};

@@ -2,6 +2,8 @@
 //!
 //! The server's certificate is always verified. The TLS settings of a plan were checked when it was compiled; reading
 //! them again fails only on a bug of this program, which each connection attempt then reports.
+//!
+//! Used throughout `upstream`.
 
 use std::io;
 use std::sync::Arc;

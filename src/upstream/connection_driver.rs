@@ -4,6 +4,8 @@
 //! meanwhile: two task switches instead of one, and the bytes have left the CPU caches. So a call polls its
 //! connection; the connection's task polls it between calls, and while the client still sends. Laws: each wake-up of
 //! the connection wakes exactly one of the two; a wake-up while neither waits goes to the next one that does.
+//!
+//! Used by `http1` and `incoming_body`.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -1,6 +1,8 @@
 //! Bytes to be sent later: small parts joined in one buffer, and at most one large piece that is not copied.
 //!
 //! One joined part costs the kernel less than a check of each.
+//!
+//! Used by `coalescing_socket`.
 
 use std::fmt;
 use std::io::IoSlice;

@@ -2,6 +2,8 @@
 //!
 //! Decisions are made by [`crate::domain::load_balancing`]; this module reports events to it. An upstream with one
 //! address, no breaker and no health check has nothing to decide, so its calls are not tracked.
+//!
+//! Used by `http`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};

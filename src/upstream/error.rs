@@ -1,4 +1,4 @@
-//! Errors of calls to an upstream that got no response.
+//! Errors of calls to an upstream that got no response. Used throughout `upstream`.
 
 use std::time::Duration;
 

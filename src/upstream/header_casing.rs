@@ -1,4 +1,6 @@
 //! The case of header names in the heads of a call and its response.
+//!
+//! Used by `channel`, `http1`, `retry` and `wire_capture`.
 
 use super::Interims;
 use crate::domain::wire::HeaderCase;

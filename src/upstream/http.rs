@@ -1,6 +1,8 @@
 //! An HTTP upstream: one worker's pool of keep-alive connections. The pool is a stack: few connections stay warm, and
 //! others age out. A call takes one permit and prefers an idle connection, so open connections never exceed the
 //! permits. HTTP/2 connections are shared by calls, but never by upgrades.
+//!
+//! Used by `endpoints` and `open`.
 
 use std::cell::Cell;
 use std::pin::pin;

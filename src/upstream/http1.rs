@@ -1,4 +1,6 @@
 //! An HTTP/1.1 connection: it serves one call at a time and is reused.
+//!
+//! Used by `channel`, `endpoints`, `http` and `open`.
 
 use std::convert::Infallible;
 use std::future::poll_fn;

@@ -4,6 +4,8 @@
 //! calls use it than that; a call that is dropped is reset, its upload included; a call that the server refused was
 //! not processed and may be retried; a connection that is silent while calls wait gets a PING and ends without a
 //! reply; so does one that the server floods. [`super`] shows its I/O layers.
+//!
+//! Used by `channel`, `endpoints`, `http2_pool` and `open`.
 
 use std::cell::Cell;
 use std::convert::Infallible;

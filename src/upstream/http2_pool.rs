@@ -2,6 +2,8 @@
 //!
 //! One is opened at a time; calls that arrive meanwhile wait for the connection, or share its error. If the server
 //! chose HTTP/1.1, calls do not wait, since each needs a connection of its own.
+//!
+//! Used by `endpoints`, `http` and `open`.
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -1,4 +1,4 @@
-//! A decoder that splits bytes into lines of limited length.
+//! A decoder that splits bytes into lines of limited length. Used by `stdio`.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;

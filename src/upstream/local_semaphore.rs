@@ -2,6 +2,8 @@
 //!
 //! Laws: no more permits are out than the limit; waiters get permits in the order of asking, before later callers; a
 //! permit that its receiver abandons goes to the next. All permits stay on their thread, so no lock is needed.
+//!
+//! Used by `http`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

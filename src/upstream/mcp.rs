@@ -3,6 +3,8 @@
 //!
 //! A [`Session`] is such a link, with a session of the server, or without one if the server speaks a stateless
 //! revision. Several POSTs run at a time, all within the one task that owns the link.
+//!
+//! Used by `mcp::call` and `mcp::session`.
 
 mod call;
 mod coded;

@@ -2,6 +2,8 @@
 //!
 //! A message is one text frame or several. Binary messages are accepted too, because the content is parsed as JSON in
 //! any case. Pings are answered by the protocol library. At most one buffer is read ahead.
+//!
+//! Used by `websocket`.
 
 pub(super) mod flood_guard;
 

@@ -2,6 +2,8 @@
 //!
 //! A server that floods the connection with useless frames is disconnected, by the same rule as a client, and
 //! counted.
+//!
+//! Used by `endpoints` and `http2`.
 
 use std::cell::Cell;
 use std::error::Error;

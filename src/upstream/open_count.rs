@@ -1,4 +1,4 @@
-//! The number of open connections to an upstream.
+//! The number of open connections to an upstream. Used by `http`, `http1`, `http2` and `monitored_socket`.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -3,6 +3,8 @@
 //! An HTTP parser skips interim responses (1xx) within a single read of the connection. A server that sends nothing
 //! else would block its worker, timeouts included, for as long as it likes. So interim responses are taken out before
 //! the parser, and folded fields are unfolded (RFC 9112 §5.2). A head that needs neither passes as it was read.
+//!
+//! Used by `http1` and `tasks`.
 
 use std::fmt;
 use std::io::{self, IoSlice};

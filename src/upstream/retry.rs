@@ -1,4 +1,4 @@
-//! Retries of calls. A server may close a kept connection at the moment it is taken.
+//! Retries of calls. A server may close a kept connection at the moment it is taken. Used by `http` and `open`.
 
 use http::{HeaderMap, Method, Uri};
 

@@ -1,4 +1,6 @@
 //! The failure of a call that got no response, with what is left of its request.
+//!
+//! Used by `channel`, `http`, `http1` and `http2`.
 
 use http::Request;
 

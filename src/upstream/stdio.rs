@@ -4,6 +4,8 @@
 //! names. Its standard error is logged, within limits. It is stopped in steps: its input is closed; its group gets
 //! SIGTERM; then SIGKILL, which any processes left in the group always get. Processes that have left the group are
 //! logged.
+//!
+//! Used by `stdio::revision`.
 
 mod revision;
 mod survivors;

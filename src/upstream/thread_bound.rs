@@ -3,6 +3,8 @@
 //! hyper requires the socket of an upgraded connection to be `Send`. Here a task never leaves its worker, so the ends
 //! of a connection share state without locks or atomic operations, which would cost more than what they protect. Law:
 //! any use or drop on another thread panics before anything is read.
+//!
+//! Used by `coalescing_socket`, `response_reader`, `wire_capture` and `write_coalescer`.
 
 use std::cell::{RefCell, RefMut};
 use std::rc::{Rc, Weak};

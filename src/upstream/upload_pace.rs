@@ -1,6 +1,8 @@
 //! The minimum rate of a body sent by a client.
 //!
 //! Law: only time spent waiting for the client counts, from a read without data to the next read with data.
+//!
+//! Used by `incoming_body`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -2,6 +2,8 @@
 //!
 //! While other calls wait for a connection, uploads from clients slower than [`CONTENDED`] are aborted: the slowest
 //! first, and no more than calls wait.
+//!
+//! Used by `http`.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;

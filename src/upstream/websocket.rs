@@ -2,6 +2,8 @@
 //!
 //! The handshake carries the headers that the plan names, and none of a client. A response other than 101 is an
 //! error, and redirects are not followed.
+//!
+//! Used by `legacy_socket`.
 
 use std::sync::Arc;
 use std::time::Duration;

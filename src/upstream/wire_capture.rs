@@ -4,6 +4,8 @@
 //! can send the same bytes. On read: the header case of a response is recorded, and a body that came with its head is
 //! taken out. Nearly every call succeeds at the first attempt. Recording the bytes costs one copy of a head; keeping
 //! the request would cost a copy of each field.
+//!
+//! Used by `http1` and `response_reader`.
 
 use std::io::{self, IoSlice};
 use std::mem;

@@ -4,6 +4,8 @@
 //! A write to a sleeping peer wakes it, which doubles the cost. Of writes sent together, only the first finds it
 //! asleep. Laws: a deferred write is sent, in the order of writing, once each ready task has had its turn, or before;
 //! at most [`FULL`] sockets and [`MANY`] bytes are deferred; after closing, nothing is.
+//!
+//! Used by `coalescing_socket`.
 
 use std::future::poll_fn;
 use std::mem;

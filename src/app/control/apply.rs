@@ -1,4 +1,6 @@
 //! Changes of the standing at run time: compiled, stored, and only then put in force.
+//!
+//! Used by `control::guards`, `control::kill` and `control::stale_changes`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //! Contents are compared, not times: this handles editors that rename, volumes that swap a symbolic link, and clock
 //! changes. The files are small, so reading them is cheap. A change counts once two checks in a row have seen the same
 //! contents, so that a file is not read while it is being written.
+//!
+//! Used by `control::reading` and `control::task`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,8 @@
 //! The configuration and the flags file, as read for a start or a reload.
 //!
 //! Nothing is compiled here and no store is opened: a start needs the log settings first.
+//!
+//! Used by `control::reading`.
 
 use super::StartError;
 use crate::config::Digests;

@@ -1,5 +1,7 @@
 //! Guards and ramps, evaluated about once a second on the counts of all replicas. A guard trips its flag if the new
 //! path is worse; a ramp advances while its guard is content.
+//!
+//! Used by `control::reports`.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! The flags with the standing applied.
+//! The flags with the standing applied. Used by `control`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //!
 //! Laws: one read at a time; a request is answered by a read that started after it; a late read is reported to the
 //! requesters and to the log, and its result is applied whenever it ends.
+//!
+//! Used by `control::task`.
 
 use std::path::PathBuf;
 use std::time::Duration;

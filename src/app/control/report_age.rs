@@ -1,5 +1,7 @@
 //! The time since the reports of other replicas changed, by this process's clock. The clock of another replica may
 //! differ by minutes, and a replica that still reports has not ended.
+//!
+//! Used by `control::reporter_id` and `control::reports`.
 
 use std::collections::BTreeMap;
 

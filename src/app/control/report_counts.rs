@@ -1,4 +1,4 @@
-//! The counts that a process reports.
+//! The counts that a process reports. Used by `control::reporter_id`, `control::reports` and `control::task`.
 
 use crate::domain::lifecycle::Usage;
 use crate::domain::rollout::Tallies;

@@ -3,6 +3,8 @@
 //! A process that cannot reach its store for a while is taken for ended, and other replicas fold its report into the
 //! archive. When it returns, it starts a new boot, whose counts continue after those reported under the last one. So
 //! each call is counted once, whether or not the old report was folded.
+//!
+//! Used by `control::reports`.
 
 use super::report_age::GONE_AFTER_MS;
 use super::report_counts::ReportCounts;

@@ -1,4 +1,4 @@
-//! Export of span batches as OTLP over HTTP.
+//! Export of span batches as OTLP over HTTP. Used by `spans`.
 
 use std::io;
 use std::time::Duration;

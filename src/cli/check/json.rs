@@ -1,4 +1,4 @@
-//! The report as one JSON document; its members are an interface for other programs.
+//! The report as one JSON document; its members are an interface for other programs. Used by `check`.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Rows that use a code of the proxy's own failures.
+//! Rows that use a code of the proxy's own failures. Used by `check::verdict`.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,8 @@
 //!
 //! A row may have another verdict in a route where another row precedes it. A statement that does not hold for every
 //! route of its set names the routes that it holds for.
+//!
+//! Used by `check::text`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,7 @@
 //! Statements about the directions of a route. Each belongs to the route itself, or to an outcome set that routes
 //! share.
+//!
+//! Used by `check`.
 
 use crate::domain::check::{Direction, Finding, FindingKind, Never, RouteReport};
 use crate::domain::outcome::OutcomeRow;

@@ -1,6 +1,8 @@
 //! The report as text: one line for each route, followed by its deviations; then the outcome sets, each once.
 //!
 //! Lines fit 80 to 160 columns: longer cells are truncated with `…`.
+//!
+//! Used by `check`.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Notes on routes that a changed default affects.
+//! Notes on routes that a changed default affects. Used by `check` and `check::verdict`.
 
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problem;

@@ -1,4 +1,6 @@
 //! The result of a check: unaccepted losses, and `lossy` keys that accept nothing.
+//!
+//! Used by `check`, `check::json` and `check::text`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,6 +3,8 @@
 //! `reports` is in `shadow`: the rewrite describes one tool differently, and the comparison finds that. Half of the
 //! devices of `mobile` are translated: the rewrite goes down for a while, and the guard of that flag rolls it back. The
 //! demo reads both from the admin API and prints them.
+//!
+//! Used by `demo`.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The input of `explain`: the requests, and optionally a reply.
+//! The input of `explain`: the requests, and optionally a reply. Used by `explain` and `explain::live`.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

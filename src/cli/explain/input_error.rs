@@ -1,4 +1,4 @@
-//! Errors of the input of `explain`.
+//! Errors of the input of `explain`. Used by `explain::http_file`, `explain::input` and `explain::live`.
 
 use std::io;
 use std::path::PathBuf;

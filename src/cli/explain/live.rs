@@ -1,6 +1,8 @@
 //! Explanations by a running process, which include flips, trips and the kill switch.
 //!
 //! They are printed like explanations from files.
+//!
+//! Used by `explain`.
 
 use std::process::ExitCode;
 

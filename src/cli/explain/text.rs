@@ -1,4 +1,4 @@
-//! Explanations as text: a title, followed by one labelled line for each fact.
+//! Explanations as text: a title, followed by one labelled line for each fact. Used by `explain`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,6 @@
 //! JSON parsing of documents: a limited number of nodes, and no repeated names in an object.
+//!
+//! Used by `import::discover` and `import::read`.
 
 use std::cell::Cell;
 use std::fmt;

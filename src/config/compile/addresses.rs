@@ -1,4 +1,6 @@
 //! The addresses of an HTTP upstream: instances of one server that differ only in their location.
+//!
+//! Used by `compile::upstreams`.
 
 use http::Uri;
 

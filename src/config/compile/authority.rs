@@ -1,4 +1,4 @@
-//! The scheme, host and port of the URL of an upstream.
+//! The scheme, host and port of the URL of an upstream. Used by `compile::addresses` and `compile::upstreams`.
 
 use http::Uri;
 

@@ -1,4 +1,6 @@
 //! `guard` and `ramp` of a flag: limits without an effect, steps that do not rise, a ramp without a guard.
+//!
+//! Used by `compile::rollout`.
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawGuard, RawRamp};

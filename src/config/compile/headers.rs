@@ -1,4 +1,6 @@
 //! Configured headers of an upstream, including those from files.
+//!
+//! Used by `compile::mcp`, `compile::upstreams` and `compile::websocket`.
 
 use http::HeaderValue;
 

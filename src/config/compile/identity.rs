@@ -1,4 +1,4 @@
-//! Clients, trusted proxies, and token keys.
+//! Clients, trusted proxies, and token keys. Used by `compile::rollout`.
 
 use http::HeaderName;
 

@@ -1,4 +1,6 @@
 //! Local replies to frames: a small route table with one outcome each and without an upstream.
+//!
+//! Used by `compile::local`.
 
 use crate::config::compile::mcp_server_info;
 use crate::config::problem::{Problem, Spanned};

@@ -1,4 +1,4 @@
-//! An MCP upstream over Streamable HTTP, and its link.
+//! An MCP upstream over Streamable HTTP, and its link. Used by `compile::upstreams`.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! The server information of the proxy as an MCP server: from the file, else derived from the routes.
+//!
+//! Used by `compile::local` and `compile::local_frames`.
 
 use serde_json::{Map, Value, json};
 

@@ -2,6 +2,8 @@
 //!
 //! A row of a set is compiled with each route that uses the set, since it may borrow holes of the call. So one error
 //! may occur for all routes of the set, or only for some, which are then named.
+//!
+//! Used by `compile::routes`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A child process: its command, its environment and its link.
+//! A child process: its command, its environment and its link. Used by `compile::upstreams` and `compile::websocket`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! TLS of the listener and of upstreams: rustls configurations from certificates and keys.
 //!
 //! A plan holds the PEM bytes. They are parsed here to check them, and again when a connection is opened or accepted.
+//!
+//! Used in most modules.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Upstreams: at least one, and the assignment of calls to them.
+//!
+//! Used by `compile::identity`, `compile::rollout` and `compile::streams`.
 
 use std::sync::Arc;
 

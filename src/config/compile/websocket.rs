@@ -1,4 +1,4 @@
-//! A WebSocket upstream: its handshake headers, and its link.
+//! A WebSocket upstream: its handshake headers, and its link. Used by `compile::upstreams`.
 
 use std::time::Duration;
 

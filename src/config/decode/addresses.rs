@@ -1,4 +1,4 @@
-//! `urls`, `eject`, `breaker`, `retry` and `health` of an HTTP upstream.
+//! `urls`, `eject`, `breaker`, `retry` and `health` of an HTTP upstream. Used by `decode::upstream`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `[rollout.candidates]`.
+//! `[rollout.candidates]`. Used by `decode`.
 
 use crate::config::raw::RawCandidates;
 use crate::config::table_reader::Table;

@@ -1,4 +1,4 @@
-//! `[compare]`, and `compare` of a route.
+//! `[compare]`, and `compare` of a route. Used by `decode` and `decode::route`.
 
 use crate::config::problem::{Spanned, nearest};
 use crate::config::raw::RawCompare;

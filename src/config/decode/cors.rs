@@ -1,4 +1,4 @@
-//! `[cors]`, and the hosts of `[listen]`.
+//! `[cors]`, and the hosts of `[listen]`. Used by `decode`.
 
 use crate::config::raw::{RawCors, RawOrigin};
 use crate::config::table_reader::{Shape, Table};

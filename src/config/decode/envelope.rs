@@ -1,4 +1,4 @@
-//! The keys of `envelope`, of an upstream and of `rpc`.
+//! The keys of `envelope`, of an upstream and of `rpc`. Used by `decode` and `decode::upstream`.
 
 use crate::config::raw::RawEnvelopeHeader;
 use crate::config::table_reader::{Shape, Table};

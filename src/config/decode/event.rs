@@ -1,4 +1,4 @@
-//! `[[event]]`
+//! `[[event]]` Used by `decode`.
 
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{string, text};

@@ -1,6 +1,8 @@
 //! `[[route.example]]`: example calls and responses, without holes.
 //!
 //! JSON is escaped as in patterns: `{{` and `}}` are braces, `{_:null}` is null. Lines and headers are plain text.
+//!
+//! Used by `decode::route`.
 
 use super::frame;
 use super::outcome::not_exactly_one;

@@ -1,4 +1,4 @@
-//! `rpc.failure_codes`: the codes of the proxy's own failures.
+//! `rpc.failure_codes`: the codes of the proxy's own failures. Used by `decode`.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,6 @@
 //! `frame` in place of `rest` in a route, a row or an example.
+//!
+//! Used by `decode::example`, `decode::outcome` and `decode::route`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `guard` and `ramp` of a flag.
+//! `guard` and `ramp` of a flag. Used by `flags`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `headers` of an upstream: additional headers of its requests.
+//! `headers` of an upstream: additional headers of its requests. Used by `decode::mcp` and `decode::websocket`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,6 @@
 //! `[[client]]`, `[rollout.bearer]`, `[listen.tls]` and `[upstream.NAME.tls]`: identification of clients, and TLS.
+//!
+//! Used by `decode` and `flags`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `deprecated`, global and of a route.
+//! `deprecated`, global and of a route. Used by `decode` and `decode::route`.
 
 use http::Uri;
 

@@ -1,4 +1,6 @@
 //! Keys that child processes, MCP sessions and WebSockets share.
+//!
+//! Used by `decode::mcp`, `decode::stdio` and `decode::websocket`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Local replies: responses by the proxy itself.
+//! Local replies: responses by the proxy itself. Used by `decode` and `decode::stream`.
 
 use http::Method;
 

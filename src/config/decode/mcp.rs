@@ -1,4 +1,4 @@
-//! Keys of an MCP upstream over Streamable HTTP.
+//! Keys of an MCP upstream over Streamable HTTP. Used by `decode::stdio` and `decode::upstream`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `[metrics]`
+//! `[metrics]` Used by `decode`.
 
 use figment::value::Value;
 

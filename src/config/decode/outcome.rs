@@ -1,4 +1,4 @@
-//! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows.
+//! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows. Used by `decode`.
 
 use super::frame;
 use crate::config::problem::Problem;

@@ -1,4 +1,4 @@
-//! `[log.redact]`: the configured redaction rules.
+//! `[log.redact]`: the configured redaction rules. Used by `decode`.
 
 use crate::config::raw::RawRedact;
 use crate::config::table_reader::Table;

@@ -1,4 +1,4 @@
-//! `[[route]]`
+//! `[[route]]` Used by `decode` and `decode::stream`.
 
 use std::path::PathBuf;
 

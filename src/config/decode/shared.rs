@@ -1,4 +1,4 @@
-//! Words, limits and values that several tables have.
+//! Words, limits and values that several tables have. Used by `decode` and `flags`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Keys of a child-process upstream.
+//! Keys of a child-process upstream. Used by `decode::upstream`.
 
 use std::path::PathBuf;
 

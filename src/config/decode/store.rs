@@ -1,6 +1,8 @@
 //! `[rollout.store]`: the shared store of runtime changes for replicas.
 //!
 //! No message shows the address, which may contain a password.
+//!
+//! Used by `decode`.
 
 use std::time::Duration;
 

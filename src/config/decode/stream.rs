@@ -1,4 +1,4 @@
-//! `[[stream]]`
+//! `[[stream]]` Used by `decode`.
 
 use http::Method;
 

@@ -1,4 +1,4 @@
-//! `[trace]`
+//! `[trace]` Used by `decode`.
 
 use crate::config::raw::RawTrace;
 use crate::config::table_reader::Table;

@@ -1,4 +1,4 @@
-//! `[upstream.NAME]`: a server with an address, or a child process.
+//! `[upstream.NAME]`: a server with an address, or a child process. Used by `decode`.
 
 use std::time::Duration;
 

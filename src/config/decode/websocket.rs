@@ -1,4 +1,4 @@
-//! Keys of a WebSocket upstream.
+//! Keys of a WebSocket upstream. Used by `decode::upstream`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The addresses of an HTTP upstream, and their load balancing.
+//! The addresses of an HTTP upstream, and their load balancing. Used by `compile::addresses` and `decode::addresses`.
 
 use std::time::Duration;
 

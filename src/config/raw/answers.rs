@@ -1,4 +1,4 @@
-//! `[cors]` and `[[local]]`: responses by the proxy itself.
+//! `[cors]` and `[[local]]`: responses by the proxy itself. Used by `compile` and `decode`.
 
 use std::time::Duration;
 
@@ -136,6 +136,6 @@ pub enum LocalWord {
     Nothing,
     /// The server information, for `initialize`.
     Initialize,
-    /// The same, for `server/discover`.
+    /// The server information, for `server/discover`.
     Discover,
 }

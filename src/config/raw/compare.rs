@@ -1,4 +1,4 @@
-//! Comparison rules: `[compare]`, and `compare` of a route.
+//! Comparison rules: `[compare]`, and `compare` of a route. Used by `compile::compare` and `decode::compare`.
 
 use http::HeaderName;
 

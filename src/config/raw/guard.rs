@@ -1,4 +1,4 @@
-//! `guard` and `ramp` of a flag.
+//! `guard` and `ramp` of a flag. Used by `compile::guard` and `decode::guard`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Clients and their keys, token keys, TLS, and headers of upstreams.
+//! Clients and their keys, token keys, TLS, and headers of upstreams. Used by `cli` and `config`.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `deprecated`, global and of a route.
+//! `deprecated`, global and of a route. Used by `compile::lifecycle` and `decode::lifecycle`.
 
 use crate::config::problem::Spanned;
 use crate::domain::side::Side;

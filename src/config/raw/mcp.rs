@@ -1,4 +1,4 @@
-//! An MCP upstream over Streamable HTTP: the keys for `protocol = "mcp"`.
+//! An MCP upstream over Streamable HTTP: the keys for `protocol = "mcp"`. Used by `compile::mcp` and `decode::mcp`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `[metrics]`
+//! `[metrics]` Used by `compile::metrics` and `decode::metrics`.
 
 use crate::config::problem::Spanned;
 

@@ -1,4 +1,4 @@
-//! A child-process upstream: the keys for `command`.
+//! A child-process upstream: the keys for `command`. Used by `compile`, `decode`, `load` and `raw`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `[rollout.store]`
+//! `[rollout.store]` Used by `compile::tls`, `decode::store` and `replica`.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `[[stream]]`
+//! `[[stream]]` Used by `compile::streams` and `decode::stream`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `[trace]`
+//! `[trace]` Used by `compile::trace` and `decode::trace`.
 
 use http::Uri;
 

@@ -1,4 +1,4 @@
-//! A WebSocket upstream: the keys for a `ws://` or `wss://` url.
+//! A WebSocket upstream: the keys for a `ws://` or `wss://` url. Used by `compile::websocket` and `decode::websocket`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Keys with a closed set of words.
+//! Keys with a closed set of words. Used by `app`, `compile`, `decode` and `flags`.
 
 /// `unrouted`: the treatment of a REST call without a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The keys that are read, so that a test can compare them with the documentation.
+//! The keys that are read, so that a test can compare them with the documentation. Used by `table_reader`.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

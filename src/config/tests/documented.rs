@@ -108,7 +108,7 @@ const ANYTHING: &str = "a pattern, or any value";
 
 /// A number that hardly any key accepts, and its form in a message.
 const NUMBER: (f64, &str) = (-0.5, "the number `-0.5` ");
-/// The same for texts.
+/// A text that hardly any key accepts, and its form in a message.
 const TEXT: (&str, &str) = ("? ?", "`? ?` ");
 
 /// The kind that a message expects: `string` of `is not a string`.

@@ -1,4 +1,4 @@
-//! Retired routes that the REST server may still serve, at a path that matches no route.
+//! Retired routes that the REST server may still serve, at a path that matches no route. Used by `cli::check::verdict`.
 
 use http::{HeaderMap, Uri};
 

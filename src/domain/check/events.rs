@@ -2,6 +2,8 @@
 //!
 //! An event is a pair of patterns like a row of outcomes, so it is proven as one: as the answer of a route that exists
 //! only for the proof. The laws are those of rows. Events with one side are not translated and not checked.
+//!
+//! Used by `cli::check::json`, `cli::check::text` and `cli::check::verdict`.
 
 use http::Method;
 

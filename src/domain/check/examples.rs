@@ -1,4 +1,6 @@
 //! Execution of the route table's examples, in the directions that they name.
+//!
+//! Used by `check::report` and `check::verify`.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;

@@ -1,5 +1,7 @@
 //! Warnings for flags that are valid but have no effect. Such a flag is no error: it may wait for a change at run time,
 //! or for a route that is added later.
+//!
+//! Used by `cli::check::verdict`.
 
 use core::fmt;
 

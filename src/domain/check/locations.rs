@@ -1,4 +1,4 @@
-//! The locations of holes and objects in a whole call or reply, with their names for people.
+//! The locations of holes and objects in a whole call or reply, with their names for people. Used by `check`.
 
 use crate::domain::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::domain::pattern::{ObjectPattern, Pattern, Slot, TextPatterns};

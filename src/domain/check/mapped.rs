@@ -1,5 +1,7 @@
 //! The replies of a route that its own rows map. All others use the built-in table, for which a proof of the calls
 //! proves nothing: the two servers may answer in different forms.
+//!
+//! Used by `cli` and `check`.
 
 use crate::domain::outcome::ToolResult;
 use crate::domain::route::{ExpectsReply, Route};

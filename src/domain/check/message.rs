@@ -3,6 +3,8 @@
 //! This module knows nothing of patterns. Law: two messages are the same if no client and no server can distinguish
 //! them by anything that a pattern may name. The spelling of escapes and the order of members and query names do not
 //! count.
+//!
+//! Used by `check`.
 
 use std::fmt;
 

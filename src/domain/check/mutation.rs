@@ -1,6 +1,8 @@
 //! Mutations: a pattern with one place changed, so that it writes a message that may not survive reading.
 //!
 //! This module changes patterns only; [`super::round_trip`] sends the message.
+//!
+//! Used by `check::rules::holes` and `check::subject`.
 
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{

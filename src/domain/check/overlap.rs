@@ -1,4 +1,6 @@
 //! Messages that two rows or two routes have in common: one writes them, and the other may read them.
+//!
+//! Used by `check::rivals` and `check::verify`.
 
 use super::message::Message;
 use crate::domain::json::Json;

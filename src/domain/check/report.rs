@@ -1,4 +1,4 @@
-//! The findings for each route, for people and programs.
+//! The findings for each route, for people and programs. Used by `cli` and `check`.
 
 use super::examples::ExampleReport;
 use super::mapped::Replies;

@@ -2,6 +2,8 @@
 //!
 //! The cost is bounded: calls are generated once for each route, and only routes that no literal of path or params
 //! distinguishes are compared.
+//!
+//! Used by `check::verify`.
 
 use std::collections::HashMap;
 

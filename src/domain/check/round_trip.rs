@@ -1,4 +1,6 @@
 //! Round trips: messages of a subject, sent through the code that serves calls.
+//!
+//! Used by `check::examples` and `check::verify`.
 
 use super::message::{Message, header_map};
 use super::subject::{CheckSubject, LIMITS, TERMS, json};

@@ -9,6 +9,8 @@
 //! - another route or row reads the way back.
 //!
 //! Each of these is a rule; there is no further step in which anything could change.
+//!
+//! Used by `check::verify`.
 
 mod holes;
 mod replies;

@@ -1,4 +1,4 @@
-//! Sample values for each hole: plain ones first, followed by edge cases.
+//! Sample values for each hole: plain ones first, followed by edge cases. Used by `check::subject`.
 
 use super::locations::{LocatedHole, LocationKind, Locations};
 use crate::domain::json::Json;

@@ -2,6 +2,8 @@
 //!
 //! A subject generates messages of its side, and sends them there and back through the code that serves calls. It draws
 //! no conclusions.
+//!
+//! Used by `check`.
 
 use http::HeaderMap;
 

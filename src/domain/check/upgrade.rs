@@ -3,6 +3,8 @@
 //! CHANGELOG.md lists the changes in the section "Upgrading", one row each. One note is printed for each route that a
 //! change affects, and one for the changes that affect all routes. It shows the operator before the upgrade which calls
 //! will behave differently. A key that the file sets settles its change.
+//!
+//! Used by `cli::check::upgrade`.
 
 use super::mapped::lacks_tool_failures;
 use crate::domain::cors::{Cors, Origins};

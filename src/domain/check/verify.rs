@@ -1,4 +1,6 @@
 //! Execution of the rules: each hypothesis is tried, and only differences that were observed are reported.
+//!
+//! Used by `check::events`.
 
 use super::examples;
 use super::mapped::Replies;

@@ -2,6 +2,8 @@
 //!
 //! Laws: two values have the same text exactly if no difference would be found between them. Numbers with a tolerance
 //! are the exception: they are stored separately, in order. Ignored places are left out.
+//!
+//! Used by `compare::diff` and `compare::parts`.
 
 use super::decimal::Decimal;
 use super::rules::{Active, Rules};

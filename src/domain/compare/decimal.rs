@@ -2,6 +2,8 @@
 //!
 //! Laws: `1.0`, `1` and `10e-1` are one value, as are `0` and `-0`; the order is that of the values, also beyond the
 //! range of `f64`. A number whose exponent has more than 30 digits equals only its own spelling.
+//!
+//! Used by `compare::canonical_key`, `compare::diff` and `compare::rules`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

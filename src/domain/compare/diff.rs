@@ -2,6 +2,8 @@
 //!
 //! Laws: equal texts have no difference; the result does not depend on white space, member order or the spelling of
 //! strings and numbers; the cost is that of reading both values and of sorting members and lists.
+//!
+//! Used by `compare::parts`.
 
 use super::canonical_key::{BudgetExhausted, CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder};
 use super::decimal::Decimal;

@@ -1,4 +1,6 @@
 //! The differences found so far: one for each field and kind, with the number of occurrences.
+//!
+//! Used by `compare::diff` and `compare::parts`.
 
 use super::{Comparison, DIFFERENCES, Difference};
 

@@ -1,4 +1,6 @@
 //! The path to the current place of a walk, formatted only if something differs there.
+//!
+//! Used by `compare::diff` and `compare::parts`.
 
 use super::path::{Star, write_token};
 use super::redacted::Secrecy;

@@ -3,6 +3,8 @@
 //! A report never shows the value itself, unless the route has `show = true`. A string becomes its length and eight
 //! digits of a hash. The hash is salted per process, so that equal texts look equal and cannot be guessed elsewhere.
 //! If the name of a member, a header or a container looks like that of a credential, only the type is shown.
+//!
+//! Used by `compare::diff`, `compare::parts` and `compare::pointer`.
 
 use std::fmt;
 

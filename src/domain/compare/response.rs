@@ -1,4 +1,4 @@
-//! Responses as the client of a call sees them, and the normal form of their bodies.
+//! Responses as the client of a call sees them, and the normal form of their bodies. Used by `compare::parts`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap};

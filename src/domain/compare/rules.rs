@@ -1,6 +1,8 @@
 //! The compiled comparison rules of a route: the places that are ignored, and the comparison of the others.
 //!
 //! The paths of all rules form one tree, walked along with the responses: where no path continues, no rule is checked.
+//!
+//! Used by `compare`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! OpenAPI 3.1 documents of the REST side.
+//! OpenAPI 3.1 documents of the REST side. Used by `app::control::views`, `cli::routes` and `config::compile::local`.
 
 use std::collections::BTreeMap;
 

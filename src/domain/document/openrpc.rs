@@ -1,4 +1,4 @@
-//! OpenRPC 1.3 of the RPC side.
+//! OpenRPC 1.3 of the RPC side. Used by `app::control::views`, `cli::routes` and `config::compile::local`.
 
 use std::collections::BTreeMap;
 

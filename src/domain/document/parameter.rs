@@ -1,4 +1,4 @@
-//! OpenAPI parameters of a REST call: path, query and headers.
+//! OpenAPI parameters of a REST call: path, query and headers. Used by `document::openapi`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! OpenAPI responses of a REST call, by status, from the rows of its routes.
+//! OpenAPI responses of a REST call, by status, from the rows of its routes. Used by `document::openapi`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! JSON Schema (2020-12) of patterns: the schema of the values that match.
+//! JSON Schema (2020-12) of patterns: the schema of the values that match. Used by `document`.
 
 use serde_json::{Map, Value, json};
 

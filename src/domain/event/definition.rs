@@ -1,4 +1,4 @@
-//! A declared event: the patterns of both sides, and the forms of events.
+//! A declared event: the patterns of both sides, and the forms of events. Used by `cli`, `domain` and `gateway`.
 
 use crate::domain::pattern::{HoleFacts, Pattern};
 

@@ -1,4 +1,6 @@
 //! Compilation of a configured event into its pair of patterns.
+//!
+//! Used by `config::decode::event`, `config::raw` and `event::table`.
 
 use super::definition::{EventDefinition, EventForm};
 use crate::domain::json::Json;

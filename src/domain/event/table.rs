@@ -1,4 +1,6 @@
 //! The table of declared events, and the rewriting of an event by the definition that matches it.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 use std::cmp::Reverse;
 

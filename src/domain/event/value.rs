@@ -2,6 +2,8 @@
 //!
 //! A notification or a frame is its own value. An event of a stream is `{event, id, data}`; JSON data is wrapped in an
 //! array, so that it differs from the same data as text.
+//!
+//! Used by `event::table`, `stream::rewrite` and `gateway::legacy_socket::events`.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Explanations of replies by the proxy itself.
+//! Explanations of replies by the proxy itself. Used by `explain::frame`, `explain::rest` and `explain::rpc`.
 
 use bytes::Bytes;
 use http::HeaderMap;

@@ -1,4 +1,4 @@
-//! Replies of an upstream, translated for the caller.
+//! Replies of an upstream, translated for the caller. Used by `explain::rest` and `explain::rpc`.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;

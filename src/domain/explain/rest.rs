@@ -1,4 +1,4 @@
-//! Explanations of REST calls.
+//! Explanations of REST calls. Used by `explain::frame` and `explain::rpc`.
 
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rest, passed};

@@ -1,4 +1,6 @@
 //! The names of members that a route has no place for. Reading only counts them; an explanation lists them.
+//!
+//! Used by `explain::frame`, `explain::rest` and `explain::rpc`.
 
 use crate::domain::json::{Json, JsonKind};
 use crate::domain::pattern::{ListPattern, ObjectPattern, Pattern};

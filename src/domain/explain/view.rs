@@ -1,4 +1,6 @@
 //! The parts of an explanation: texts for people and programs, free of secrets.
+//!
+//! Used by `explain::rest` and `explain::stream`.
 
 use std::borrow::Cow;
 

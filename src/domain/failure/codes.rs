@@ -1,4 +1,6 @@
 //! Configured failure codes: a shifted block of the proxy's own codes, or single reasons.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! The protocol of a message on a socket, decided anew for each message.
+//! The protocol of a message on a socket, decided anew for each message. Used by `explain` and `gateway`.
 
 use bytes::Bytes;
 

@@ -9,6 +9,8 @@
 //! - A client that speaks in frames itself is only observed. Its answers go on to it, and so does a frame of no pending
 //!   call, unless its id was assigned here.
 //! - The answer to a frame that no route reads is known by its id alone; it only ends the wait.
+//!
+//! Used by `frame::unrouted` and `gateway::legacy_socket::connection`.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Translation of commands and their answers, between frames and JSON-RPC.
+//!
+//! Used by `explain`, `frame`, `local_reply` and `gateway`.
 
 use crate::domain::failure::{Failure, FailureCodes};
 use crate::domain::json::Json;

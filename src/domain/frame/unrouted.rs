@@ -1,4 +1,6 @@
 //! Pending frames of a client that no route reads. The next frame with the same id counts as the answer.
+//!
+//! Used by `frame::correlator`.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Binding: two operations → the values of their call, each with its hole.
+//! Binding: two operations → the values of their call, each with its hole. Used by `import::route`.
 
 use std::collections::BTreeSet;
 

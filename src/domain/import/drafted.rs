@@ -1,4 +1,4 @@
-//! A drafted route, as the values of its keys.
+//! A drafted route, as the values of its keys. Used by `import`.
 
 /// A pattern of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]

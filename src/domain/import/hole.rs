@@ -1,4 +1,4 @@
-//! Names and spellings of holes.
+//! Names and spellings of holes. Used by `import::bind` and `import::values`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

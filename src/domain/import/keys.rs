@@ -1,4 +1,4 @@
-//! The keys that distinguish routes, and those that are in use.
+//! The keys that distinguish routes, and those that are in use. Used by `import::route` and `import::table`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

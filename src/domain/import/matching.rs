@@ -2,6 +2,8 @@
 //!
 //! Names match if they are equal, if they differ in signs and case only, or as `petId` and `id` do. The parts of the
 //! call are matched in their order.
+//!
+//! Used by `import::bind` and `import::pair`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

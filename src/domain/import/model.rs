@@ -1,4 +1,4 @@
-//! Operations of either side as plain values, the same for all kinds of documents.
+//! Operations of either side as plain values, the same for all kinds of documents. Used by `import`.
 
 use std::collections::BTreeSet;
 

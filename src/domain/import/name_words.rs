@@ -1,6 +1,8 @@
 //! Names split into words, and the comparison of names by them.
 //!
 //! `listPets`, `list_pets`, `pets/list` and `GET /pets` all mean the verb *list* and the noun *pet*.
+//!
+//! Used by `import`.
 
 use super::model::{RestOperation, Segment};
 

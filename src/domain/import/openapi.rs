@@ -3,6 +3,8 @@
 //! For a route, 3.0 and 3.1 differ only in the spelling of null, which [`super::schema`] handles. 3.2 adds the method
 //! QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that needs a
 //! reference outside the document, is left out with its reason; all others are read.
+//!
+//! Used by `import` and `import::openrpc`.
 
 mod paths;
 

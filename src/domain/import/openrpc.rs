@@ -1,4 +1,4 @@
-//! An OpenRPC document, or the answer to `tools/list` → RPC operations.
+//! An OpenRPC document, or the answer to `tools/list` → RPC operations. Used by `import`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The params of a route as patterns, by name or by index.
+//! The params of a route as patterns, by name or by index. Used by `import::route`.
 
 use std::collections::BTreeMap;
 

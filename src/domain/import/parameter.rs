@@ -2,6 +2,8 @@
 //!
 //! Law: an optional parameter that a route cannot express is left out with a note; a required one leaves out the whole
 //! operation.
+//!
+//! Used by `import::openapi`.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

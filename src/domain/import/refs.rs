@@ -3,6 +3,8 @@
 //! A reference that leaves the document is never followed: it would let the document name files and servers of its
 //! reader. References are followed only where an operation needs them. An unneeded one, or one in an extension (`x-…`),
 //! is plain JSON.
+//!
+//! Used by `cli` and `import`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -2,6 +2,8 @@
 //!
 //! Failures are left to the built-in table, which keeps status and body; documents rarely relate their statuses to RPC
 //! codes.
+//!
+//! Used by `import::openapi`.
 
 use serde_json::{Map, Value};
 

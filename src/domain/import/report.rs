@@ -1,4 +1,6 @@
 //! The counts of an import, and the operations without a route.
+//!
+//! Used by `import::model`, `import::table` and `import::unsupported`.
 
 /// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

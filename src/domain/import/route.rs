@@ -1,6 +1,8 @@
 //! One route as the keys of its table, from a pair of operations or from one operation alone.
 //!
 //! The short form is used where it suffices; only the rest is spelled out.
+//!
+//! Used by `import::table`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,6 +2,8 @@
 //!
 //! Reads only types, enumerations and the members of an object: a route never refuses more than its server does. Laws:
 //! an unknown construct becomes [`Type::Any`], and reading a recursive schema terminates.
+//!
+//! Used by `import`.
 
 use std::collections::BTreeSet;
 

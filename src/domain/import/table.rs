@@ -1,6 +1,8 @@
 //! All routes: one from each pair, and one from each operation without a twin.
 //!
 //! Law: if two drafts match the same call, the first becomes a route and the second a comment, so that the table loads.
+//!
+//! Used by `import` and `import::write`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

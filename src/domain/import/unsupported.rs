@@ -1,4 +1,4 @@
-//! The reason why an operation of a document is left out.
+//! The reason why an operation of a document is left out. Used by `import`.
 
 use super::refs::{DocumentFault, shown};
 use super::report::LeftOut;

@@ -1,4 +1,4 @@
-//! The values of one call, with the location of each on either side.
+//! The values of one call, with the location of each on either side. Used by `import::bind` and `import::route`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,8 @@
 //! The route file, written as TOML 1.1.
 //!
 //! Law: the text is valid TOML for any document; text of a document occurs in strings and comments only.
+//!
+//! Used by `import`.
 
 use super::drafted::{Drafted, Pattern};
 use super::refs::{printable, shown};

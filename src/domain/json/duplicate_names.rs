@@ -1,6 +1,8 @@
 //! Detection of names that lenient parsers treat as one: equal names, or names that differ only in letter case.
 //!
 //! Law: finding duplicates among n names costs no more than sorting them, even for hostile names.
+//!
+//! Used by `json::members`.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! JSON syntax errors: the offset, and what was expected there.
+//! JSON syntax errors: the offset, and what was expected there. Used by `domain`, `server` and `store`.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! An index of a valid JSON text as a tree of ranges: built in one pass without recursion or copies.
+//!
+//! Used by `compare`, `explain` and `json`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,6 @@
 //! Storage of a value's bytes: short ones are stored inline, which is cheaper than sharing.
+//!
+//! Used by `json::value` and `pattern::token`.
 
 use std::ops::Range;
 

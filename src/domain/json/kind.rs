@@ -1,4 +1,4 @@
-//! The kinds of JSON values.
+//! The kinds of JSON values. Used by `config`, `domain` and `server`.
 
 /// The kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The comparison of names without regard to letter case.
+//! The comparison of names without regard to letter case. Used throughout `domain`.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,8 @@
 //! Opening of objects: each name once, in any letter case, so that no two parsers read different values.
 //!
 //! The text was validated on receipt, so opening only skips over it.
+//!
+//! Used by `json::duplicate_names` and `pattern::bindings`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,5 +1,7 @@
 //! SIMD scans of strings and brackets: short texts in one word, others in vectors; escapes, characters and brackets in
 //! blocks of sixty-four bytes.
+//!
+//! Used by `json` and `pattern`.
 
 use wide::u8x32;
 

@@ -1,4 +1,4 @@
-//! JSON strings: decoding and encoding.
+//! JSON strings: decoding and encoding. Used by `domain` and `server`.
 
 use std::borrow::Cow;
 

@@ -2,6 +2,8 @@
 //!
 //! On an invalid text the ranges are meaningless, but lie within it: nothing panics. Law: on every valid text the
 //! ranges equal those of the validating scan.
+//!
+//! Used by `json`, `jsonrpc` and `pattern`.
 
 use std::iter::FusedIterator;
 use std::ops::{ControlFlow, Range};

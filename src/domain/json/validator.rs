@@ -2,6 +2,8 @@
 //!
 //! Offsets are passed as arguments and never stored; a fault is stored and never passed: so both stay in registers.
 //! Law: a text that is not UTF-8 is rejected for that reason, even if it has other faults.
+//!
+//! Used by `domain` and `server`.
 
 use std::ops::Range;
 

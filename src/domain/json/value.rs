@@ -1,4 +1,4 @@
-//! One JSON value as validated text.
+//! One JSON value as validated text. Used in most modules.
 
 use std::borrow::Cow;
 use std::fmt;

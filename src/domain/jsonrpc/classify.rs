@@ -1,6 +1,8 @@
 //! Classification of server messages on a connection where the server may send at any time.
 //!
 //! Only the members that determine the recipient are read; the recipient reads the content of a response.
+//!
+//! Used by `mcp`, `pending`, `gateway` and `upstream`.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Request ids, kept in the text that the client sent.
+//! Request ids, kept in the text that the client sent. Used by `domain` and `gateway`.
 
 use crate::domain::json::{Json, JsonKind, is_integer};
 

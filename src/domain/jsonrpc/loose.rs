@@ -3,6 +3,8 @@
 //!
 //! The caller decides the treatment of the message. Laws: a method is returned only if every parser reads the same one;
 //! a message that the strict reader accepts as a call is read as the same call.
+//!
+//! Used by `batch` and `posted`.
 
 use std::borrow::Cow;
 use std::ops::Range;

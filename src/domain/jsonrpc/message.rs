@@ -1,4 +1,4 @@
-//! Messages that clients send to an RPC path.
+//! Messages that clients send to an RPC path. Used by `domain` and `gateway`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -2,6 +2,8 @@
 //!
 //! Clients choose them, so two clients may choose the same one. On a shared link each call gets a unique token, and
 //! progress notifications get the client's token back. Law: every other byte is unchanged.
+//!
+//! Used by `jsonrpc`, `pending` and `upstream`.
 
 use std::ops::Range;
 

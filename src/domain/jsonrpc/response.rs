@@ -1,4 +1,4 @@
-//! Responses of RPC upstreams.
+//! Responses of RPC upstreams. Used by `config`, `domain`, `gateway` and `upstream`.
 
 use std::ops::Range;
 

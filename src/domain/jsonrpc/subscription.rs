@@ -2,6 +2,8 @@
 //!
 //! The id is that of the request that opened the subscription. On a link that is an id of the proxy, and the client's
 //! id is restored. Law: every other byte is unchanged.
+//!
+//! Used by `pending` and `gateway`.
 
 use bytes::Bytes;
 

@@ -1,4 +1,6 @@
 //! A request without its id, which the sender fills in: calls of many clients share one connection and its id space.
+//!
+//! Used by `jsonrpc`, `pending` and `gateway`.
 
 use bytes::Bytes;
 

@@ -1,4 +1,6 @@
 //! Writing of messages around existing values.
+//!
+//! Used by `jsonrpc::response`, `jsonrpc::template` and `gateway::translate`.
 
 use crate::domain::json::Json;
 use crate::domain::rope::{Rope, RopeWriter};

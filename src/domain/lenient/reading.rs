@@ -2,6 +2,8 @@
 //!
 //! A step returns nothing if it changes nothing, so a path with one irregularity has two readings. A path has at most
 //! 2^7 readings, none longer than the path itself.
+//!
+//! Used by `lenient` and `lenient::tree`.
 
 use std::borrow::Cow;
 

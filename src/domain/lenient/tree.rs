@@ -1,6 +1,8 @@
 //! A tree of template segments, compared in case-folded form.
 //!
 //! A hole matches any segment, even an empty one. Each node is visited at most once for one reading.
+//!
+//! Used by `check`, `lenient`, `rejections` and `routing`.
 
 use std::collections::BTreeMap;
 

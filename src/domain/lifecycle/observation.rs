@@ -2,6 +2,8 @@
 //!
 //! Laws: merging is commutative and idempotent, and associative as long as no limit is reached. At a limit the oldest
 //! interval is forgotten, so a record never claims more observed time than there was.
+//!
+//! Used by `lifecycle::usage`.
 
 use std::collections::BTreeMap;
 

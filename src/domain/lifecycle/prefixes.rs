@@ -1,5 +1,7 @@
 //! The leading literal segments of the routes' paths. A call that matches no route, but has the prefix of one, may be a
 //! call of that route in an unexpected spelling.
+//!
+//! Used by `lifecycle::usage`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -3,6 +3,8 @@
 //! Laws: a route is safe to delete only if it was counted without a break for the requested time, and in that time no
 //! client called its deprecated side, no call was translated for it, and no unrouted call had its prefix.
 //! More calls, or less observed time, never make a route safer.
+//!
+//! Used by `app::control::task`.
 
 use serde::{Deserialize, Serialize};
 

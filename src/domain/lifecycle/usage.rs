@@ -2,6 +2,8 @@
 //!
 //! Processes report [`Usage`] to the store, which merges it. Laws: merging is commutative, counts add up, and merging a
 //! last moment with itself changes nothing. A record that is written is read back unchanged.
+//!
+//! Used by `lifecycle::report`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

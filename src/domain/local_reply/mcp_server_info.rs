@@ -2,6 +2,8 @@
 //!
 //! Laws: if the server supports the client's version, that is agreed; else the server offers its newest version, and
 //! the client accepts or disconnects (MCP 2025-11-25, "Lifecycle", "Version Negotiation").
+//!
+//! Used by `config`, `mcp`, `routing` and `upstream`.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,6 @@
 //! Request metadata of revisions without sessions: in the params, and in the headers that repeat it.
+//!
+//! Used by `mcp` and `upstream`.
 
 use std::fmt::Write;
 

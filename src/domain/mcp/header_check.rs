@@ -3,6 +3,8 @@
 //! Laws: a request of a revision without sessions whose header and message differ is rejected; headers of earlier
 //! revisions are not checked, but an unsupported revision is rejected in any case (MCP 2026-07-28, "Server Validation";
 //! 2025-11-25, "Protocol Version Header").
+//!
+//! Used by `rejections` and `routing::mcp_checks`.
 
 use http::{HeaderMap, HeaderName};
 

@@ -1,4 +1,6 @@
 //! Classification of the proxy's outgoing messages, for the request that carries them.
+//!
+//! Used by `upstream::mcp::session` and `upstream::stdio::revision`.
 
 use bytes::Bytes;
 

@@ -2,6 +2,8 @@
 //!
 //! The schemas in `tools/list` name these arguments. Laws: a schema that breaks the rules gets no such headers; an
 //! argument that is absent or null has none; every list is bounded.
+//!
+//! Used by `upstream::mcp::call`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! Classification of responses to a POST: by status, type and, unless it is a stream, the body.
+//!
+//! Used by `upstream::mcp::get_stream` and `upstream::mcp::post`.
 
 use bytes::Bytes;
 

@@ -3,6 +3,8 @@
 //! A client of 2026-07-28 requires `resultType`, and for lists and resources `ttlMs` and `cacheScope` ("Result",
 //! "Caching"). REST servers and servers of older revisions send none of them. A client of an older revision does not
 //! know `input_required` and would read such a result as an empty success. Law: every byte that the server wrote stays.
+//!
+//! Used by `mcp`, `outcome`, `routing` and `gateway`.
 
 use std::sync::LazyLock;
 

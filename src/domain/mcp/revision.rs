@@ -1,4 +1,4 @@
-//! Negotiation of the MCP revision with a server.
+//! Negotiation of the MCP revision with a server. Used by `config`, `domain` and `upstream`.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

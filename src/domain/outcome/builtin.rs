@@ -1,4 +1,4 @@
-//! The built-in translation of responses that match no row.
+//! The built-in translation of responses that match no row. Used by `config`, `domain`, `gateway` and `upstream`.
 
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};

@@ -1,4 +1,4 @@
-//! Comparison of rows by specificity, on the responses of one side's upstream.
+//! Comparison of rows by specificity, on the responses of one side's upstream. Used by `outcome::table`.
 
 use super::number::NumberPattern;
 use super::row::{BodyPattern, IS_ERROR, OutcomeRow, RpcReplyPattern, ToolResult};

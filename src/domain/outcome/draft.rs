@@ -1,4 +1,4 @@
-//! Compilation of an outcome in the configuration into a row.
+//! Compilation of an outcome in the configuration into a row. Used by `config`, `check`, `outcome` and `route`.
 
 use super::number::NumberPattern;
 use super::row::{

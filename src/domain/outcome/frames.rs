@@ -3,6 +3,8 @@
 //! A frame protocol does not mark which frames are replies. A frame is the reply to a call if a row reads it and every
 //! hole that it shares with the call has the same value in both: holes that the row borrows by `{>x}`, and holes with
 //! the name of one of the call's.
+//!
+//! Used by `frame::correlator`.
 
 use http::HeaderMap;
 

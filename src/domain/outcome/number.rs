@@ -1,4 +1,6 @@
 //! Number patterns for statuses and codes: numbers, classes, or a hole.
+//!
+//! Used by `check`, `document`, `explain` and `outcome`.
 
 use crate::domain::json::Json;
 use crate::domain::pattern::{

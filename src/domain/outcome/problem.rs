@@ -1,4 +1,6 @@
 //! Problem documents (RFC 9457): errors for REST clients that contain the RPC error, and the way back.
+//!
+//! Used by `frame`, `outcome` and `gateway`.
 
 use http::StatusCode;
 

@@ -2,6 +2,8 @@
 //!
 //! Authentication, rate limits and overload are often handled before the JSON-RPC handler, so the body need not be
 //! JSON-RPC. A REST client gets the status for any body.
+//!
+//! Used by `upstream::mcp::session`.
 
 use bytes::Bytes;
 use http::HeaderValue;

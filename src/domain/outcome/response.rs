@@ -1,4 +1,6 @@
 //! Responses: those that an upstream sends, and those that a client gets.
+//!
+//! Used by `cli`, `domain`, `gateway` and `upstream`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};

@@ -1,4 +1,6 @@
 //! One outcome: a pair of reply patterns, read on one side and written on the other.
+//!
+//! Used by `cli`, `domain` and `gateway`.
 
 use std::sync::LazyLock;
 

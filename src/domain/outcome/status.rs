@@ -1,4 +1,6 @@
 //! The HTTP statuses that one side gets for a response of the other side's server.
+//!
+//! Used by `config`, `domain`, `gateway` and `upstream`.
 
 use http::header::WWW_AUTHENTICATE;
 

@@ -1,4 +1,4 @@
-//! The outcomes of a route: the row that a response matches, on each side.
+//! The outcomes of a route: the row that a response matches, on each side. Used by `check`, `outcome` and `route`.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,6 @@
 //! Bindings: the values of holes, by number, that reading produces and writing consumes.
+//!
+//! Used by `domain` and `gateway`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,6 @@
 //! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
+//!
+//! Used by `pattern::hole_resolver`.
 
 use super::bindings::BoundValue;
 use super::hole_resolver::{HoleFacts, HolePosition};

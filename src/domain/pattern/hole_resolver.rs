@@ -3,6 +3,8 @@
 //! The type and `?` are declared once and hold on both sides. A default, and the `?` that keeps it from being written,
 //! belong to one side; the other side uses the same unless it declares its own. A hole that occurs in a text anywhere
 //! has the type of a text everywhere.
+//!
+//! Used throughout `domain`.
 
 use super::hole_facts::no_such_hole;
 use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};

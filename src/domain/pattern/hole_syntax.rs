@@ -1,4 +1,4 @@
-//! The syntax of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`.
+//! The syntax of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`. Used by `config` and `domain`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The nodes of a pattern: values, objects, lists and texts.
+//! The nodes of a pattern: values, objects, lists and texts. Used throughout `domain`.
 
 use super::object_plan::{ObjectTemplate, ReadPlan};
 use super::slot::{Absence, Codec, Slot};

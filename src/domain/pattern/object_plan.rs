@@ -1,6 +1,8 @@
 //! The precomputed data of an object pattern: a plan for reading in one pass, and a template for writing.
 //!
 //! `fast_read` and `template` compute and use them.
+//!
+//! Used by `pattern::fast_read`, `pattern::nodes` and `pattern::template`.
 
 use crate::domain::json::JsonKind;
 

@@ -1,4 +1,6 @@
 //! Slots: the occurrences of holes in a pattern, with the role, the shape and the encoding of their values.
+//!
+//! Used by `cli` and `domain`.
 
 use crate::domain::json::Json;
 

@@ -2,6 +2,8 @@
 //!
 //! A hole ends at the first occurrence of the text after it. Writing rejects a value that would end elsewhere. Law:
 //! written text reads as the same values.
+//!
+//! Used throughout `domain`.
 
 use std::borrow::Cow;
 

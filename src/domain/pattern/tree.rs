@@ -1,4 +1,4 @@
-//! The values of a route table that spell patterns, and their conversion to patterns.
+//! The values of a route table that spell patterns, and their conversion to patterns. Used by `config` and `domain`.
 
 use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError, Token, parse_mention, tokens};
 use super::{EachPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart, TextPattern};

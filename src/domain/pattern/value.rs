@@ -1,4 +1,4 @@
-//! Conversion of one value between text and JSON, by its declared type.
+//! Conversion of one value between text and JSON, by its declared type. Used by `check::subject` and `pattern::write`.
 
 use std::borrow::Cow;
 use std::ops::Range;

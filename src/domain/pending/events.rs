@@ -1,4 +1,6 @@
 //! The inputs and outputs of the state machine of a link, and the requests in them.
+//!
+//! Used by `pending`, `gateway` and `upstream`.
 
 use std::time::Duration;
 

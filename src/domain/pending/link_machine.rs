@@ -1,4 +1,6 @@
 //! The state machine of a link: its queue, writes, timeouts and reconnects.
+//!
+//! Used by `pending`, `gateway`, `telemetry` and `upstream`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

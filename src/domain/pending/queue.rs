@@ -1,4 +1,6 @@
 //! The queue of requests: clients before candidates, each in the order of arrival.
+//!
+//! Used by `pending::link_machine`, `pending::outbound` and `pending::requests`.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 //!
 //! Law: a notification that belongs to the call of one client reaches only that client. It belongs to a call if the
 //! server sends it in the response stream of that call (MCP, "Sending Messages to the Server").
+//!
+//! Used by `pending` and `upstream`.
 
 use super::{LogMessages, Ticket};
 use crate::domain::jsonrpc::PROGRESS;

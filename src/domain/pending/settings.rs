@@ -1,4 +1,4 @@
-//! The settings of a link.
+//! The settings of a link. Used by `app`, `config`, `domain`, `gateway` and `upstream`.
 
 use std::time::Duration;
 

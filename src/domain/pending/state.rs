@@ -1,4 +1,4 @@
-//! The connection state and the write state of a link.
+//! The connection state and the write state of a link. Used by `pending`.
 
 use std::time::Duration;
 

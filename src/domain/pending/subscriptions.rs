@@ -4,6 +4,8 @@
 //! They take no slot of the calls and have no deadline once the server has acknowledged them. Laws: the notifications
 //! of a subscription reach only its client, with the id that the client chose; a subscription ends with its link;
 //! their number is bounded.
+//!
+//! Used by `descriptors` and `pending::link_machine`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Messages without a waiting caller that may still cause a reply: an error without an id may belong to any of them.
+//!
+//! Used by `pending::inbound`, `pending::link_machine` and `pending::outbound`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! An upstream of the plan: its address or child process, its protocol, and its limits.
+//!
+//! Used by `app`, `config`, `domain`, `gateway` and `upstream`.
 
 use std::collections::BTreeMap;
 use std::fmt;

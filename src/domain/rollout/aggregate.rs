@@ -1,4 +1,6 @@
 //! The sum of the tallies of all processes. Each process reports its cumulative counts, and may end or restart.
+//!
+//! Used by `app` and `telemetry`.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,8 @@
 //!
 //! `(u64(murmur3_x86_32(flag ":" key, seed 0)) * 100000) >> 32`, over UTF-8 bytes. The formula uses only integers, so
 //! that every implementation agrees; see the test vectors.
+//!
+//! Used by `rollout::decide`, `rollout::percent` and `shadow_limits`.
 
 /// A bucket: a number from 0 to 99,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

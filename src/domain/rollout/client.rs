@@ -1,4 +1,4 @@
-//! Clients: the bounded set of configured names for callers.
+//! Clients: the bounded set of configured names for callers. Used in most modules.
 
 use core::fmt;
 

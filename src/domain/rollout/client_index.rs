@@ -3,6 +3,8 @@
 //! The clients of one source are tested in the order of the configuration. If their patterns are literals, a table
 //! finds the candidates for a value, so that the hundredth client costs no more than the first. Law: the result is the
 //! client that a linear search would find.
+//!
+//! Used by `rollout::identify`.
 
 use std::collections::HashMap;
 

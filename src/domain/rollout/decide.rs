@@ -1,4 +1,6 @@
 //! The rollout decision: the stage of a call, and the rule that chose it.
+//!
+//! Used by `app`, `config`, `domain`, `gateway` and `telemetry`.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Validation of stages and flags, both for the file and for changes at run time.
+//! Validation of stages and flags, both for the file and for changes at run time. Used by `config::compile::rollout`.
 
 use super::{Clients, Flag, OTHER, Percent, Stage, WithoutKey};
 use crate::domain::side::Side;

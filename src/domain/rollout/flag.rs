@@ -1,4 +1,4 @@
-//! Flags: rules that assign a stage to calls.
+//! Flags: rules that assign a stage to calls. Used by `app`, `config`, `domain`, `server` and `telemetry`.
 
 use http::{HeaderMap, HeaderName};
 

@@ -4,6 +4,8 @@
 //! Laws: a trip affects open sessions at once, and so does an edit of a flag's scope; a session that begins after a
 //! change never sees the state before it. A session begins with the plan that decided its first call, so plan numbers,
 //! not a clock, order changes and sessions.
+//!
+//! Used by `app`, `domain`, `gateway` and `server`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

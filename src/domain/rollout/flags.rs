@@ -2,6 +2,8 @@
 //!
 //! A flag that names one client or one route is found by that name, so that the flags of others cost a call nothing.
 //! Law: a flag that the index leaves out does not cover any call of this client and route.
+//!
+//! Used by `rollout::decide`.
 
 use std::collections::HashMap;
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! Globs: `*` matches any text, including none; every other character matches itself.
+//! Globs: `*` matches any text, including none; every other character matches itself. Used in most modules.
 
 /// A glob pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]

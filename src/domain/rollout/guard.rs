@@ -6,6 +6,8 @@
 //! limit. Too few calls give [`GuardDecision::Inconclusive`], which neither advances nor rolls back. Laws: a decision
 //! depends only on sums, never on the worker that counted; failures of the old path never cause a trip; no input
 //! causes a panic.
+//!
+//! Used by `app`, `config`, `check` and `rollout`.
 
 mod bounds;
 mod burst;

@@ -4,6 +4,8 @@
 //! configuration. Expensive evidence (a digest, a signature, a list of hops) is computed at most once, and only if a
 //! rule needs it. Laws: a declared name never replaces an authenticated one; the identity of a caller depends only on
 //! its own evidence.
+//!
+//! Used by `config`, `rollout` and `gateway`.
 
 use core::cell::OnceCell;
 use core::fmt;

@@ -4,6 +4,8 @@
 //! state before and after each change. The store writes a standing as a whole, under one revision. Laws: a refused
 //! change changes nothing; an undo restores the state before; the history is bounded; a standing survives writing and
 //! reading unchanged.
+//!
+//! Used by `app`, `rollout` and `server`.
 
 mod change;
 mod history;

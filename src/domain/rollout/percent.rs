@@ -1,4 +1,4 @@
-//! Shares of callers, exact to 0.001 %.
+//! Shares of callers, exact to 0.001 %. Used in most modules.
 
 use std::fmt;
 

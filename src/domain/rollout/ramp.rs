@@ -2,6 +2,8 @@
 //!
 //! Only time with the decision [`GuardDecision::Content`] counts. An inconclusive decision holds the ramp at its step;
 //! a trip ends it.
+//!
+//! Used by `app::control::guards`, `config::compile::guard` and `rollout::flag`.
 
 use std::time::Duration;
 

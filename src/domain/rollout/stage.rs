@@ -1,4 +1,4 @@
-//! Stages, and the two paths that a call can take.
+//! Stages, and the two paths that a call can take. Used in most modules.
 
 use crate::domain::side::Side;
 

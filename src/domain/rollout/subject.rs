@@ -3,6 +3,8 @@
 //! Every pattern is compared with one field of its own type. Fields are never joined to one text first, because a
 //! value could then look like two fields. A certificate is issued by a CA that the configuration trusts, but its
 //! values are often chosen by the owner of the certificate.
+//!
+//! Used by `config`, `rollout`, `gateway` and `server`.
 
 use core::net::IpAddr;
 

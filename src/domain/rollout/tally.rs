@@ -2,6 +2,8 @@
 //!
 //! A tally only grows. Each worker keeps one for each guarded flag. The tallies of workers and replicas can be added
 //! in any order and grouping. The growth over a time is the later tally [`since`](Tally::since) the earlier one.
+//!
+//! Used by `app`, `rollout`, `gateway` and `telemetry`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Wall-clock times as numbers, for storage on disk and for messages between replicas.
+//! Wall-clock times as numbers, for storage on disk and for messages between replicas. Used by `app` and `rollout`.
 
 use std::time::Duration;
 

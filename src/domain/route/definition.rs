@@ -1,4 +1,4 @@
-//! A compiled route: the patterns of both sides, and its options.
+//! A compiled route: the patterns of both sides, and its options. Used by `cli`, `config`, `domain` and `gateway`.
 
 use std::time::Duration;
 

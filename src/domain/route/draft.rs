@@ -1,4 +1,6 @@
 //! Compilation of one route: each part is parsed on its own, then all parts are resolved together.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 use super::definition::{RestCall, Route, RpcCall};
 use super::extra;

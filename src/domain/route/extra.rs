@@ -1,4 +1,4 @@
-//! The treatment of members and query names that a route does not know.
+//! The treatment of members and query names that a route does not know. Used by `route::draft`.
 
 use http::Method;
 

@@ -3,6 +3,8 @@
 //! A frame is treated as a body without a head, so such a route shares patterns, order and checks with all others. Its
 //! calls are looked up separately. Laws: a frame never matches an HTTP route, nor an HTTP call a frame. `{id}` in a
 //! frame whose RPC side has no `id` is the id of the call, which JSON-RPC carries outside its params.
+//!
+//! Used by `config` and `route`.
 
 use http::Method;
 

@@ -1,4 +1,4 @@
-//! The headers of a pattern: which headers it may name, and how it reads and writes them.
+//! The headers of a pattern: which headers it may name, and how it reads and writes them. Used throughout `domain`.
 
 use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -1,5 +1,7 @@
 //! Hash maps with names of the route table as keys. Only the owner of the table can cause collisions, so a fast hash
 //! without a secret suffices.
+//!
+//! Used by `route::overlaps`, `route::path` and `route::table`.
 
 /// A map from names of the route table to values.
 #[derive(Debug, PartialEq, Eq)]

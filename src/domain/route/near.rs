@@ -2,6 +2,8 @@
 //!
 //! A path is near a route if a program that normalizes it gets the path of the route: by removing empty and dot
 //! segments, or by removing or adding a slash at the end. A path is also near if it would match with an empty hole.
+//!
+//! Used by `rejections`, `route` and `routing`.
 
 use http::Method;
 

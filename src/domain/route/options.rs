@@ -1,4 +1,6 @@
 //! The choices that a route declares, each with its default and its meaning.
+//!
+//! Used by `config`, `domain`, `gateway` and `server`.
 
 use http::Method;
 

@@ -2,6 +2,8 @@
 //!
 //! The routes of a group are ordered by specificity when the table is built. Each learns the names that only the others
 //! have. If they differ by a literal in params, a map finds the route by that literal.
+//!
+//! Used by `route::path`, `route::table` and `routing`.
 
 use std::collections::HashMap;
 

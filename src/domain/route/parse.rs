@@ -1,4 +1,6 @@
 //! The parser of the REST side: `METHOD /path/{hole}?key={hole}`, by the grammar of `google.api.http`.
+//!
+//! Used by `route::draft` and `route::frame`.
 
 use http::Method;
 

@@ -1,6 +1,8 @@
 //! A matcher of paths against the templates of all routes at once.
 //!
 //! An irregular path never matches; [`super::near`] only searches for routes that it would match after normalization.
+//!
+//! Used by `route::near` and `route::table`.
 
 use std::borrow::Cow;
 

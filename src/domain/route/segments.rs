@@ -3,6 +3,8 @@
 //! Segments are compared in normal form. A path with empty or dot segments is irregular: two programs may read it in
 //! two ways. A slash at the end is not irregular: the path has one more segment, which is empty, and names another
 //! resource (RFC 3986 §3.3). Segments are split on demand, which costs less than storing their positions.
+//!
+//! Used by `config`, `domain` and `gateway`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The text of a route table, decoded but not yet compiled.
+//! The text of a route table, decoded but not yet compiled. Used by `config`, `check` and `route`.
 
 use std::sync::Arc;
 use std::time::Duration;

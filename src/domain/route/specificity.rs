@@ -3,6 +3,8 @@
 //! Routes are compared on one side at a time, as the callers of that side see them: the REST side by path, query,
 //! headers and body, the RPC side by method and params. The comparison assumes a closed world: a call with a name that
 //! a route does not have does not match it.
+//!
+//! Used by `route::overlaps`.
 
 use super::definition::Route;
 use super::headers::HeaderItem;

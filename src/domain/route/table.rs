@@ -1,4 +1,4 @@
-//! The table of all routes, with the lookup of the route of a call.
+//! The table of all routes, with the lookup of the route of a call. Used by `config`, `domain` and `gateway`.
 
 use http::{HeaderMap, Method};
 

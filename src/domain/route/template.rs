@@ -1,4 +1,4 @@
-//! The patterns of a URL: the template of its path, and the items of its query.
+//! The patterns of a URL: the template of its path, and the items of its query. Used throughout `domain`.
 
 use crate::domain::pattern::{HolePosition, Slot, TextPatterns};
 

@@ -1,4 +1,6 @@
 //! The URL of a REST call: reading the values of holes from it, and writing it.
+//!
+//! Used by `check`, `explain`, `route` and `translate`.
 
 use std::borrow::Cow;
 

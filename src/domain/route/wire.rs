@@ -1,4 +1,4 @@
-//! The protocol of a route's REST side.
+//! The protocol of a route's REST side. Used by `config`, `domain` and `gateway`.
 
 /// The protocol of a route's REST side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

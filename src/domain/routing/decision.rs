@@ -1,4 +1,4 @@
-//! The stage of a call that begins now.
+//! The stage of a call that begins now. Used by `routing::near`.
 
 use http::HeaderMap;
 

@@ -1,4 +1,4 @@
-//! The head of a request, as far as routing needs it.
+//! The head of a request, as far as routing needs it. Used by `app`, `cli`, `domain` and `gateway`.
 
 use http::{HeaderMap, Method, Uri, request};
 

@@ -1,4 +1,4 @@
-//! Unrouted REST calls whose path a lenient server may read as that of a route.
+//! Unrouted REST calls whose path a lenient server may read as that of a route. Used by `routing`.
 
 use super::head::RequestHead;
 use super::near::NearMiss;

@@ -1,4 +1,4 @@
-//! The stage of a client's subscription to an event stream.
+//! The stage of a client's subscription to an event stream. Used by `explain::stream` and `routing::near`.
 
 use http::HeaderMap;
 

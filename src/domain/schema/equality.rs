@@ -1,4 +1,6 @@
 //! Equality of values as JSON Schema defines it: numbers compare by value, members have no order.
+//!
+//! Used by `schema::node`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! The reasons why a value does not pass a schema.
+//! The reasons why a value does not pass a schema. Used by `schema::value` and `translate`.
 
 use super::meter::Exceeded;
 

@@ -2,6 +2,8 @@
 //!
 //! Laws: memory taken from the shared limit is returned exactly once, when the meter is dropped; an exhausted meter
 //! stays exhausted.
+//!
+//! Used by `domain`, `gateway` and `upstream`.
 
 use std::cell::Cell;
 use std::fmt::Debug;

@@ -2,6 +2,8 @@
 //!
 //! When the budget is spent, arrays and objects appear to be empty, so that the validator ends soon. Its verdict is
 //! meaningless then.
+//!
+//! Used by `schema`.
 
 use std::borrow::Cow;
 use std::ptr;

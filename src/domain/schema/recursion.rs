@@ -2,6 +2,8 @@
 //!
 //! JSON Schema forbids them (2020-12 Core, section 9.4.1). The number of subschemas that apply to one location of a
 //! value is limited for the same reason: their cost does not depend on the bytes that they read.
+//!
+//! Used by `schema`.
 
 use std::collections::HashMap;
 

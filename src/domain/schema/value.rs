@@ -1,4 +1,6 @@
 //! The validated value as a compact tree, whose memory is counted while it is built.
+//!
+//! Used by `schema`, `schema::equality` and `schema::node`.
 
 use serde_json::Number;
 

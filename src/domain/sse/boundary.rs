@@ -1,5 +1,7 @@
 //! Detection of places where a stream may end without an incomplete event, which its reader would discard (WHATWG HTML
 //! Living Standard §9.2.6).
+//!
+//! Used by `gateway::stream_end`.
 
 /// The state of the sent part of a stream, as far as its end depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

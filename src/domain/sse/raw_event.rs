@@ -1,4 +1,4 @@
-//! One server-sent event: parsing of its lines, and rewriting.
+//! One server-sent event: parsing of its lines, and rewriting. Used by `event`, `stream` and `upstream`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,6 @@
 //! Splits a stream of server-sent events into pieces as it arrives.
+//!
+//! Used by `stream::rewrite`, `upstream::mcp::get_stream` and `upstream::mcp::post`.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;

@@ -1,6 +1,8 @@
 //! The path of a stream on one side: literal segments, and holes of one segment each.
 //!
 //! The value of a hole is copied from the path of one side to that of the other, in normal form.
+//!
+//! Used by `config::compile::streams`.
 
 use crate::domain::percent::normalise;
 use crate::domain::route::Segments;

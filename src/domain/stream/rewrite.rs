@@ -1,4 +1,4 @@
-//! The translation of a stream for the other side, event by event.
+//! The translation of a stream for the other side, event by event. Used by `gateway`.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! The claims of a verified token.
+//! The claims of a verified token. Used by `config`, `rollout` and `gateway`.
 
 use core::fmt;
 use std::borrow::Cow;

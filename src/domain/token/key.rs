@@ -1,4 +1,6 @@
 //! Signing keys of tokens, each with its one algorithm.
+//!
+//! Used by `config::compile::identity`, `config::decode::identity` and `config::raw::identity`.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Follows one body to its end: by length or chunk by chunk, then through the trailers.
+//! Follows one body to its end: by length or chunk by chunk, then through the trailers. Used by `wire::inspector`.
 
 use super::chunk;
 use super::head::{self, MAX_FIELDS, MessageFraming};

@@ -1,4 +1,4 @@
-//! The line before the data of a chunk: its size and its extensions (RFC 9112 §7.1).
+//! The line before the data of a chunk: its size and its extensions (RFC 9112 §7.1). Used by `wire::body`.
 
 use super::class::{self, TOKEN};
 use super::violation::Violation;

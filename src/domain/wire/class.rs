@@ -1,4 +1,4 @@
-//! Byte classes of the HTTP and URI grammars, as one table.
+//! Byte classes of the HTTP and URI grammars, as one table. Used by `wire`.
 
 use crate::domain::swar::{HIGH, ONES, equal, length_before};
 

@@ -1,6 +1,8 @@
 //! A fast path for common header lines: found and validated in one step.
 //!
 //! Law: if it accepts a line, the step-by-step parser has the same result.
+//!
+//! Used by `wire::header_case`, `wire::inspector` and `wire::response_case`.
 
 use wide::u8x32;
 

@@ -3,6 +3,8 @@
 //! The module reads the head of each frame as bytes arrive, and the padding length of padded DATA. Laws: the partition
 //! of the bytes does not matter; within a time window a peer may send as many useless frames as useful ones, plus
 //! `FRAMES`, and one more is a flood. So a peer with many calls may send a few for each.
+//!
+//! Used by `wire::websocket`.
 
 use std::time::Duration;
 

@@ -2,6 +2,8 @@
 //!
 //! Laws: a line is judged only by its content and the complete lines before it, never by how it arrived; an accepted
 //! head has exactly one framing.
+//!
+//! Used by `wire`.
 
 use super::class::{self, NAME, PATH, QUERY, RAW, TARGET, TOKEN};
 use super::violation::Violation;

@@ -4,6 +4,8 @@
 //! head. Laws: restoring changes only the case of names; if all names arrived in title case, as most do, each line gets
 //! title case; otherwise the n-th line of a name gets the spelling of the n-th received one, and further lines stay
 //! unchanged.
+//!
+//! Used by `wire::inspector` and `wire::response_case`.
 
 use std::mem;
 use std::rc::Rc;

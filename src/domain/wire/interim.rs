@@ -1,4 +1,6 @@
 //! Interim responses (RFC 9110 §15.2) in the form that a proxy forwards over HTTP/1.1.
+//!
+//! Used by `upstream::wire_capture`.
 
 use super::class::trimmed;
 use super::head::split_field;

@@ -1,4 +1,6 @@
 //! Splits input into lines: finds LF by vector search, then checks the CR before it.
+//!
+//! Used by `wire::body` and `wire::inspector`.
 
 use memchr::memchr;
 

@@ -3,6 +3,8 @@
 //!
 //! [`is_ready`] inspects bytes before an HTTP parser reads them, [`unfold`] changes them, and [`settle_response`]
 //! checks the parsed fields. Laws: an ordinary response is not changed; a change never moves a byte.
+//!
+//! Used by `wire::interim` and `wire::response_case`.
 
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use memchr::{memchr, memchr_iter};

@@ -1,4 +1,4 @@
-//! The violations that the inspector rejects, with their client texts.
+//! The violations that the inspector rejects, with their client texts. Used by `wire`.
 
 use std::fmt;
 

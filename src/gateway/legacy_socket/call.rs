@@ -1,4 +1,4 @@
-//! RPC calls to a server that uses frames.
+//! RPC calls to a server that uses frames. Used by `legacy_socket::command`.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //!
 //! A reply is sent after the server messages that precede it, and carries their number, so that the receiver of both
 //! can keep the server's order. Law: every item is sent, the end last, unless the client is gone.
+//!
+//! Used by `legacy_socket::connection` and `legacy_socket::connections`.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

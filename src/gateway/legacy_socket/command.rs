@@ -1,4 +1,6 @@
 //! A command frame of a client: one call, from its record to the reply.
+//!
+//! Used by `legacy_socket::call` and `rpc::websocket_session`.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -115,7 +117,7 @@ fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {
     }
 }
 
-/// The same, before the record moves into it.
+/// The outcome of a command, before the record moves into it.
 enum Disposition {
     Replied(Option<Bytes>),
     Forwarded(PendingReply, Rc<LegacySocketUpstream>, Duration),

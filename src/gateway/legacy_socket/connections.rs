@@ -2,6 +2,8 @@
 //!
 //! A socket is opened by the first call that needs it. It closes with the client's connection, or after its idle
 //! timeout. One task owns it.
+//!
+//! Used by `gateway`, `legacy_socket` and `rpc`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Unsolicited server messages, converted to the form of the client.
+//! Unsolicited server messages, converted to the form of the client. Used by `rpc::websocket_session`.
 
 use bytes::Bytes;
 

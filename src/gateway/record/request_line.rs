@@ -1,4 +1,6 @@
 //! The request line (RFC 9112 §3) as it is recorded for each call of a request.
+//!
+//! Used by `gateway`, `legacy_socket`, `record` and `rpc`.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The start of a call, which may precede the creation of its record.
+//! The start of a call, which may precede the creation of its record. Used by `rpc`.
 
 use tokio::time::Instant;
 

@@ -1,6 +1,8 @@
 //! Batches: one message if the whole batch passes to one upstream, else a map over the single call (JSON-RPC 2.0 §6).
 //!
 //! Laws: each item has its own record in both cases; answers that the proxy assembles keep the order of the calls.
+//!
+//! Used by `rpc`.
 
 use std::cell::Cell;
 use std::rc::Rc;

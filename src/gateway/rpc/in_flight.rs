@@ -2,6 +2,8 @@
 //!
 //! The client is read ahead of the running calls, so that its close, its pongs and its cancellations are seen
 //! while the concurrency limit is reached. Laws: no more calls run than the limit; the queue is bounded by count and by bytes.
+//!
+//! Used by `rpc::server_messages` and `rpc::websocket_session`.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -47,7 +49,7 @@ pub(super) enum ServeEnd {
 /// A message being served.
 pub(super) type ServeFuture = Pin<Box<dyn Future<Output = ServeEnd>>>;
 
-/// The same, with its number.
+/// A message being served, with its number.
 type NumberedServe = Pin<Box<dyn Future<Output = (u64, ServeEnd)>>>;
 
 /// The limits of a client's socket.

@@ -1,6 +1,8 @@
 //! Requests to an RPC path whose body is not valid JSON-RPC 2.0, or not sent as such.
 //!
 //! The domain (`posted::classify`) decides how each is handled. Law: a forwarded request keeps its head and its bytes.
+//!
+//! Used by `gateway` and `rpc`.
 
 use std::rc::Rc;
 

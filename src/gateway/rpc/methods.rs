@@ -1,4 +1,6 @@
 //! Requests to an RPC path with a method other than POST, which go to the RPC upstream if that is an HTTP upstream.
+//!
+//! Used by `rpc`.
 
 use http::{Response, request};
 

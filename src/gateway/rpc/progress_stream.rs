@@ -4,6 +4,8 @@
 //! The stream starts with the first notification; without one, the response is an ordinary one. Laws: a notification
 //! that was sent before the answer is delivered before it; a slow client misses notifications beyond the capacity of
 //! its receiver; a client that leaves cancels its call.
+//!
+//! Used by `response_body` and `rpc`.
 
 use std::fmt;
 use std::pin::Pin;

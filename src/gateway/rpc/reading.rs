@@ -1,4 +1,4 @@
-//! Reads the whole body of a request to an RPC path, since its method chooses the route.
+//! Reads the whole body of a request to an RPC path, since its method chooses the route. Used by `rpc`.
 
 use bytes::Bytes;
 use http::HeaderMap;

@@ -1,4 +1,6 @@
 //! Replays of JSON-RPC calls: a call that is made a second time, over either path.
+//!
+//! Used by `shadow` and `shadow::replay`.
 
 use std::cell::Cell;
 

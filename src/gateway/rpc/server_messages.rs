@@ -1,4 +1,6 @@
 //! Unsolicited messages of upstreams to a WebSocket client, and their order relative to answers.
+//!
+//! Used by `rpc::websocket_session`.
 
 use tokio::sync::mpsc;
 

@@ -2,6 +2,8 @@
 //!
 //! Law: if the client leaves first, the call is recorded as cancelled, whatever its answer, but a failure stays a
 //! failure. A call that waits for others to be answered does not count as in progress.
+//!
+//! Used by `rpc` and `rpc::progress_stream`.
 
 use std::cell::RefCell;
 

@@ -4,6 +4,8 @@
 //! recognised one. Calls run concurrently and are answered as they finish; a server message sent before an answer is
 //! delivered before it. When the client leaves, its work is dropped. On shutdown no further message is read, and the
 //! connection closes after the last answer, including that of a forwarded frame.
+//!
+//! Used by `rpc` and `rpc::websocket_session::call`.
 
 mod call;
 

@@ -1,4 +1,6 @@
 //! A pair of recorded responses and their comparison. Nothing here belongs to a worker, so any thread can compare.
+//!
+//! Used by `shadow::run`.
 
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //!
 //! A worker passes owned data and awaits the result. Laws: no job blocks a worker; a full queue rejects new jobs; a
 //! panic ends only its own job; a job whose caller has gone is not started.
+//!
+//! Used by `app::compare_thread`, `shadow::comparison` and `worker`.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

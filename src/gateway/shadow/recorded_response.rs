@@ -1,4 +1,4 @@
-//! Responses stored for comparison, as the client would see them.
+//! Responses stored for comparison, as the client would see them. Used by `response`, `rpc` and `shadow`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};

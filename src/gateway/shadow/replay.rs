@@ -1,4 +1,4 @@
-//! Calls stored for a second run, on either path.
+//! Calls stored for a second run, on either path. Used by `shadow` and `shadow::run`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};

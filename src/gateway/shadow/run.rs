@@ -1,6 +1,8 @@
 //! The run of one candidate, optionally a repeated control run, and the comparison of the responses.
 //!
 //! Law: every run is reported exactly once, even if it panics. The run itself never reports.
+//!
+//! Used by `shadow`.
 
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;

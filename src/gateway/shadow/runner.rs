@@ -1,4 +1,6 @@
 //! The shared state of all candidates of a worker: limits, shutdown, learned noise and recent mismatches.
+//!
+//! Used by `shadow::run` and `worker`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Text → value, in one pass, with the messages and places of Python's decoder.
+//! Text → value, in one pass, with the messages and places of Python's decoder. Used by `body`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! Value → text, in the two ways of the two web stacks of the server.
+//! Value → text, in the two ways of the two web stacks of the server. Used by `mcp`, `reply`, `rest` and `rpc`.
 
 use std::fmt::Write;
 

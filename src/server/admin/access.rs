@@ -1,4 +1,6 @@
 //! Host and Origin checks, which keep web pages from reaching the API through a DNS name of their own.
+//!
+//! Used by `admin::problem` and `admin::response`.
 
 use std::net::SocketAddr;
 

@@ -3,6 +3,8 @@
 //! Laws: a new connection is always admitted, unless the proxy works for every open one. A connection that waits for
 //! its client (for a head, a body, or the reading of a response) can be displaced: the oldest one of the peer with
 //! most of these. Requests other than probes and the kill switch may use only some of the connections.
+//!
+//! Used by `admin::serve`.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

@@ -1,4 +1,6 @@
 //! Decoding of request bodies: a JSON object of known members, each at most once, or a list of all its problems.
+//!
+//! Used by `admin::explain`, `admin::problem` and `admin::response`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Decoding of a hypothetical call for `explain`, from a JSON body or a query.
+//! Decoding of a hypothetical call for `explain`, from a JSON body or a query. Used by `admin::response`.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! The API's view of the last mismatches.
+//! The API's view of the last mismatches. Used by `admin::query` and `admin::response`.
 
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

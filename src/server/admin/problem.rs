@@ -1,4 +1,4 @@
-//! Errors of the admin listener as `application/problem+json` (RFC 9457).
+//! Errors of the admin listener as `application/problem+json` (RFC 9457). Used by `admin`.
 
 use std::error::Error;
 

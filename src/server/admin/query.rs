@@ -1,4 +1,4 @@
-//! Decoding of query strings.
+//! Decoding of query strings. Used by `admin::response`.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

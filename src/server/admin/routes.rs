@@ -1,4 +1,4 @@
-//! Routing of admin requests by method and path.
+//! Routing of admin requests by method and path. Used by `admin::problem` and `admin::response`.
 
 use http::Method;
 

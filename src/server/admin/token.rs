@@ -1,4 +1,4 @@
-//! Bearer tokens of the API (RFC 6750 §2.1), stored as hashes only.
+//! Bearer tokens of the API (RFC 6750 §2.1), stored as hashes only. Used by `admin::problem` and `admin::response`.
 
 use http::header::{AUTHORIZATION, HeaderMap};
 use sha2::{Digest, Sha256};

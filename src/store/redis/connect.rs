@@ -3,6 +3,8 @@
 //!
 //! Laws: without a verified certificate there is no connection; a TLS connection is driven only during a call, so
 //! dropping it leaves nothing behind.
+//!
+//! Used by `redis` and `redis::connection`.
 
 use std::future::Future;
 use std::io;

@@ -2,6 +2,8 @@
 //!
 //! Laws: a call ends within the timeout, including the connection setup; a connection that failed is not reused; after
 //! a failure the server is retried with a backoff of up to [`MAX_BACKOFF`], and calls in between fail at once.
+//!
+//! Used by `redis`.
 
 use std::time::Duration;
 

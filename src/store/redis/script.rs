@@ -3,6 +3,8 @@
 //! A revision is a decimal number, followed for the state by a colon and a digest of its text: after a server has lost
 //! data, two replicas may hold different texts with the same number. A text without a revision, or a revision without a
 //! text, counts as nothing: both are written together, so the server has lost one of them.
+//!
+//! Used by `redis`.
 
 /// The functions that every script begins with.
 const COMMON: &str = "\

@@ -3,6 +3,8 @@
 //! Laws: control characters, line breaks, and invisible or direction-changing characters are never written literally;
 //! two different values never look the same; a value of the text format ends where it seems to end. A message is the
 //! program's own text, so it is only kept on one line.
+//!
+//! Used by `log::format`.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,6 @@
 //! Formatting of an event as one line. Spans are not shown: a call has one line with all its fields.
+//!
+//! Used by `log::call`.
 
 use std::cell::Cell;
 use std::fmt::{self, Debug, Display, Write};

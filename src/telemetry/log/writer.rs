@@ -6,6 +6,8 @@
 //!
 //! Laws: no thread waits for the writer, except briefly at the end of the program; the queue is bounded in bytes; what
 //! exceeds it is dropped, in whole lines, and counted.
+//!
+//! Used by `log::format`.
 
 use std::cell::RefCell;
 use std::io::{self, Write};

@@ -1,4 +1,6 @@
 //! The state of the addresses of upstreams: ejections, retries, circuit breakers.
+//!
+//! Used by `metrics::render` and `metrics::shard`.
 
 use std::collections::BTreeMap;
 

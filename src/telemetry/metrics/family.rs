@@ -1,4 +1,4 @@
-//! The name, kind, labels and help of every metric.
+//! The name, kind, labels and help of every metric. Used by `metrics`.
 
 mod addresses;
 mod candidates;

@@ -1,4 +1,4 @@
-//! Process-wide values, passed in on each scrape.
+//! Process-wide values, passed in on each scrape. Used by `metrics::named` and `metrics::render`.
 
 use std::time::SystemTime;
 

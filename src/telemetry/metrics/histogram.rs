@@ -1,4 +1,4 @@
-//! Histograms of durations with fixed buckets.
+//! Histograms of durations with fixed buckets. Used by `metrics`.
 
 use std::time::Duration;
 

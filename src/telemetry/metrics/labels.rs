@@ -1,4 +1,4 @@
-//! Label values: closed enums, and ids of configured names.
+//! Label values: closed enums, and ids of configured names. Used by `metrics`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

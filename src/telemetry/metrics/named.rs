@@ -1,4 +1,4 @@
-//! The families labelled with configured names, within the limit on their series.
+//! The families labelled with configured names, within the limit on their series. Used by `metrics::render`.
 
 use std::collections::BTreeMap;
 

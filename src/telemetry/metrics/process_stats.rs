@@ -1,6 +1,8 @@
 //! The resources that the process uses, under the standard Prometheus names.
 //!
 //! A value that the system does not provide has no series; Linux provides all of them.
+//!
+//! Used by `metrics::global` and `metrics::render`.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

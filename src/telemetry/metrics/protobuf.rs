@@ -1,4 +1,4 @@
-//! Families and series as the types of the Prometheus library, which encodes them.
+//! Families and series as the types of the Prometheus library, which encodes them. Used by `metrics`.
 
 use prometheus::proto;
 

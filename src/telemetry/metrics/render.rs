@@ -1,4 +1,6 @@
 //! Rendering of the page that Prometheus scrapes, from the sum of all shards and the configured names.
+//!
+//! Used by `app::run`.
 
 use std::collections::HashMap;
 use std::mem;

@@ -2,6 +2,8 @@
 //!
 //! Laws: a series that was shown stays, until the rules change; the sum of a counter over all its series is the same
 //! with and without the limit; no counter falls because another series appears.
+//!
+//! Used by `metrics::named` and `metrics::render`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,4 +1,6 @@
 //! The counts of one worker. A worker is one thread, so they are plain numbers; a scrape sums copies of all workers.
+//!
+//! Used by `metrics::named`, `metrics::render` and `metrics::usage`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,4 +1,6 @@
 //! The calls at upstreams and their limits, whether or not the calls share connections.
+//!
+//! Used by `metrics::render` and `metrics::shard`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The usage of routes by client, summed over all shards and with ids replaced by names.
+//! The usage of routes by client, summed over all shards and with ids replaced by names. Used by `app::usage_counts`.
 
 use super::labels::{LabelId, LabelNames, NONE};
 use super::shard::Snapshot;

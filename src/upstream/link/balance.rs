@@ -2,6 +2,8 @@
 //!
 //! Laws: one link task owns a request until it ends, so that everything that belongs to it uses the same link; a link
 //! that is down gets no requests while another one is up; notifications for all clients are taken from one link.
+//!
+//! Used by `app::sockets`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Cancellation of a request by a client that stays connected.
+//! Cancellation of a request by a client that stays connected. Used by `gateway` and `link`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

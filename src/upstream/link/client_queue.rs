@@ -2,6 +2,8 @@
 //!
 //! Nothing is dropped for a slow client: messages that exceed its channel wait here, and once as much again waits, the
 //! server is no longer read. Law: everything is sent in order, unless the client is gone or takes nothing for too long.
+//!
+//! Used by `link::subscribers` and `link::task`.
 
 use std::collections::VecDeque;
 use std::future::pending;

@@ -1,4 +1,4 @@
-//! The handles between a worker and the task that owns a link.
+//! The handles between a worker and the task that owns a link. Used by `app` and `link`.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

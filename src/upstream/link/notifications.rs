@@ -4,6 +4,8 @@
 //! thread but must see them in the order of the link task. Laws: a notification is delivered only after every reply
 //! sent before it was taken; a reply records the notifications sent before it; queued notifications are limited by
 //! count and by bytes until the client has them. All link tasks run on one thread.
+//!
+//! Used by `gateway` and `link`.
 
 use std::future::poll_fn;
 use std::pin::pin;

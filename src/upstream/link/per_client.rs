@@ -3,6 +3,8 @@
 //! A link is opened by the first call that needs it. It ends with the client's connection, or when it is idle for too
 //! long. The plan limits their number. Law: a client on a socket has one link per upstream, and none to another server
 //! of the same name while it has that one.
+//!
+//! Used by `app`, `gateway` and `link`.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};

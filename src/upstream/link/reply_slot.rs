@@ -1,4 +1,4 @@
-//! The wait of a caller for its reply from a link task.
+//! The wait of a caller for its reply from a link task. Used by `link::upstream`.
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};

@@ -3,6 +3,8 @@
 //! Laws: one link task owns a request, in the order of sending; an old link ends when its last request is answered; if
 //! no new link can be opened the old one stays in use; notifications for all clients are taken from the oldest link
 //! that is up.
+//!
+//! Used by `app::sockets`.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The ways in which the upstreams of a plan are reached, shared by all workers.
+//! The ways in which the upstreams of a plan are reached, shared by all workers. Used by `app`, `gateway` and `server`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The connection state of a link task: down, opening, open or closing.
+//! The connection state of a link task: down, opening, open or closing. Used by `link::task`.
 
 use std::future::pending;
 use std::pin::Pin;

@@ -1,4 +1,6 @@
 //! Statistics of the links of an upstream, read from other threads.
+//!
+//! Used by `app`, `gateway`, `legacy_socket` and `link`.
 
 use std::iter::successors;
 use std::ops::Deref;

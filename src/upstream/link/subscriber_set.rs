@@ -2,6 +2,8 @@
 //!
 //! A server may send the same notification on each of its links. Law: notifications are taken from exactly one of the
 //! links that are up; when it goes down, the next one takes over.
+//!
+//! Used by `link`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

@@ -3,6 +3,8 @@
 //! On a link of one client, everything goes to that client. On a shared link, [`Recipients`] decide: one caller, every
 //! subscriber, or none. Laws: a link of one client waits for it and drops nothing; a shared link never waits for a
 //! client; every notification that is not delivered is counted.
+//!
+//! Used by `link::task`.
 
 use bytes::Bytes;
 

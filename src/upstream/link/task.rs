@@ -1,4 +1,6 @@
 //! The task that owns a link. It executes the outputs of [`LinkMachine`] and feeds events back into it.
+//!
+//! Used by `app::link_thread` and `app::sockets`.
 
 use std::collections::BTreeMap;
 use std::future::pending;

@@ -167,7 +167,7 @@ async fn with_driven_link(test: impl AsyncFnOnce(Driven)) {
     beside_one(|inbox| inbox, test).await;
 }
 
-/// The same with an inbox of another kind.
+/// Runs a test beside a link task whose inbox `kind` makes.
 async fn beside_one(
     kind: impl FnOnce(RequestReceiver) -> RequestReceiver,
     test: impl AsyncFnOnce(Driven),

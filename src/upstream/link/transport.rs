@@ -1,4 +1,4 @@
-//! The interface between a link task and the transports that can open links.
+//! The interface between a link task and the transports that can open links. Used by `gateway` and `upstream`.
 
 use bytes::Bytes;
 

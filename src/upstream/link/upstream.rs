@@ -1,4 +1,6 @@
 //! A worker's view of an upstream that is reached over links: the choice of a link, and the requests sent over it.
+//!
+//! Used by `gateway`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;

@@ -4,6 +4,8 @@
 //! The headers of tools are learnt from `tools/list`: from the lists that callers request, and from one that is
 //! requested when a server rejects a call for its headers. Such a call was not executed, and is sent once more (MCP
 //! 2026-07-28, "Client Behavior").
+//!
+//! Used by `mcp::session`.
 
 use std::cell::RefCell;
 use std::rc::Rc;

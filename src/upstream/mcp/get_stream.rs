@@ -4,6 +4,8 @@
 //! A server may have none; it is not asked again, and its session stays valid. A stream that ends is resumed from its
 //! last event, after a delay that grows while nothing arrives. A silent stream is resumed as well, because a lost
 //! connection may go unnoticed. Laws: an oversize event is not requested twice; no response to a GET ends a session.
+//!
+//! Used by `mcp::session`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A single POST and its response: one message, a stream of messages, or neither.
+//! A single POST and its response: one message, a stream of messages, or neither. Used by `mcp`.
 
 use std::rc::Rc;
 use std::time::Duration;

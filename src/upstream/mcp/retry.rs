@@ -1,4 +1,4 @@
-//! The `retry` field of a server-sent event.
+//! The `retry` field of a server-sent event. Used by `mcp::post`.
 
 use std::time::Duration;
 

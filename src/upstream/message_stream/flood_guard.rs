@@ -1,4 +1,6 @@
 //! A WebSocket transport that detects floods of useless frames, which the protocol library accepts silently.
+//!
+//! Used by `message_stream`.
 
 use std::io;
 use std::pin::Pin;

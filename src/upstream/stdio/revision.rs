@@ -4,6 +4,8 @@
 //! Each child is sent `server/discover` once, before its first call. Any reply that does not name a stateless revision
 //! means a handshake. Laws: a child that does not answer costs its upstream the timeout once; children that exit on the
 //! request cost it two restarts in a row at most; the link task sees no difference between the two modes.
+//!
+//! Used by `stdio`.
 
 use std::collections::VecDeque;
 use std::time::Duration;

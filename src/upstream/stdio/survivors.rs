@@ -3,6 +3,8 @@
 //! They are found in /proc: processes that still hold a pipe of the child, and processes that descended from the child
 //! when it was told to end. A process that did neither is not found; without /proc none is. They are logged but not
 //! killed, because the author of the child may want them.
+//!
+//! Used by `stdio`.
 
 use std::fs;
 use std::os::fd::AsRawFd;

@@ -1,4 +1,4 @@
-//! Rules about a single hole or a single object, at any location.
+//! Rules about a single hole or a single object, at any location. Used by `check::rules` and `check::rules::replies`.
 
 use super::rule::{CheckRule, Hypothesis, Rivals, Weight};
 use crate::domain::check::locations::{LocatedHole, LocationKind};

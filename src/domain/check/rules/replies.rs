@@ -1,4 +1,4 @@
-//! Rules about replies as a whole: numbers, messages, bodies, texts and tools.
+//! Rules about replies as a whole: numbers, messages, bodies, texts and tools. Used by `check::rules`.
 
 use bytes::Bytes;
 use http::HeaderValue;

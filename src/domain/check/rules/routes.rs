@@ -1,4 +1,6 @@
 //! Rules about the reader of the way back: another row, another route, or the built-in table.
+//!
+//! Used by `check::rules` and `check::verify`.
 
 use bytes::Bytes;
 use http::HeaderValue;

@@ -1,4 +1,4 @@
-//! One rule: its names and texts, and the differences that it suspects.
+//! One rule: its names and texts, and the differences that it suspects. Used by `cli` and `check`.
 
 use crate::domain::check::message::Message;
 

@@ -1,4 +1,4 @@
-//! Paths of an OpenAPI document → segments of a route.
+//! Paths of an OpenAPI document → segments of a route. Used by `import::openapi`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

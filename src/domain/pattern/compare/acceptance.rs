@@ -1,4 +1,4 @@
-//! The values that holes and patterns accept, as far as comparisons need them.
+//! The values that holes and patterns accept, as far as comparisons need them. Used throughout `domain`.
 
 use super::grammar::{Fit, Grammar};
 use super::texts::TextSet;

@@ -1,4 +1,4 @@
-//! Grammars of the texts of one hole, character by character.
+//! Grammars of the texts of one hole, character by character. Used by `pattern`.
 
 use crate::domain::pattern::{Codec, Delimiter, Scalar, Shape, Slot};
 

@@ -1,5 +1,7 @@
 //! The correspondents of the wider pattern's holes in the narrower pattern. A hole that occurs several times requires
 //! equal values, so its correspondents must be equal in all positions.
+//!
+//! Used by `pattern::compare::subsumption`.
 
 use crate::domain::pattern::{Absence, BoundValue, Codec, Null, Pattern, Slot};
 

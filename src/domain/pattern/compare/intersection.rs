@@ -1,4 +1,6 @@
 //! Intersection: builds a value from the constraints of two patterns, and checks that both read it.
+//!
+//! Used by `pattern::compare::words`.
 
 use super::acceptance::{
     DEPTH, MemberPolicy, array, element, is_nullable, is_unopened, matches_all,

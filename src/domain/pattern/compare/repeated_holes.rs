@@ -1,4 +1,6 @@
 //! Replacement of repeated holes by a value, which removes their equality constraints.
+//!
+//! Used by `pattern::compare::intersection`.
 
 use super::acceptance::{DEPTH, MemberPolicy, few, named, reading, values_of};
 use crate::domain::json::Json;

@@ -3,6 +3,8 @@
 //! A hole ends at the first occurrence of the text after it, so the automaton needs no backtracking and has about as
 //! many states as the pattern has characters. Running two automata in parallel decides exactly whether one set
 //! contains the other, and finds a common text. A hole that occurs twice in a pattern counts as two.
+//!
+//! Used by `pattern::compare::acceptance`, `pattern::compare::subsumption` and `pattern::compare::words`.
 
 use std::collections::HashMap;
 

@@ -4,6 +4,8 @@
 //! of `p ≥ q` or more fails with a probability of at most `exp(-n · KL(p‖q))`. The inequality holds for any number of
 //! calls. So the bounds also hold for few calls and rare failures, unlike intervals from the normal distribution. The
 //! bounds of two rates are combined by Newcombe's method 10 (MOVER).
+//!
+//! Used by `rollout`.
 
 /// An observed rate of one path: a share, and its number of calls.
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,8 @@
 //! Checkpoints are sums at earlier times; the difference to the current sums is a span of calls. A span shows a broken
 //! path if most calls of the new path failed in it, and those of the old path in the same time did not. If both fail,
 //! their common server is down and a rollback would not help.
+//!
+//! Used by `rollout::guard::state`.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The comparison of the new path with each limit.
+//! The comparison of the new path with each limit. Used by `rollout::guard::state`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The decisions of a guard, as types and as text.
+//! The decisions of a guard, as types and as text. Used by `rollout::guard::comparison` and `rollout::guard::state`.
 
 use std::fmt;
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //! A window has ten slices. Both paths run under the same conditions within a slice. Each slice therefore gives the
 //! number of failures that the new path would have had at the failure rate of the old path; the windows add up these
 //! expectations, not the calls. So a flag is not blamed if its percentage rises during a failure of both paths.
+//!
+//! Used by `rollout::guard::burst`, `rollout::guard::comparison` and `rollout::guard::state`.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Changes to the overrides.
+//! Changes to the overrides. Used by `rollout::overrides::history`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The history of changes: author, time, and the state before and after.
+//! The history of changes: author, time, and the state before and after. Used by `rollout::overrides::change`.
 
 use std::collections::BTreeSet;
 

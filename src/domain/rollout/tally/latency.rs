@@ -2,6 +2,8 @@
 //!
 //! Four buckets for each doubling, from 0.512 ms to 67 s. A bucket is at most a quarter wider than its lower edge,
 //! which bounds the error of a quantile. Finding a bucket takes only shifts.
+//!
+//! Used by `rollout::guard::comparison`.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The type of a metric family.
+//! The type of a metric family. Used by `metrics`.
 
 use prometheus::proto::MetricType;
 
