@@ -1,6 +1,6 @@
 //! The cases: traffic in which the guard must keep still, and traffic in which it must trip.
 
-use dualgauge::domain::rollout::Path;
+use dualgauge::domain::rollout::Way;
 
 use super::{
     DAY, HOUR, Manner, ONSET, Portion, Scenario, Wanted, changed, flaps, guard, healthy, outage,
@@ -12,7 +12,7 @@ fn well(
     name: &'static str,
     per_second: f64,
     portion: Portion,
-    manner: fn(Path, u64) -> Manner,
+    manner: fn(Way, u64) -> Manner,
 ) -> Scenario {
     Scenario {
         name,
@@ -32,7 +32,7 @@ fn ill(
     name: &'static str,
     per_second: f64,
     portion: Portion,
-    manner: fn(Path, u64) -> Manner,
+    manner: fn(Way, u64) -> Manner,
 ) -> Scenario {
     Scenario {
         onset: ONSET,
@@ -69,7 +69,7 @@ fn a_day_later(scenario: Scenario) -> Scenario {
     }
 }
 
-fn both_flap(way: Path, second: u64) -> Manner {
+fn both_flap(way: Way, second: u64) -> Manner {
     let mut manner = healthy(way, second);
     if flaps(second) {
         outage(&mut manner);
@@ -77,7 +77,7 @@ fn both_flap(way: Path, second: u64) -> Manner {
     manner
 }
 
-fn both_fail(way: Path, second: u64) -> Manner {
+fn both_fail(way: Way, second: u64) -> Manner {
     let mut manner = healthy(way, second);
     if second % DAY > HOUR {
         manner.failed = 0.15;
@@ -87,15 +87,15 @@ fn both_fail(way: Path, second: u64) -> Manner {
     manner
 }
 
-fn down(way: Path, second: u64) -> Manner {
+fn down(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.failed = 1.0)
 }
 
-fn mostly(way: Path, second: u64) -> Manner {
+fn mostly(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.failed = 0.7)
 }
 
-fn flapping(way: Path, second: u64) -> Manner {
+fn flapping(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| {
         if flaps(second) {
             outage(m);
@@ -103,31 +103,31 @@ fn flapping(way: Path, second: u64) -> Manner {
     })
 }
 
-fn one(way: Path, second: u64) -> Manner {
+fn one(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.failed += 0.01)
 }
 
-fn three(way: Path, second: u64) -> Manner {
+fn three(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.failed += 0.03)
 }
 
-fn ten(way: Path, second: u64) -> Manner {
+fn ten(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.failed += 0.1)
 }
 
-fn slow(way: Path, second: u64) -> Manner {
+fn slow(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.median_ms *= 2.0)
 }
 
-fn other(way: Path, second: u64) -> Manner {
+fn other(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.mismatched = 0.01)
 }
 
-fn refused(way: Path, second: u64) -> Manner {
+fn refused(way: Way, second: u64) -> Manner {
     changed(way, second, ONSET, |m| m.refused = 0.3)
 }
 
-fn leak(way: Path, second: u64) -> Manner {
+fn leak(way: Way, second: u64) -> Manner {
     changed(way, second, DAY, |m| m.failed += 0.1)
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use dualgauge::domain::rollout::{
-    CallEnd, Guard, GuardDecision, GuardState, Limits, Path, Percent, Ramp, RampState, RampStep,
-    Ratio, Share, Tally, Trip, UnixMillis,
+    CallEnd, Guard, GuardDecision, GuardState, Limits, Percent, Ramp, RampState, RampStep, Ratio,
+    Share, Tally, Trip, UnixMillis, Way,
 };
 
 #[path = "cases.rs"]
@@ -68,12 +68,12 @@ pub(crate) struct Manner {
 }
 
 /// What both ways are like when nothing is wrong: the new one is a little slower, for it rewrites.
-pub(crate) fn healthy(way: Path, second: u64) -> Manner {
+pub(crate) fn healthy(way: Way, second: u64) -> Manner {
     let busy = tide(second);
     Manner {
         failed: 0.003,
         refused: 0.02,
-        median_ms: 40.0 * (1.0 + 0.2 * busy) * if way == Path::New { 1.05 } else { 1.0 },
+        median_ms: 40.0 * (1.0 + 0.2 * busy) * if way == Way::New { 1.05 } else { 1.0 },
         mismatched: 0.000_1,
     }
 }
@@ -107,7 +107,7 @@ pub(crate) struct Scenario {
     pub per_second: f64,
     pub portion: Portion,
     pub guard: Guard,
-    pub manner: fn(Path, u64) -> Manner,
+    pub manner: fn(Way, u64) -> Manner,
     /// When the fault begins.
     pub onset: u64,
     /// How long it is watched.
@@ -151,12 +151,12 @@ impl Traffic<'_> {
     fn second(&mut self, second: u64, portion: f64) {
         let scenario = self.scenario;
         let mean = scenario.per_second * (1.0 + 0.8 * tide(second + self.phase));
-        let manners = [Path::New, Path::Old].map(|arm| (scenario.manner)(arm, second));
+        let manners = [Way::New, Way::Old].map(|arm| (scenario.manner)(arm, second));
         for _ in 0..self.random.events(mean) {
             let (arm, manner) = if self.random.share() < portion {
-                (Path::New, manners[0])
+                (Way::New, manners[0])
             } else {
-                (Path::Old, manners[1])
+                (Way::Old, manners[1])
             };
             let draw = self.random.share();
             let fate = match draw {
@@ -168,7 +168,7 @@ impl Traffic<'_> {
             let millis = manner.median_ms * self.spread[place];
             self.tally
                 .count(arm, fate, Duration::from_secs_f64(millis / 1e3));
-            if arm == Path::Old {
+            if arm == Way::Old {
                 continue;
             }
             self.hurt += u64::from(fate != CallEnd::Served && second >= scenario.onset);
@@ -271,9 +271,9 @@ fn strict() -> Guard {
 /// The healthy manner, with a change of the new way from the moment on at which faults begin.
 const ONSET: u64 = 20 * MINUTE;
 
-fn changed(way: Path, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
+fn changed(way: Way, second: u64, from: u64, change: impl Fn(&mut Manner)) -> Manner {
     let mut manner = healthy(way, second);
-    if way == Path::New && second >= from {
+    if way == Way::New && second >= from {
         change(&mut manner);
     }
     manner

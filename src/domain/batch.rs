@@ -12,7 +12,7 @@ use super::posted::{
     without_credentials,
 };
 use super::rejections;
-use super::rollout::{Decision, DecisionReason, Path, SessionStart, Stage};
+use super::rollout::{Decision, DecisionReason, SessionStart, Stage, Way};
 use super::routing;
 use super::side::Side;
 
@@ -121,7 +121,7 @@ impl BatchReader<'_> {
         let target = (route, Side::Rpc);
         let session = session(&call, route);
         let decision = routing::decide(plan, (caller, headers), target, self.poster.at, session);
-        if route.is_some() && decision.stage.control() != Some(Path::Old) {
+        if route.is_some() && decision.stage.control() != Some(Way::Old) {
             return None;
         }
         let upstream_index = plan.upstreams.of(route, Side::Rpc)?;

@@ -35,8 +35,8 @@ use super::pattern::{Bindings, Now};
 use super::plan::{Plan, Transport, UpstreamPlan};
 use super::redact::Redaction;
 use super::rollout::{
-    self, Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Path,
-    Percent, Stage, WithoutKey, bucket,
+    self, Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Percent,
+    Stage, Way, WithoutKey, bucket,
 };
 use super::route::Route;
 use super::routing::{self, RequestHead, classify_request};
@@ -198,8 +198,8 @@ impl<'a> Case<'a> {
     /// Checks `Host` and `Origin` of a call that is not passed through.
     fn guard(&self, stage: Stage) -> Result<(), Failure> {
         match stage.control() {
-            Some(Path::Old) => Ok(()),
-            Some(Path::New) | None => {
+            Some(Way::Old) => Ok(()),
+            Some(Way::New) | None => {
                 routing::check_origin(self.plan, self.request.head, self.entry())
             }
         }
@@ -258,12 +258,12 @@ impl<'a> Case<'a> {
         let is_refused =
             || routing::check_origin(self.plan, self.request.head, self.entry()).is_err();
         Some(match (never, path) {
-            (None, Path::New) if is_refused() => {
+            (None, Way::New) if is_refused() => {
                 "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
             }
             (Some(_), _) => "none: the route is not safe to call twice, or its calls get no answer",
-            (None, Path::New) => "the same call, translated for the other side's upstream",
-            (None, Path::Old) => "the same call, unchanged, to the upstream of its own side",
+            (None, Way::New) => "the same call, translated for the other side's upstream",
+            (None, Way::Old) => "the same call, unchanged, to the upstream of its own side",
         })
     }
 

@@ -44,12 +44,12 @@ pub use guard::{
 pub use identify::{ClientEvidence, Clients, Identity};
 pub use percent::Percent;
 pub use ramp::{Ramp, RampFault, RampState, RampStep};
-pub use stage::{Path, Stage};
+pub use stage::{Stage, Way};
 pub use subject::{
     AlternativeName, DnsPattern, EmailPattern, NameAttribute, NameFault, NamePattern, Subject,
     SubjectPattern, UriPattern,
 };
-pub use tally::{CallEnd, Latency, PathTally, Tally};
+pub use tally::{CallEnd, Latency, Tally, WayTally};
 pub use unix_ms::UnixMillis;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::local_reply::{LocalMatch, RestLocalReply};
 use super::plan::{PathIrregularity, Plan, Unrouted, UpstreamPlan};
 use super::proxy_protocol::ProxyProtocolUse;
 use super::rejections;
-use super::rollout::{Caller, DecisionReason, Path};
+use super::rollout::{Caller, DecisionReason, Way};
 use super::route::{NearRoutes, OverlapGroup, RestSelection, Segments};
 use super::side::Side;
 use super::stream::StreamMatch;
@@ -209,7 +209,7 @@ fn is_intercepted(
     let target = classify_request(plan, head);
     if let (Some(followed), None) = (target.stream, &target.refused) {
         let decision = decide_stream(plan, (caller, head.headers), followed);
-        return decision.stage.control() != Some(Path::Old);
+        return decision.stage.control() != Some(Way::Old);
     }
     if target.refused.is_some() {
         return false;
@@ -228,7 +228,7 @@ fn is_intercepted(
             at,
             None,
         );
-        decision.stage.control() != Some(Path::Old)
+        decision.stage.control() != Some(Way::Old)
     };
     match match_route(plan, head) {
         Ok(RouteMatch::Route(route)) => serves(route),

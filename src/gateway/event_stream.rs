@@ -15,7 +15,7 @@ use super::rest::respond;
 use super::{IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors};
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::rejections;
-use crate::domain::rollout::Path;
+use crate::domain::rollout::Way;
 use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::domain::sse;
@@ -61,7 +61,7 @@ async fn open_stream(
     let stage = decision.stage;
     record.set_stream(matched.stream, decision);
     record.admit()?;
-    if stage.control() != Some(Path::Old) {
+    if stage.control() != Some(Way::Old) {
         routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
     }
     let Some(stream_plan) = plan.streams.all().get(matched.stream) else {
@@ -69,14 +69,14 @@ async fn open_stream(
     };
     let mut answer = match stage.control() {
         None => return Err(rejections::retired_stream(stream_plan, matched.side)),
-        Some(Path::Old) => {
+        Some(Way::Old) => {
             let upstream = runtime_plan
                 .upstream_of_stream(matched.stream, matched.side)
                 .ok_or_else(|| rejections::no_upstream(matched.side))?;
             let passthrough = PassthroughRequest::streamed(head, body, None);
             forward(record, upstream, passthrough, origin).await?
         }
-        Some(Path::New) => {
+        Some(Way::New) => {
             let path = stream_plan.other_path(matched.side, head.uri.path());
             let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
             open_translated(record, (&*head, origin), (matched, &path)).await?

@@ -1,6 +1,6 @@
 //! Guard counters of flags: which path each call took, and how it ended.
 //!
-//! A call counts for the flag that decided it, and on the old path for each flag in force that excluded its caller. A
+//! A call counts for the flag that decided it, and on the old way for each flag in force that excluded its caller. A
 //! candidate counts for the flag that requested it.
 //!
 //! Used by `record::report` and `shadow::run`.
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::RuntimePlan;
 use crate::domain::compare::Verdict;
 use crate::domain::failure::Blame;
-use crate::domain::rollout::{CallEnd, DecisionReason, Path};
+use crate::domain::rollout::{CallEnd, DecisionReason, Way};
 use crate::telemetry::metrics::{Outcome, Shard};
 
 /// The flags that a call counts for.
@@ -25,13 +25,13 @@ impl GuardRecorder<'_> {
     pub(super) fn count_call(
         &self,
         shard: &mut Shard,
-        path: Path,
+        path: Way,
         end: CallEnd,
         duration: Duration,
     ) {
         let excluded_by: &[usize] = match path {
-            Path::Old => self.excluded_by,
-            Path::New => &[],
+            Way::Old => self.excluded_by,
+            Way::New => &[],
         };
         for flag in self
             .deciding_flag()

@@ -27,7 +27,7 @@ use super::shadow::Candidate;
 use super::{CountedPeer, RuntimePlan, Worker};
 use crate::domain::failure::{Advice, Blame, Failure, Reason};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{Decision, DecisionReason, Path, Proof, Stage};
+use crate::domain::rollout::{Decision, DecisionReason, Proof, Stage, Way};
 use crate::domain::routing;
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
@@ -455,7 +455,7 @@ impl Record {
         self.why == DecisionReason::Local
             || self
                 .stage
-                .is_some_and(|stage| stage.control() != Some(Path::Old))
+                .is_some_and(|stage| stage.control() != Some(Way::Old))
     }
 
     /// Adds to the number of members or query parameters that the translation dropped.

@@ -19,7 +19,7 @@ use super::{
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::rejections;
-use crate::domain::rollout::{Caller, Path, SessionStart, Stage};
+use crate::domain::rollout::{Caller, SessionStart, Stage, Way};
 use crate::domain::routing::{self, RequestHead, RouteMatch};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
@@ -108,17 +108,17 @@ async fn serve_call(
     };
     let session = sessions::for_rest((record, &runtime_plan), caller, request_head, selected);
     let stage = decide(record, plan, (caller, &head.headers, session), selected);
-    if stage.control() != Some(Path::Old) {
+    if stage.control() != Some(Way::Old) {
         routing::check_origin(plan, request_head, origin.entry())?;
     }
     let copy = shadow::attach_rest(record, stage, (&head, &content), origin);
     let content = content.with_copy(copy);
     match (stage.control(), selected) {
         (None, Some(index)) => Err(record.unserved_failure(plan, index)),
-        (Some(Path::New), Some(index)) => {
+        (Some(Way::New), Some(index)) => {
             translate::serve_rest_call(record, index, (head, content), origin).await
         }
-        (Some(Path::Old), _) | (_, None) => {
+        (Some(Way::Old), _) | (_, None) => {
             let upstream = passthrough_upstream(&runtime_plan, selected, head.uri.path())
                 .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
             let passthrough = match content {

@@ -26,7 +26,7 @@ use crate::domain::jsonrpc::{self, Call, Invalid, MessageItem, RequestId};
 use crate::domain::plan::Plan;
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::rejections;
-use crate::domain::rollout::{Caller, Identity, Path};
+use crate::domain::rollout::{Caller, Identity, Way};
 use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::domain::websocket;
@@ -442,11 +442,11 @@ impl RpcRequest {
         let session = sessions::for_rpc(context, (caller, headers), call, selected)
             .or_else(|| sessions::for_socket(context, caller, self.socket?));
         let stage = decide(record, plan, (caller, headers, session), selected);
-        if stage.control() != Some(Path::Old) {
+        if stage.control() != Some(Way::Old) {
             self.check_origin()?;
         }
         let replayable = || self.replayable(call, batch);
-        let takes_new_path = stage.control() == Some(Path::New);
+        let takes_new_path = stage.control() == Some(Way::New);
         let may_repeat = match takes_new_path && self.fault.is_some() {
             true => Err(Skip::Unread),
             false => self.may_repeat(call),
@@ -457,8 +457,8 @@ impl RpcRequest {
                 self.check_valid()?;
                 Err(record.unserved_failure(plan, index))
             }
-            (Some(Path::New), Some(index)) => self.translate(record, index, call).await,
-            (Some(Path::Old), _) | (_, None) => {
+            (Some(Way::New), Some(index)) => self.translate(record, index, call).await,
+            (Some(Way::Old), _) | (_, None) => {
                 let Some(upstream) = self.runtime_plan.upstream(selected, Side::Rpc) else {
                     self.check_valid()?;
                     return Err(rejections::unknown_method(plan, call));

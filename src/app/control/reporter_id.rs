@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
     use crate::domain::lifecycle::{ClientUsage, Usage};
-    use crate::domain::rollout::Path;
+    use crate::domain::rollout::Way;
     use crate::domain::side::Side;
     use crate::domain::time::Timestamp;
 
@@ -192,7 +192,7 @@ mod tests {
         let mut seen = ClientUsage::default();
         for second in 0..count {
             let at = i64::try_from(second).unwrap();
-            seen.add(Some(Path::Old), Timestamp::from_unix(at));
+            seen.add(Some(Way::Old), Timestamp::from_unix(at));
         }
         let mut counts = ReportCounts::default();
         counts.usage.note("items", "app", Side::Rest, &seen);

@@ -15,7 +15,7 @@ use crate::domain::jsonrpc::{ResponseReply, parse_response};
 use crate::domain::pattern::Bindings;
 use crate::domain::plan::{Plan, SocketProtocol, Unrouted, UpstreamPlan};
 use crate::domain::rejections;
-use crate::domain::rollout::{DecisionReason, Path};
+use crate::domain::rollout::{DecisionReason, Way};
 use crate::domain::route::{ExpectsReply, Route};
 use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
@@ -83,8 +83,8 @@ fn try_explain(
             let called = (index, Side::Rest);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Path::New), Some(index)) => translate(case, (index, frame), explanation),
-        (Some(Path::Old), _) | (_, None) => {
+        (Some(Way::New), Some(index)) => translate(case, (index, frame), explanation),
+        (Some(Way::Old), _) | (_, None) => {
             let upstream =
                 passthrough_upstream(plan, route).ok_or_else(|| rejections::no_frame(frame))?;
             explanation.sends = Some(SentRequest {

@@ -13,7 +13,7 @@ use crate::domain::json::Json;
 use crate::domain::jsonrpc;
 use crate::domain::plan::{Transport, UpstreamPlan};
 use crate::domain::rejections;
-use crate::domain::rollout::Path;
+use crate::domain::rollout::Way;
 use crate::domain::route::{ExpectsReply, HasRequestBody, Route, Segments};
 use crate::domain::routing::{RouteMatch, by_body, match_route, other_path, pass_near, refused};
 use crate::domain::side::Side;
@@ -52,8 +52,8 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
             let called = (index, Side::Rest);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Path::New), Some(index)) => translate(case, index, explanation),
-        (Some(Path::Old), _) | (_, None) => {
+        (Some(Way::New), Some(index)) => translate(case, index, explanation),
+        (Some(Way::Old), _) | (_, None) => {
             let none = || rejections::no_route(head.method, head.uri.path());
             let upstream = plan.upstream_for(route, Side::Rest);
             let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));

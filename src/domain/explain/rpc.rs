@@ -16,7 +16,7 @@ use crate::domain::posted::{
     self, MessageFault, Posted, Poster, classify, rewritten, takes_envelopes,
 };
 use crate::domain::rejections;
-use crate::domain::rollout::Path;
+use crate::domain::rollout::Way;
 use crate::domain::route::Route;
 use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
@@ -292,11 +292,11 @@ fn explain_call(
             let called = (index, Side::Rpc);
             Err(refused(plan, decision.why, called, case.at()))
         }
-        (Some(Path::New), Some(index)) => {
+        (Some(Way::New), Some(index)) => {
             sending.check_valid()?;
             translate(case, (index, call), explanation)
         }
-        (Some(Path::Old), _) | (_, None) => {
+        (Some(Way::Old), _) | (_, None) => {
             let Some(upstream) = plan.upstream_for(selected, Side::Rpc) else {
                 sending.check_valid()?;
                 return Err(rejections::unknown_method(plan, call));

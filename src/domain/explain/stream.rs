@@ -4,7 +4,7 @@ use super::Case;
 use super::view::{Decided, Explanation, NamedRoute, SentRequest};
 use crate::domain::failure::Failure;
 use crate::domain::rejections;
-use crate::domain::rollout::Path;
+use crate::domain::rollout::Way;
 use crate::domain::routing::decide_stream;
 use crate::domain::side::Side;
 use crate::domain::stream::StreamMatch;
@@ -50,16 +50,16 @@ pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
     }
 }
 
-fn sends(case: &Case<'_>, followed: StreamMatch, way: Path) -> Result<SentRequest, Failure> {
+fn sends(case: &Case<'_>, followed: StreamMatch, way: Way) -> Result<SentRequest, Failure> {
     let plan = case.plan;
     let uri = case.request.head.uri;
     let declared = plan.streams.all().get(followed.stream);
     let (side, path, note) = match way {
-        Path::Old => {
+        Way::Old => {
             let path = Some(uri.path().to_owned());
             (followed.side, path, "unchanged, byte for byte")
         }
-        Path::New => {
+        Way::New => {
             let side = followed.side.other();
             let path = declared.and_then(|declared| declared.other_path(followed.side, uri.path()));
             (side, path, "each event is translated")

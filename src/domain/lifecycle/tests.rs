@@ -7,7 +7,7 @@ use crate::domain::hosts::Reach;
 use crate::domain::local_reply::LocalReplies;
 use crate::domain::plan::{Limits, Plan, RpcFace, Unrouted, Upstreams};
 use crate::domain::rollout::{
-    Client, Clients, Defaults, Glob, Kill, Matcher, Path, Percent, Rollout, Stage,
+    Client, Clients, Defaults, Glob, Kill, Matcher, Percent, Rollout, Stage, Way,
 };
 use crate::domain::route::{RouteSource, RouteTable, parse_route};
 use crate::domain::shadow_limits::ShadowLimits;
@@ -156,7 +156,7 @@ fn watched(plan: &Plan, seconds: u64) -> Usage {
     usage
 }
 
-fn seen(way: Option<Path>, at: Timestamp) -> ClientUsage {
+fn seen(way: Option<Way>, at: Timestamp) -> ClientUsage {
     let mut seen = ClientUsage::default();
     seen.add(way, at);
     seen
@@ -308,19 +308,19 @@ fn a_route_that_was_counted_and_not_called_is_safe_to_delete() {
         "items.read",
         "known",
         Side::Rest,
-        &seen(Some(Path::Old), ago(30 * DAY + 1)),
+        &seen(Some(Way::Old), ago(30 * DAY + 1)),
     );
     usage.note(
         "items.read",
         "known",
         Side::Rpc,
-        &seen(Some(Path::Old), now()),
+        &seen(Some(Way::Old), now()),
     );
     usage.note(
         "items.reads",
         "known",
         Side::Rest,
-        &seen(Some(Path::Old), now()),
+        &seen(Some(Way::Old), now()),
     );
     usage.note_unrouted("/", &seen(None, now()).all());
     assert_eq!(judged(&plan, &usage), (DeletionVerdict::Safe, Vec::new()));
@@ -333,14 +333,14 @@ fn each_remaining_caller_is_a_reason() {
     for (side, way, announced) in [
         (
             Side::Rest,
-            Some(Path::Old),
+            Some(Way::Old),
             "`known` called the rest side, last 2 days ago",
         ),
-        (Side::Rest, Some(Path::New), "`known` called the rest side"),
+        (Side::Rest, Some(Way::New), "`known` called the rest side"),
         (Side::Rest, None, "`known` called the rest side"),
         (
             Side::Rpc,
-            Some(Path::New),
+            Some(Way::New),
             "calls of `known` on the rpc side were translated",
         ),
     ] {
@@ -458,13 +458,13 @@ fn a_name_that_the_plan_forgets_is_not_forgotten_with_its_calls() {
         "items.read",
         "gone",
         Side::Rest,
-        &seen(Some(Path::Old), ago(1)),
+        &seen(Some(Way::Old), ago(1)),
     );
     usage.note(
         "no.more",
         "known",
         Side::Rest,
-        &seen(Some(Path::Old), ago(1)),
+        &seen(Some(Way::Old), ago(1)),
     );
     usage.note_unrouted("/api/items/old", &seen(None, ago(1)).all());
     usage.keep(&plan);

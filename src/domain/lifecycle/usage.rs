@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::observation::{Interval, Observation};
 use super::prefixes::is_under;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{OTHER, Path};
+use crate::domain::rollout::{OTHER, Way};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
@@ -82,10 +82,10 @@ pub struct ClientUsage {
 
 impl ClientUsage {
     /// Counts one call; without a path it was refused.
-    pub fn add(&mut self, way: Option<Path>, at: Timestamp) {
+    pub fn add(&mut self, way: Option<Way>, at: Timestamp) {
         match way {
-            Some(Path::Old) => self.old.add(at),
-            Some(Path::New) => self.new.add(at),
+            Some(Way::Old) => self.old.add(at),
+            Some(Way::New) => self.new.add(at),
             None => self.refused.add(at),
         }
     }

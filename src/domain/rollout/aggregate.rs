@@ -84,7 +84,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::rollout::{CallEnd, Path};
+    use crate::domain::rollout::{CallEnd, Way};
 
     fn source(replica: &str, boot: &str) -> Reporter {
         (replica.to_owned(), boot.to_owned())
@@ -93,7 +93,7 @@ mod tests {
     fn calls(count: u64) -> Tallies {
         let mut tally = Tally::default();
         for _ in 0..count {
-            tally.count(Path::New, CallEnd::Served, Duration::from_millis(3));
+            tally.count(Way::New, CallEnd::Served, Duration::from_millis(3));
         }
         BTreeMap::from([("f".to_owned(), tally)])
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Generation, Membership, Path,
-    Percent, ProcessTime, SessionStart, Stage, WithoutKey, bucket,
+    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Generation, Membership, Percent,
+    ProcessTime, SessionStart, Stage, Way, WithoutKey, bucket,
 };
 use crate::domain::lifecycle::Brownouts;
 use crate::domain::side::Side;
@@ -128,7 +128,7 @@ pub enum DecisionReason {
     Default,
     /// The kill switch.
     Killed,
-    /// A brownout: calls on the old path are rejected for a while.
+    /// A brownout: calls on the old way are rejected for a while.
     Brownout,
     /// No route matched.
     Unrouted,
@@ -266,7 +266,7 @@ impl Rollout {
     /// from an active flag for the side and, if a caller is given, for its client. Percentages are ignored.
     #[must_use]
     pub fn may_move(&self, side: Side, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
-        let moves = |stage: Stage| stage.control() != Some(Path::Old);
+        let moves = |stage: Stage| stage.control() != Some(Way::Old);
         let takes = |flag: &Flag| {
             flag.arming == Arming::Armed
                 && flag.share() != Percent::NONE
@@ -292,7 +292,7 @@ impl Rollout {
     ) -> bool {
         let may_move = |flag: &Flag| {
             past.retained(&flag.name, now).any(|was| {
-                was.stage.control() != Some(Path::Old)
+                was.stage.control() != Some(Way::Old)
                     && matches!(was.membership, Membership::Share(share) if share != Percent::NONE)
             })
         };

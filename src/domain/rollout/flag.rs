@@ -31,7 +31,7 @@ pub struct Flag {
     pub without_key: WithoutKey,
     /// The share of callers that is always excluded, as a baseline for the guard.
     pub holdback: Percent,
-    /// The guard that disables the flag if the new path is worse.
+    /// The guard that disables the flag if the new way is worse.
     pub guard: Option<Guard>,
     /// The ramp that raises its percentage.
     pub ramp: Option<Ramp>,

@@ -1,10 +1,10 @@
-//! The guard of a flag: a statistical test that the new path is not worse than the old one.
+//! The guard of a flag: a statistical test that the new way is not worse than the old one.
 //!
 //! The caller of [`GuardState::observe`] passes the cumulative tally of a flag about once a second and gets a
 //! decision. The guard compares both paths over the same slices of time and the same clients, so that a problem of
 //! both is not blamed on the new one. It trips only if a confidence bound, not just the observed value, exceeds a
 //! limit. Too few calls give [`GuardDecision::Inconclusive`], which neither advances nor rolls back. Laws: a decision
-//! depends only on sums, never on the worker that counted; failures of the old path never cause a trip; no input
+//! depends only on sums, never on the worker that counted; failures of the old way never cause a trip; no input
 //! causes a panic.
 //!
 //! Used by `app`, `config`, `check` and `rollout`.
@@ -35,7 +35,7 @@ pub struct Guard {
     pub window: Duration,
     /// The minimum number of calls of each path in a window; with fewer, the guard is inconclusive.
     pub min_calls: u64,
-    /// The limits for the new path.
+    /// The limits for the new way.
     pub limits: Limits,
     /// The condition for tripping before a window is complete; `None` disables that.
     pub fast: Option<Fast>,
@@ -55,7 +55,7 @@ impl Default for Guard {
     }
 }
 
-/// The limits for the new path; `None` means no limit.
+/// The limits for the new way; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum increase of the share of failed calls.

@@ -50,20 +50,20 @@ impl Stage {
 
     /// Returns the path whose response the client gets; `None` if the call is rejected.
     #[must_use]
-    pub const fn control(self) -> Option<Path> {
+    pub const fn control(self) -> Option<Way> {
         match self {
-            Stage::Passthrough | Stage::Shadow => Some(Path::Old),
-            Stage::Verify | Stage::Translate => Some(Path::New),
+            Stage::Passthrough | Stage::Shadow => Some(Way::Old),
+            Stage::Verify | Stage::Translate => Some(Way::New),
             Stage::Retired => None,
         }
     }
 
     /// Returns the path that is taken only for comparison.
     #[must_use]
-    pub const fn candidate(self) -> Option<Path> {
+    pub const fn candidate(self) -> Option<Way> {
         match self {
-            Stage::Shadow => Some(Path::New),
-            Stage::Verify => Some(Path::Old),
+            Stage::Shadow => Some(Way::New),
+            Stage::Verify => Some(Way::Old),
             Stage::Passthrough | Stage::Translate | Stage::Retired => None,
         }
     }
@@ -75,22 +75,22 @@ impl Stage {
     }
 }
 
-/// The path of a call: the two ways of serving it before and after a migration.
+/// The two ways of serving a call: before and after the migration of its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Path {
+pub enum Way {
     /// Unchanged, through the upstream of its own side.
     Old,
     /// Translated, through the upstream of the other side.
     New,
 }
 
-impl Path {
-    /// Returns the side whose upstream serves a call of `side` on this path.
+impl Way {
+    /// Returns the side whose upstream serves a call of `side` on this way.
     #[must_use]
     pub const fn leads_to(self, side: Side) -> Side {
         match self {
-            Path::Old => side,
-            Path::New => side.other(),
+            Way::Old => side,
+            Way::New => side.other(),
         }
     }
 
@@ -98,8 +98,8 @@ impl Path {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Path::Old => "old",
-            Path::New => "new",
+            Way::Old => "old",
+            Way::New => "new",
         }
     }
 }

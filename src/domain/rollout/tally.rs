@@ -1,4 +1,4 @@
-//! The tally of one flag: the calls of the new and the old path, their results and their latencies.
+//! The tally of one flag: the calls of the new and the old way, their results and their latencies.
 //!
 //! A tally only grows. Each worker keeps one for each guarded flag. The tallies of workers and replicas can be added
 //! in any order and grouping. The growth over a time is the later tally [`since`](Tally::since) the earlier one.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Path;
+use super::Way;
 
 mod latency;
 
@@ -32,7 +32,7 @@ pub enum CallEnd {
 
 /// The calls of one path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PathTally {
+pub struct WayTally {
     /// All calls.
     pub calls: u64,
     /// The refused calls.
@@ -50,7 +50,7 @@ pub struct PathTally {
     pub latency: Latency,
 }
 
-impl PathTally {
+impl WayTally {
     /// Counts a call.
     pub fn count(&mut self, end: CallEnd, took: Duration) {
         self.calls = self.calls.saturating_add(1);
@@ -66,7 +66,7 @@ impl PathTally {
     }
 
     /// Adds another tally.
-    pub fn add(&mut self, other: &PathTally) {
+    pub fn add(&mut self, other: &WayTally) {
         self.calls = self.calls.saturating_add(other.calls);
         self.refused = self.refused.saturating_add(other.refused);
         self.failed = self.failed.saturating_add(other.failed);
@@ -77,14 +77,14 @@ impl PathTally {
 
     /// Returns the growth since an earlier tally of the same counter; nothing if that one is larger.
     #[must_use]
-    pub fn since(&self, earlier: &PathTally) -> PathTally {
+    pub fn since(&self, earlier: &WayTally) -> WayTally {
         let calls = self.calls.saturating_sub(earlier.calls);
         let failed = self.failed.saturating_sub(earlier.failed).min(calls);
         let refused = self.refused.saturating_sub(earlier.refused);
         let refused = refused.min(calls - failed);
         let tool_errors = self.tool_errors.saturating_sub(earlier.tool_errors);
         let tool_known = self.tool_known.saturating_sub(earlier.tool_known);
-        PathTally {
+        WayTally {
             calls,
             refused,
             failed,
@@ -98,10 +98,10 @@ impl PathTally {
 /// The tally of one flag.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// The calls of the new path.
-    pub new: PathTally,
-    /// The calls of the old path by callers that the flag covers.
-    pub old: PathTally,
+    /// The calls of the new way.
+    pub new: WayTally,
+    /// The calls of the old way by callers that the flag covers.
+    pub old: WayTally,
     /// The compared responses.
     pub compared: u64,
     /// The compared responses that differ.
@@ -110,10 +110,10 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a call.
-    pub fn count(&mut self, path: Path, end: CallEnd, took: Duration) {
+    pub fn count(&mut self, path: Way, end: CallEnd, took: Duration) {
         match path {
-            Path::New => self.new.count(end, took),
-            Path::Old => self.old.count(end, took),
+            Way::New => self.new.count(end, took),
+            Way::Old => self.old.count(end, took),
         }
     }
 

@@ -299,7 +299,7 @@ fn those_who_are_held_back_stay_out_at_any_percentage() {
 
 #[test]
 fn a_stage_says_which_way_answers_and_which_is_compared() {
-    use Path::{New, Old};
+    use Way::{New, Old};
     for (stage, control, candidate, needs) in [
         (Stage::Passthrough, Some(Old), None, vec![Side::Rest]),
         (

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use crate::domain::lifecycle::Window;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::{
-    CallFacts, Caller, Decision, DecisionReason, Kill, Path, SessionStart, Stage,
+    CallFacts, Caller, Decision, DecisionReason, Kill, SessionStart, Stage, Way,
 };
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
@@ -23,7 +23,7 @@ pub fn decide(
         return Decision::plain(Stage::Passthrough, DecisionReason::Unrouted);
     };
     if plan.rollout.kill == Kill::On {
-        // Without an upstream on the old path, only the new path remains.
+        // Without an upstream on the old way, only the new way remains.
         let stage = match plan.upstream_for(route, side) {
             Some(_) => Stage::Passthrough,
             None => Stage::Translate,
@@ -43,10 +43,10 @@ pub fn decide(
     served(plan, decision, (index, side))
 }
 
-/// Replaces the old path with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
+/// Replaces the old way with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
 /// only HTTP or only frames, for calls of the other kind.
 fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Decision {
-    let old = decision.stage.control() == Some(Path::Old);
+    let old = decision.stage.control() == Some(Way::Old);
     let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
     let stage = match old && alone {
         true => Stage::Translate,

@@ -12,7 +12,7 @@ use super::streams::decide_stream;
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::rejections;
-use crate::domain::rollout::{Caller, Path, Stage};
+use crate::domain::rollout::{Caller, Stage, Way};
 use crate::domain::route::Likeness;
 use crate::domain::side::Side;
 use crate::domain::stream::StreamMatch;
@@ -57,7 +57,7 @@ pub fn pass_near(
     nearby: &NearMiss,
     at: Timestamp,
 ) -> Result<(), Failure> {
-    let passes = |stage: Stage| stage.control() == Some(Path::Old);
+    let passes = |stage: Stage| stage.control() == Some(Way::Old);
     for (route, likeness) in &nearby.routes {
         let asked = (Some(*route), Side::Rest);
         let decision = decide(plan, (caller, headers), asked, at, None);

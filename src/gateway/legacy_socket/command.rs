@@ -145,10 +145,10 @@ async fn route_frame(
     let stage = decide(record, plan, (caller, headers, session), selected);
     match (stage.control(), info.route) {
         (None, Some((index, _))) => Err(record.unserved_failure(plan, index)),
-        (Some(rollout::Path::New), Some((_, route))) => {
+        (Some(rollout::Way::New), Some((_, route))) => {
             translate(record, client, (route, info.frame)).await
         }
-        (Some(rollout::Path::Old), _) | (_, None) => forward(record, client, info).await,
+        (Some(rollout::Way::Old), _) | (_, None) => forward(record, client, info).await,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::outcome::ResultRead;
 use super::{HasKey, Record, RecordRole};
 use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{CallEnd, DecidedBy, Path, Stage};
+use crate::domain::rollout::{CallEnd, DecidedBy, Stage, Way};
 use crate::domain::route::TOOL_CALL;
 use crate::domain::side::Side;
 use crate::domain::trace::Trace;
@@ -66,11 +66,11 @@ impl Record {
 
     /// Returns the outcome for the guards. The body of a passed-through RPC response is not always parsed: it may be an
     /// event stream, compressed, chunked or large.
-    fn call_end(&self, path: Path, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
+    fn call_end(&self, path: Way, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
         let end = call_end(outcome, blame)?;
         let is_unread = end == CallEnd::Served
             && self.side == Side::Rpc
-            && path == Path::Old
+            && path == Way::Old
             && self.outcome.result == ResultRead::No
             && self.rpc_method.as_deref() == Some(TOOL_CALL);
         Some(if is_unread { CallEnd::ToolUnknown } else { end })

@@ -12,7 +12,7 @@ use crate::domain::compare::Skip;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::jsonrpc::{Call, RequestId, parse_response, split_batch};
 use crate::domain::rejections;
-use crate::domain::rollout::Path;
+use crate::domain::rollout::Way;
 use crate::domain::side::Side;
 use crate::gateway::record::Record;
 use crate::gateway::response::CallResponse;
@@ -115,18 +115,18 @@ impl ReplayableRpc {
     pub(in crate::gateway) async fn send(
         &self,
         record: &mut Record,
-        path: Path,
+        path: Way,
     ) -> Result<CallResponse, Failure> {
         let result = match (path, record.route()) {
-            (Path::New, Some(_)) if self.request.fault.is_some() => {
+            (Way::New, Some(_)) if self.request.fault.is_some() => {
                 let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
                 return Err(Failure::new(Reason::InvalidRequest, message));
             }
-            (Path::New, Some(route)) => {
+            (Way::New, Some(route)) => {
                 self.request.check_origin()?;
                 self.request.translate(record, route, &self.call).await?
             }
-            (Path::Old, _) | (Path::New, None) => self.forward(record).await?,
+            (Way::Old, _) | (Way::New, None) => self.forward(record).await?,
         };
         match result {
             CallResult::Answer(full) => Ok(CallResponse::Full(full)),

@@ -10,7 +10,7 @@ use crate::domain::compare::Skip;
 use crate::domain::failure::Failure;
 use crate::domain::jsonrpc::RequestId;
 use crate::domain::rejections;
-use crate::domain::rollout::Path;
+use crate::domain::rollout::Way;
 use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::gateway::RequestOrigin;
@@ -100,7 +100,7 @@ impl ReplayableCall {
     pub(super) async fn send(
         &self,
         record: &mut Record,
-        path: Path,
+        path: Way,
     ) -> Result<RecordedResponse, Skip> {
         let result = match self {
             ReplayableCall::Rest { head, body, origin } => {
@@ -141,17 +141,17 @@ impl ReplayableCall {
 
 async fn send_rest(
     record: &mut Record,
-    path: Path,
+    path: Way,
     (head, body): (Box<request::Parts>, Bytes),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     match (path, record.route()) {
-        (Path::New, Some(route)) => {
+        (Way::New, Some(route)) => {
             let plan = &record.runtime_plan().plan;
             routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
             translate::serve_rest_call(record, route, (head, RequestBody::Read(body)), origin).await
         }
-        (Path::Old, _) | (Path::New, None) => {
+        (Way::Old, _) | (Way::New, None) => {
             let upstream = record.upstream(Side::Rest).and_then(Upstream::http);
             let upstream = upstream.cloned();
             let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;

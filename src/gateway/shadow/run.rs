@@ -21,7 +21,7 @@ use crate::domain::compare::{
 };
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{DecisionReason, Path, Stage};
+use crate::domain::rollout::{DecisionReason, Stage, Way};
 use crate::domain::side::Side;
 use crate::gateway::guard_recorder::GuardRecorder;
 use crate::gateway::record::{FailureCause, Record};
@@ -76,7 +76,7 @@ impl RunnableCandidate {
     async fn run_and_compare(
         self,
         info: &CandidateInfo,
-        (control_path, candidate_path): (Path, Path),
+        (control_path, candidate_path): (Way, Way),
     ) -> Result<Judgement, Uncompared> {
         let RunnableCandidate {
             mut record,
@@ -196,7 +196,7 @@ impl CandidateInfo {
         &self,
         record: &mut Record,
         call: &ReplayableCall,
-        path: Path,
+        path: Way,
     ) -> Option<Result<RecordedResponse, Skip>> {
         let limit = self.plan().candidates.timeout;
         let failure = match self.runner().run(limit, call.send(record, path)).await {
@@ -246,7 +246,7 @@ impl CandidateInfo {
     /// Repeats the control call, and learns which fields differ between two control responses.
     async fn repeat_control(
         &self,
-        (mut noise, call, path): (Record, &ReplayableCall, Path),
+        (mut noise, call, path): (Record, &ReplayableCall, Way),
         control: RecordedResponse,
         found: &Comparison,
     ) -> RepeatOutcome {

@@ -18,7 +18,7 @@ use crate::domain::failure::Reason;
 use crate::domain::frame::Undelivered;
 use crate::domain::lifecycle::{ClientUsage, UsageCount};
 use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::rollout::{Path, Stage, Tallies, Tally};
+use crate::domain::rollout::{Stage, Tallies, Tally, Way};
 use crate::domain::side::Side;
 use crate::domain::stream;
 use crate::domain::time::Timestamp;
@@ -178,7 +178,7 @@ impl Shard {
     }
 
     /// Counts a call in the usage of its route, by the path on which it was served.
-    pub fn seen(&mut self, labels: CallLabels, way: Option<Path>, at: Timestamp) {
+    pub fn seen(&mut self, labels: CallLabels, way: Option<Way>, at: Timestamp) {
         let caller = (labels.route, labels.client, labels.side);
         let seen = self.counts.seen.entry(caller).or_default();
         seen.add(way, at);

@@ -9,7 +9,7 @@ use crate::domain::compare::{Skip, Verdict};
 use crate::domain::failure::{Blame, Reason};
 use crate::domain::posted::MessageFault;
 use crate::domain::rollout::{
-    Arming, DecidedBy, Flag, Glob, Kill, Path, Percent, Stage, WithoutKey,
+    Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
 };
 use crate::domain::series::SeriesRules;
 use crate::domain::side::Side;
@@ -204,7 +204,7 @@ pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
     second.dropped(labels.route, 1);
     let prefix = names.intern("/items");
     for (shard, at) in [(&mut first, 1_700), (&mut second, 1_600)] {
-        shard.seen(labels, Some(Path::New), Timestamp::from_unix(at));
+        shard.seen(labels, Some(Way::New), Timestamp::from_unix(at));
         shard.unrouted(prefix, Timestamp::from_unix(at));
     }
     second.refused_connection();

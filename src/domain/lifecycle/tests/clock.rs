@@ -14,7 +14,7 @@ fn a_report_has_no_time_after_the_clock_was_set_back() {
         "items.read",
         "known",
         Side::Rest,
-        &seen(Some(Path::Old), ahead),
+        &seen(Some(Way::Old), ahead),
     );
     usage.note_unrouted("/api/items", &seen(None, ahead).all());
     let question = ReportQuery {

@@ -13,7 +13,7 @@ prop_compose! {
     ) -> Usage {
         let mut usage = Usage::default();
         for (route, client, side, way, at) in calls {
-            let way = [Some(Path::Old), Some(Path::New), None][way];
+            let way = [Some(Way::Old), Some(Way::New), None][way];
             let name = ["items.read", "all", "tree"][route];
             usage.note(name, ["known", "other", "new"][client], Side::ALL[side], &seen(way, ago(at)));
         }
@@ -82,7 +82,7 @@ proptest! {
         let plan = plan(Side::Rest);
         let before = judged(&plan, &one).0;
         let mut more = one;
-        more.note("items.read", "known", Side::Rest, &seen(Some(Path::Old), ago(at)));
+        more.note("items.read", "known", Side::Rest, &seen(Some(Way::Old), ago(at)));
         let after = judged(&plan, &more).0;
         prop_assert!(before == after || after == DeletionVerdict::NotYet);
     }

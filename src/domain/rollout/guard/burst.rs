@@ -1,7 +1,7 @@
-//! Detection of a broken new path from its last few calls.
+//! Detection of a broken new way from its last few calls.
 //!
 //! Checkpoints are sums at earlier times; the difference to the current sums is a span of calls. A span shows a broken
-//! path if most calls of the new path failed in it, and those of the old path in the same time did not. If both fail,
+//! path if most calls of the new way failed in it, and those of the old way in the same time did not. If both fail,
 //! their common server is down and a rollback would not help.
 //!
 //! Used by `rollout::guard::state`.
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{Rate, excess};
 use super::windows::{Population, number};
 use super::{Fast, Share};
-use crate::domain::rollout::{PathTally, Tally, UnixMillis};
+use crate::domain::rollout::{Tally, UnixMillis, WayTally};
 
 /// The maximum number of checkpoints. Beyond it, every second one of the older half is dropped.
 const MOST: usize = 32;
@@ -39,7 +39,7 @@ pub(super) struct BurstCalls {
 }
 
 impl BurstCalls {
-    fn new(arm: &PathTally) -> BurstCalls {
+    fn new(arm: &WayTally) -> BurstCalls {
         BurstCalls {
             calls: arm.calls,
             failed: arm.failed,
@@ -49,7 +49,7 @@ impl BurstCalls {
         }
     }
 
-    fn add(&mut self, arm: &PathTally) {
+    fn add(&mut self, arm: &WayTally) {
         self.calls = self.calls.saturating_add(arm.calls);
         self.failed = self.failed.saturating_add(arm.failed);
         self.refused = self.refused.saturating_add(arm.refused);
@@ -92,7 +92,7 @@ pub(super) struct Checkpoints {
     now: Checkpoint,
 }
 
-/// A span in which most calls of the new path failed.
+/// A span in which most calls of the new way failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BurstSpan {
     pub(super) new: BurstCalls,
@@ -105,9 +105,9 @@ pub(super) struct BurstSpan {
 pub(super) enum BurstSignal {
     /// Most calls are served, or there are too few to decide.
     Fine,
-    /// Most calls fail, on the old path too.
+    /// Most calls fail, on the old way too.
     Alike,
-    /// Most calls fail, but not on the old path.
+    /// Most calls fail, but not on the old way.
     Broken(BurstSpan),
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Unserved {
     pub(super) among: Population,
     /// Returns the number of these calls.
     pub(super) of: fn(&BurstCalls) -> u64,
-    /// Returns the number of calls of the kinds that the same problem may show as on the old path.
+    /// Returns the number of calls of the kinds that the same problem may show as on the old way.
     pub(super) instead: fn(&BurstCalls) -> u64,
 }
 
@@ -163,14 +163,14 @@ impl Checkpoints {
         }
     }
 
-    /// Returns the signal of the last calls for one kind of failure, against the old path over the same spans, or
-    /// against `reference` if given. Calls of the old path of a kind `instead`, beyond the number of those on the new
+    /// Returns the signal of the last calls for one kind of failure, against the old way over the same spans, or
+    /// against `reference` if given. Calls of the old way of a kind `instead`, beyond the number of those on the new
     /// path, count as this kind.
     pub(super) fn signal(
         &self,
         fast: &Fast,
         &Unserved { among, of, instead }: &Unserved,
-        reference: Option<&PathTally>,
+        reference: Option<&WayTally>,
     ) -> BurstSignal {
         let mut signal = BurstSignal::Fine;
         for checkpoint in self.past.iter().rev() {

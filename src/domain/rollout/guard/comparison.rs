@@ -1,4 +1,4 @@
-//! The comparison of the new path with each limit. Used by `rollout::guard::state`.
+//! The comparison of the new way with each limit. Used by `rollout::guard::state`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::bounds::{Rate, around, excess};
 use super::decision::{Baseline, Breach, Quantile};
 use super::windows::{Population, Window, WindowCounts, WindowTotals, number};
 use super::{Ratio, Share};
-use crate::domain::rollout::{Latency, PathTally, Tally};
+use crate::domain::rollout::{Latency, Tally, WayTally};
 
 /// The evidence for a bound: chance alone puts a rate beyond it with a probability of at most `exp(-8)`, one in 3,000,
 /// for each of the two rates.
@@ -27,14 +27,14 @@ pub(super) struct FoundBreach {
 pub(super) struct GuardComparison<'c> {
     pub(super) least: f64,
     pub(super) windows: &'c [Window],
-    pub(super) reference: Option<&'c PathTally>,
+    pub(super) reference: Option<&'c WayTally>,
     /// The calls that the rates count.
     pub(super) among: Population,
 }
 
 impl GuardComparison<'_> {
-    /// Returns the breach in the shortest span in which one kind of result exceeds its limit. Calls of the old path of
-    /// a kind `instead`, beyond the number of those on the new path, count as this kind.
+    /// Returns the breach in the shortest span in which one kind of result exceeds its limit. Calls of the old way of
+    /// a kind `instead`, beyond the number of those on the new way, count as this kind.
     pub(super) fn rates(
         &self,
         limit: Share,
@@ -70,7 +70,7 @@ impl GuardComparison<'_> {
         })
     }
 
-    /// Returns the rates of the new and the old path.
+    /// Returns the rates of the new and the old way.
     fn both(&self, compared: &WindowTotals, of: impl Fn(&WindowCounts) -> f64) -> (Rate, Rate) {
         let sides = compared.sides(self.among);
         match self.reference {

@@ -12,11 +12,11 @@ use crate::domain::rollout::UnixMillis;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardDecision {
-    /// There were enough calls, and the new path is within its limits.
+    /// There were enough calls, and the new way is within its limits.
     Content,
     /// The guard is inconclusive: the ramp neither advances nor rolls back.
     Inconclusive(Inconclusive),
-    /// The new path exceeds a limit. The decision stays until a person re-arms the flag.
+    /// The new way exceeds a limit. The decision stays until a person re-arms the flag.
     Trip(Trip),
 }
 
@@ -49,7 +49,7 @@ pub enum Inconclusive {
     /// The guard has observed for less than a window.
     #[error("no whole window has passed")]
     Young,
-    /// The new path had too few calls.
+    /// The new way had too few calls.
     #[error("{calls} of {of} calls of the new way in a window")]
     FewNew {
         /// The calls it had.
@@ -57,7 +57,7 @@ pub enum Inconclusive {
         /// The calls it needs.
         of: u64,
     },
-    /// The old path had too few calls.
+    /// The old way had too few calls.
     #[error("{calls} of {of} calls of the old way in a window")]
     FewOld {
         /// The calls it had.
@@ -65,18 +65,18 @@ pub enum Inconclusive {
         /// The calls it needs.
         of: u64,
     },
-    /// Tools fail on the new path, and the old path has too few calls with a known tool result.
+    /// Tools fail on the new way, and the old way has too few calls with a known tool result.
     #[error(
         "tools fail on the new way, and only {calls} of the {of} calls of the old way that are needed tell whether they \
          do there (see `tool_error_delta`)"
     )]
     FewKnown {
-        /// The calls of the old path with a known tool result.
+        /// The calls of the old way with a known tool result.
         calls: u64,
         /// The calls it needs.
         of: u64,
     },
-    /// The old path is no longer called, and no earlier window had enough calls.
+    /// The old way is no longer called, and no earlier window had enough calls.
     #[error(
         "nothing to compare with: no calls of the old way, and no earlier window with enough calls"
     )]
@@ -161,27 +161,27 @@ impl Quantile {
 pub enum Breach {
     /// Too many failures.
     Failures {
-        /// The share on the new path.
+        /// The share on the new way.
         new: Share,
-        /// The share on the old path.
+        /// The share on the old way.
         old: Share,
         /// The maximum increase.
         limit: Share,
     },
     /// Too many refusals.
     Refusals {
-        /// The share on the new path.
+        /// The share on the new way.
         new: Share,
-        /// The share on the old path.
+        /// The share on the old way.
         old: Share,
         /// The maximum increase.
         limit: Share,
     },
     /// Too many tool errors.
     ToolErrors {
-        /// The share on the new path.
+        /// The share on the new way.
         new: Share,
-        /// The share on the old path.
+        /// The share on the old way.
         old: Share,
         /// The maximum increase.
         limit: Share,
@@ -190,9 +190,9 @@ pub enum Breach {
     Latency {
         /// The quantile.
         quantile: Quantile,
-        /// The latency on the new path.
+        /// The latency on the new way.
         new: Duration,
-        /// The latency on the old path.
+        /// The latency on the old way.
         old: Duration,
         /// The maximum ratio.
         limit: Ratio,
@@ -274,7 +274,7 @@ pub enum Trigger {
     Slow,
 }
 
-/// The finding that the new path exceeds a limit, with the figures for operators.
+/// The finding that the new way exceeds a limit, with the figures for operators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
     /// The time of the finding.
@@ -283,19 +283,19 @@ pub struct Trip {
     pub breach: Breach,
     /// The rule that caused the trip.
     pub pace: Trigger,
-    /// The number of calls of the new path, or of compared responses.
+    /// The number of calls of the new way, or of compared responses.
     pub new_calls: u64,
-    /// The number of calls of the old path.
+    /// The number of calls of the old way.
     pub old_calls: u64,
     /// The time span of the calls.
     pub span: Duration,
-    /// The calls of the old path that served as the baseline.
+    /// The calls of the old way that served as the baseline.
     pub against: Baseline,
     /// The effect of the trip.
     pub mode: Mode,
 }
 
-/// The calls of the old path that serve as the baseline.
+/// The calls of the old way that serve as the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {

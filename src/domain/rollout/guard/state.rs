@@ -11,16 +11,16 @@ use super::comparison::{FoundBreach, GuardComparison};
 use super::decision::{Baseline, Breach, GuardDecision, Inconclusive, Limit, Trigger, Trip};
 use super::windows::{PARTS, Population, WindowCounts, WindowSlice, Windows, number};
 use super::{Guard, Share};
-use crate::domain::rollout::{PathTally, Tally, UnixMillis};
+use crate::domain::rollout::{Tally, UnixMillis, WayTally};
 
 /// The number of consecutive slices that must find the same breach: a problem of a few seconds is no reason to roll
 /// back.
 const IN_A_ROW: u8 = 3;
-/// The number of consecutive observations that must find the new path broken.
+/// The number of consecutive observations that must find the new way broken.
 const BROKEN_IN_A_ROW: u8 = 2;
-/// The number of windows of the old path that are kept for the time when it is no longer called.
+/// The number of windows of the old way that are kept for the time when it is no longer called.
 const KEPT: usize = 10;
-/// The multiple of `min_calls` on the new path, without a call of the old one, after which the old path counts as
+/// The multiple of `min_calls` on the new way, without a call of the old one, after which the old way counts as
 /// unused. With a holdback of 2 %, chance causes that once in 20,000 times.
 const GONE: u64 = 5;
 /// The share of failures at which a path counts as down.
@@ -33,8 +33,8 @@ pub struct GuardState {
     slice: WindowSlice,
     looks: Windows,
     marks: Checkpoints,
-    earlier: VecDeque<PathTally>,
-    /// The number of calls of the new path since the last one of the old path.
+    earlier: VecDeque<WayTally>,
+    /// The number of calls of the new way since the last one of the old way.
     alone: u64,
     /// The number of consecutive slices that exceeded each limit.
     #[serde(deserialize_with = "suspicion")]
@@ -67,7 +67,7 @@ impl GuardState {
         }
     }
 
-    /// Restarts the guard after a trip. Only the earlier windows of the old path stay.
+    /// Restarts the guard after a trip. Only the earlier windows of the old way stay.
     pub fn rearm(&mut self) {
         let earlier = std::mem::take(&mut self.earlier);
         *self = GuardState {
@@ -160,7 +160,7 @@ impl GuardState {
     fn burst_signal(&self, guard: &Guard) -> Option<(Limit, BurstSignal)> {
         let fast = guard.fast.as_ref()?;
         let reference = self.reference(guard);
-        // The same problem can have another form on the old path: a failure may show there as a tool error, and a
+        // The same problem can have another form on the old way: a failure may show there as a tool error, and a
         // refusal or tool error as any other kind.
         let by = |unserved| self.marks.signal(fast, &unserved, reference.as_ref());
         let failures = guard.limits.failure_delta.map(|_| {
@@ -196,14 +196,14 @@ impl GuardState {
         signals.min_by_key(|(_, burst_signal)| rank(burst_signal))
     }
 
-    /// Returns the earlier windows of the old path if it is no longer called.
-    fn reference(&self, guard: &Guard) -> Option<PathTally> {
+    /// Returns the earlier windows of the old way if it is no longer called.
+    fn reference(&self, guard: &Guard) -> Option<WayTally> {
         let here = self.looks.old_calls() > 0 || self.slice.tally.old.calls > 0;
         let gone = !here && self.alone >= guard.min_calls.saturating_mul(GONE);
         if !gone || self.earlier.is_empty() {
             return None;
         }
-        let mut sum = PathTally::default();
+        let mut sum = WayTally::default();
         self.earlier.iter().for_each(|window| sum.add(window));
         Some(sum)
     }
@@ -225,8 +225,8 @@ impl GuardState {
         }
     }
 
-    /// Keeps a window of the old path for the time when it is no longer called.
-    fn keep(&mut self, guard: &Guard, window: PathTally) {
+    /// Keeps a window of the old way for the time when it is no longer called.
+    fn keep(&mut self, guard: &Guard, window: WayTally) {
         if window.calls < guard.min_calls {
             return;
         }
@@ -264,7 +264,7 @@ impl GuardState {
         &self,
         guard: &Guard,
         (at, window): (UnixMillis, &Tally),
-        reference: Option<&PathTally>,
+        reference: Option<&WayTally>,
     ) -> Option<Inconclusive> {
         let of = guard.min_calls;
         let since = self.seen.as_ref().map_or(at, |seen| seen.since);
@@ -275,7 +275,7 @@ impl GuardState {
         if calls < of {
             return Some(Inconclusive::FewNew { calls, of });
         }
-        let failed = |arm: &PathTally| Rate::new(number(arm.failed), number(arm.calls)).share;
+        let failed = |arm: &WayTally| Rate::new(number(arm.failed), number(arm.calls)).share;
         if failed(&window.new) >= DOWN && failed(&window.old) >= DOWN {
             return Some(Inconclusive::BothFail);
         }
@@ -287,12 +287,12 @@ impl GuardState {
         }
     }
 
-    /// Returns a reason if the tool errors of the new path would exceed the limit against an old path without any, and
-    /// the old path has too few calls with a known tool result.
+    /// Returns a reason if the tool errors of the new way would exceed the limit against an old way without any, and
+    /// the old way has too few calls with a known tool result.
     fn tools_unclear(
         guard: &Guard,
         window: &Tally,
-        reference: Option<&PathTally>,
+        reference: Option<&WayTally>,
     ) -> Option<Inconclusive> {
         let limit = guard.limits.tool_error_delta?;
         let new = WindowCounts::new(&window.new, Population::ToolKnown);
@@ -307,7 +307,7 @@ impl GuardState {
         &self,
         guard: &Guard,
         window: &Tally,
-        reference: Option<&PathTally>,
+        reference: Option<&WayTally>,
     ) -> [Option<FoundBreach>; Limit::ALL.len()] {
         let windows = self.looks.all();
         let against = GuardComparison {
@@ -321,7 +321,7 @@ impl GuardState {
             ..against
         };
         let limits = &guard.limits;
-        // The old path may show the same problem in another form: see `burst_signal`.
+        // The old way may show the same problem in another form: see `burst_signal`.
         Limit::ALL.map(|limit| match limit {
             Limit::Failures => {
                 let limit = limits.failure_delta?;

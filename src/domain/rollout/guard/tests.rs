@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::rollout::{CallEnd, Path, PathTally, Tally, UnixMillis};
+use crate::domain::rollout::{CallEnd, Tally, UnixMillis, Way, WayTally};
 
 mod laws;
 mod tools;
@@ -15,8 +15,8 @@ struct Second {
     old: (u64, u64, u64),
 }
 
-fn arm((calls, failed, refused): (u64, u64, u64)) -> PathTally {
-    let mut arm = PathTally::default();
+fn arm((calls, failed, refused): (u64, u64, u64)) -> WayTally {
+    let mut arm = WayTally::default();
     for call in 0..calls {
         let outcome = match call {
             _ if call < failed => CallEnd::Failed,
@@ -284,12 +284,12 @@ fn slower_answers_trip_and_a_small_difference_does_not() {
         for call in 0..20 {
             let spread = Duration::from_micros(50 * call);
             second.count(
-                Path::New,
+                Way::New,
                 CallEnd::Served,
                 Duration::from_millis(new) + spread,
             );
             second.count(
-                Path::Old,
+                Way::Old,
                 CallEnd::Served,
                 Duration::from_millis(old) + spread,
             );

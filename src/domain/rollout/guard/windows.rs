@@ -1,7 +1,7 @@
 //! The sums over the last window, the last ten and the last hundred windows.
 //!
 //! A window has ten slices. Both paths run under the same conditions within a slice. Each slice therefore gives the
-//! number of failures that the new path would have had at the failure rate of the old path; the windows add up these
+//! number of failures that the new way would have had at the failure rate of the old way; the windows add up these
 //! expectations, not the calls. So a flag is not blamed if its percentage rises during a failure of both paths.
 //!
 //! Used by `rollout::guard::burst`, `rollout::guard::comparison` and `rollout::guard::state`.
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Rate;
-use crate::domain::rollout::{PathTally, Tally, UnixMillis};
+use crate::domain::rollout::{Tally, UnixMillis, WayTally};
 
 /// The number of slices in a window, of windows in the medium span, and of medium spans in the longest.
 pub(super) const PARTS: usize = 10;
@@ -27,7 +27,7 @@ pub(super) enum Population {
 
 impl Population {
     /// Returns the number of these calls in a tally.
-    pub(super) const fn calls(self, arm: &PathTally) -> u64 {
+    pub(super) const fn calls(self, arm: &WayTally) -> u64 {
         match self {
             Population::All => arm.calls,
             Population::ToolKnown => arm.tool_known,
@@ -54,7 +54,7 @@ impl WindowCounts {
     }
 
     /// Returns the counts of these calls in a tally.
-    pub(super) fn new(arm: &PathTally, among: Population) -> WindowCounts {
+    pub(super) fn new(arm: &WayTally, among: Population) -> WindowCounts {
         WindowCounts {
             calls: number(among.calls(arm)),
             failed: number(arm.failed),
@@ -67,16 +67,16 @@ impl WindowCounts {
 /// The compared sums of several slices.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct WindowSides {
-    /// The calls of the new path, in slices with calls of the old path.
+    /// The calls of the new way, in slices with calls of the old way.
     new: WindowCounts,
-    /// The expected results of those calls at the rates of the old path.
+    /// The expected results of those calls at the rates of the old way.
     expected: WindowCounts,
     /// Σ new² / old: the variance of the expectation grows with fewer and less evenly distributed calls of the old
     /// path.
     spread: f64,
-    /// The calls of the old path.
+    /// The calls of the old way.
     pub(super) old_calls: f64,
-    /// The calls of the new path, in slices without calls of the old path.
+    /// The calls of the new way, in slices without calls of the old way.
     pub(super) alone: WindowCounts,
 }
 
@@ -113,7 +113,7 @@ impl WindowSides {
         self.alone.add(other.alone);
     }
 
-    /// Returns the rates of the new and the old path, as if the old path had had the calls of the new one.
+    /// Returns the rates of the new and the old way, as if the old way had had the calls of the new one.
     pub(super) fn rates(&self, of: impl Fn(&WindowCounts) -> f64) -> (Rate, Rate) {
         let calls = self.new.calls;
         let weight = if self.spread > 0.0 {
@@ -230,9 +230,9 @@ impl WindowLevel {
 }
 
 impl Windows {
-    /// Adds a complete slice and drops those that began before `oldest`. Returns the tally of the old path for a
+    /// Adds a complete slice and drops those that began before `oldest`. Returns the tally of the old way for a
     /// window that is now complete, once per window.
-    pub(super) fn push(&mut self, slice: WindowSlice, oldest: UnixMillis) -> Option<PathTally> {
+    pub(super) fn push(&mut self, slice: WindowSlice, oldest: UnixMillis) -> Option<WayTally> {
         let window = self.windows.push(&WindowTotals::new(&slice.tally));
         if let Some(window) = window {
             self.tens.push(&window);
@@ -252,7 +252,7 @@ impl Windows {
         sum
     }
 
-    /// Returns the number of calls of the old path within the window.
+    /// Returns the number of calls of the old way within the window.
     pub(super) fn old_calls(&self) -> u64 {
         let calls = self.slices.iter().map(|slice| slice.tally.old.calls);
         calls.fold(0, u64::saturating_add)

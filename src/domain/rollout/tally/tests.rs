@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn calls() -> impl Strategy<Value = Vec<(Path, CallEnd, u64)>> {
-    let arm = prop_oneof![Just(Path::New), Just(Path::Old)];
+fn calls() -> impl Strategy<Value = Vec<(Way, CallEnd, u64)>> {
+    let arm = prop_oneof![Just(Way::New), Just(Way::Old)];
     let outcome = prop_oneof![
         Just(CallEnd::Served),
         Just(CallEnd::Refused),
@@ -16,7 +16,7 @@ fn calls() -> impl Strategy<Value = Vec<(Path, CallEnd, u64)>> {
     prop::collection::vec((arm, outcome, 0u64..100_000), 0..60)
 }
 
-fn tally(calls: &[(Path, CallEnd, u64)]) -> Tally {
+fn tally(calls: &[(Way, CallEnd, u64)]) -> Tally {
     let mut tally = Tally::default();
     for (arm, outcome, millis) in calls {
         tally.count(*arm, *outcome, Duration::from_millis(*millis));
@@ -27,9 +27,9 @@ fn tally(calls: &[(Path, CallEnd, u64)]) -> Tally {
 #[test]
 fn the_text_of_a_tally_is_a_format_between_replicas() {
     let mut tally = tally(&[
-        (Path::New, CallEnd::Served, 12),
-        (Path::New, CallEnd::Failed, 30_000),
-        (Path::Old, CallEnd::Refused, 1),
+        (Way::New, CallEnd::Served, 12),
+        (Way::New, CallEnd::Failed, 30_000),
+        (Way::Old, CallEnd::Refused, 1),
     ]);
     tally.count_match();
     tally.count_mismatch();
@@ -42,7 +42,7 @@ fn the_text_of_a_tally_is_a_format_between_replicas() {
 #[test]
 fn a_bucket_that_there_is_not_is_refused() {
     let text = r#"{"calls":1,"refused":0,"failed":0,"latency":[[200,1]]}"#;
-    let error = serde_json::from_str::<PathTally>(text).unwrap_err();
+    let error = serde_json::from_str::<WayTally>(text).unwrap_err();
     assert!(error.to_string().starts_with("there is no bucket 200"));
 }
 

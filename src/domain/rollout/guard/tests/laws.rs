@@ -110,8 +110,8 @@ proptest! {
         for (number, (at, counts)) in (0u64..).zip(observations) {
             let [calls, failed, refused, old, old_failed, old_refused, compared, mismatched] = counts;
             let more = Tally {
-                new: PathTally { calls: calls % step, failed: failed % step, refused: refused % step, ..PathTally::default() },
-                old: PathTally { calls: old, failed: old_failed, refused: old_refused, ..PathTally::default() },
+                new: WayTally { calls: calls % step, failed: failed % step, refused: refused % step, ..WayTally::default() },
+                old: WayTally { calls: old, failed: old_failed, refused: old_refused, ..WayTally::default() },
                 compared,
                 mismatched,
             };

@@ -134,7 +134,7 @@ fn without_tools(value: &mut serde_json::Value) {
 /// One second of 10 calls of each way, with so many tool errors of the new way. Of so many calls of the old way it is
 /// not known whether they got one; the others did, in the same share as on the new way.
 fn unknown(unread: u64, failing: u64) -> Tally {
-    let mut old = PathTally::default();
+    let mut old = WayTally::default();
     for call in 0..10 {
         let outcome = match call {
             _ if call < unread => CallEnd::ToolUnknown,
