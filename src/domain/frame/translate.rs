@@ -89,7 +89,8 @@ pub fn answer_to_frame(
     }
 }
 
-/// Renders a failure of the proxy for the client of a command. `call` may come from [`Route::unread`].
+/// Renders a failure of the proxy for the client of a command. `call` may come from
+/// [`Route::bindings_with_id_only`].
 #[must_use]
 pub fn failure_to_frame(
     route: &Route,
