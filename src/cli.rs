@@ -119,8 +119,8 @@ enum CliCommand {
     /// Show who still calls each route, and which routes are safe to delete
     ///
     /// Asks a running proxy. A route is safe to delete if its calls were counted without a gap for the time of
-    /// `--idle`, and in that time its deprecated side received no call, no call was translated for it, and no unrouted call
-    /// was under its prefix. The evidence is printed as well.
+    /// `--idle`, and in that time its deprecated side received no call, no call was translated for it, and no unrouted
+    /// call was under its prefix. The evidence is printed as well.
     #[command(after_help = usage::EXAMPLES)]
     Usage(usage::UsageArguments),
     /// Reload the configuration of a running process

@@ -1,4 +1,4 @@
-//! `dualgauge flags`: who gets what, and changing it, through the admin API of a running process. Used by `cli`.
+//! `dualgauge flags`: lists and changes flags through the admin API of a running process. Used by `cli`.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

@@ -126,7 +126,7 @@ impl Stdio {
             (ProbeResult::Exited, ProbeHistory::Answered) => {
                 tracing::warn!(
                     upstream,
-                    "the child process exited at `server/discover`; its replacement is probed once more"
+                    "the child process exited at `server/discover`; the child after its replacement is probed once more"
                 );
                 ProbeHistory::ExitedOnce
             }
