@@ -16,7 +16,7 @@ type Module = Vec<String>;
 
 /// The largest group of files that may import each other.
 const LARGEST: usize = 2;
-/// Folders with larger groups, and their sizes. A size may only become smaller.
+/// Folders with larger groups, and their exact sizes. A size may only become smaller.
 const KNOWN: &[(&str, usize)] = &[("gateway", 45)];
 
 /// Collects the product files below a folder, with their text before the tests.
@@ -202,6 +202,12 @@ fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
     for folder in folders {
         let group = largest_group(&files, &edges, folder);
         let known = KNOWN.iter().find(|(name, _)| name == folder);
+        if let Some((_, size)) = known
+            && group.len() < *size
+        {
+            let count = group.len();
+            faults.push(format!("src/{folder}: write {count} in `KNOWN`"));
+        }
         let limit = known.map_or(LARGEST, |(_, size)| *size);
         if group.len() > limit {
             let names: Vec<String> = group.iter().map(|module| module.join("::")).collect();

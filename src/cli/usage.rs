@@ -40,7 +40,7 @@ Examples:
 
 pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError> {
     if parse_idle(&arguments.idle).is_none() {
-        let wrong = "error: `--idle` is no time; write one such as `30d`, `12h` or `90m`\n";
+        let wrong = "error: `--idle` is not a time; write one such as `30d`, `12h` or `90m`\n";
         io::stderr().lock().write_all(wrong.as_bytes())?;
         return Ok(ExitCode::from(2));
     }

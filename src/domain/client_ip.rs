@@ -29,7 +29,7 @@ pub struct Network(IpNet);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkFault {
     /// The text is not a network.
-    #[error("is no address or network; write one such as `10.0.0.0/8`, `192.0.2.7` or `::1`")]
+    #[error("is not an address or network; write one such as `10.0.0.0/8`, `192.0.2.7` or `::1`")]
     NoNetwork,
     /// The address has bits set outside of the network's prefix.
     #[error("has host bits set; the network is `{0}`")]

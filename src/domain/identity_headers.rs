@@ -24,7 +24,7 @@ pub struct HeaderPattern {
 /// A text that is not a pattern for header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "is no HTTP header name; write a name such as `x-client-cert`, or a prefix such as `x-ssl-client-*`"
+    "is not an HTTP header name; write a name such as `x-client-cert`, or a prefix such as `x-ssl-client-*`"
 )]
 pub struct InvalidHeaderPattern;
 

@@ -68,8 +68,8 @@ pub(super) fn old_events() -> Reply {
     one_event(r#"{"type": "notification", "message": "Connected to MCP server"}"#)
 }
 
-/// `GET /sse`, where the stream moved to: the same with another text.
-pub(super) fn redirected_events() -> Reply {
+/// `GET /sse`, to which the stream has moved: one event, and the stream ends.
+pub(super) fn new_events() -> Reply {
     one_event(
         r#"{"type": "notification", "message": "Legacy SSE endpoint. Use GET /mcp instead."}"#,
     )

@@ -127,8 +127,8 @@ pub enum Corruption {
     /// The percentage is invalid.
     #[error("`{0}` is not a percentage from 0 to 100 in steps of 0.001")]
     Percent(String),
-    /// One flag has two flips.
-    #[error("the flag `{0}` has two flips")]
+    /// One flag has two overrides.
+    #[error("the flag `{0}` has two overrides")]
     Duplicate(String),
 }
 

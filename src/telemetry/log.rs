@@ -66,7 +66,7 @@ pub enum LogError {
     #[error("the thread of the log cannot be started")]
     Thread(#[source] io::Error),
     /// A global subscriber exists already.
-    #[error("the log is set up already")]
+    #[error("the log is already set up")]
     AlreadySet(#[source] SetGlobalDefaultError),
 }
 

@@ -101,7 +101,7 @@ fn request_line(line: &str) -> Result<(Method, String), String> {
         None => Ok((Method::GET, line.to_owned())),
         Some((method, url)) => {
             let known = Method::from_bytes(method.as_bytes());
-            let known = known.map_err(|_| format!("`{method}` is no HTTP method"))?;
+            let known = known.map_err(|_| format!("`{method}` is not an HTTP method"))?;
             Ok((known, url.trim().to_owned()))
         }
     }
@@ -161,7 +161,7 @@ fn message<'a>(
 
 /// Parses `Name: value`.
 pub(super) fn header(line: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let wrong = || format!("`{line}` is no header; write `Name: value`");
+    let wrong = || format!("`{line}` is not a header; write `Name: value`");
     let (name, value) = line.split_once(':').ok_or_else(wrong)?;
     let name = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| wrong())?;
     let value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
@@ -240,9 +240,9 @@ mod tests {
             ("###\n# x\n", "there is no request in it"),
             (
                 "GET /a\nno header\n",
-                "line 2: `no header` is no header; write `Name: value`",
+                "line 2: `no header` is not a header; write `Name: value`",
             ),
-            ("\nB(D /a\n", "line 2: `B(D` is no HTTP method"),
+            ("\nB(D /a\n", "line 2: `B(D` is not an HTTP method"),
             (
                 "@host = x\nGET /a\n",
                 "line 1: variables are not known here; write their values",

@@ -81,7 +81,7 @@ fn typed(arguments: &ExplainArguments, url: &str) -> Result<HttpFileRequest, Inp
     };
     let method = match (&arguments.request, &body) {
         (Some(method), _) => Method::from_bytes(method.as_bytes())
-            .map_err(|_| wrong(format!("`{method}` is no HTTP method")))?,
+            .map_err(|_| wrong(format!("`{method}` is not an HTTP method")))?,
         (None, Some(_)) => Method::POST,
         (None, None) => Method::GET,
     };

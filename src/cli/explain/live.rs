@@ -70,7 +70,7 @@ fn questions(arguments: &ExplainArguments) -> Result<Vec<(Option<String>, Value)
 }
 
 fn question(request: &HttpFileRequest) -> Result<Value, InputError> {
-    let no_text = |what: &str| InputError::Argument(format!("{what} is no text"));
+    let no_text = |what: &str| InputError::Argument(format!("{what} is not text"));
     let mut headers = Map::new();
     for name in request.headers.keys() {
         let values = request.headers.get_all(name).iter();

@@ -132,7 +132,7 @@ impl DiscoverServer {
         };
         let uri: Uri = url
             .parse()
-            .map_err(|_| wrong("it is no URL; write `https://host[:port]/path`"))?;
+            .map_err(|_| wrong("it is not a URL; write `https://host[:port]/path`"))?;
         let authority = uri.authority().map(ToString::to_string);
         let authority = authority.ok_or_else(|| wrong("it names no host"))?;
         if authority.contains('@') {

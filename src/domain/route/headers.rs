@@ -78,7 +78,7 @@ fn header_name(name: &str) -> Result<HeaderName, PatternError> {
     }
     let parsed = HeaderName::from_bytes(name.as_bytes());
     let parsed =
-        parsed.map_err(|_| PatternError::new(format!("`{name}` is no name of an HTTP header")))?;
+        parsed.map_err(|_| PatternError::new(format!("`{name}` is not an HTTP header name")))?;
     if OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-") {
         return Err(PatternError::new(format!(
             "`{name}` belongs to a single connection or is written by the proxy, so no pattern may name it"

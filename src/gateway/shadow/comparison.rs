@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(
             coded.await.unwrap_err(),
             NotCompared::from(Verdict::Skipped(Skip::Coded)),
-            "it is no gzip"
+            "it is not gzip"
         );
         compare_pool.close().await;
         compare_thread.join().unwrap();

@@ -175,7 +175,7 @@ fn percent(text: &[u8]) -> Result<Percent, (String, Option<String>)> {
     let number = (kind_of(text.as_bytes()) == JsonKind::Number).then_some(plain);
     number.as_deref().and_then(Percent::parse).ok_or_else(|| {
         let message = format!(
-            "{} is no percentage; write a number from 0 to 100 in steps of 0.001",
+            "{} is not a percentage; write a number from 0 to 100 in steps of 0.001",
             shown(&text)
         );
         (message, None)
@@ -278,7 +278,7 @@ mod tests {
         ];
         for spelling in refused {
             let said = problems(&format!(r#"{{"stage":"retired","percent":{spelling}}}"#));
-            assert!(said[0].contains("is no percentage"), "{spelling}: {said:?}");
+            assert!(said[0].contains("is not a percentage"), "{spelling}: {said:?}");
         }
     }
 
