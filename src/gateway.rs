@@ -4,7 +4,7 @@
 //! message, and the same function serves a single message and each message of a batch. Each call has one record, which
 //! logs and counts it exactly once. Each failure is rendered in one place, `response`.
 //!
-//! Used by `gateway` and `server`.
+//! Used by `app` and `server`.
 
 mod cancellation;
 mod cors;
@@ -84,7 +84,7 @@ pub struct HeaderReadTime(pub Duration);
 pub struct RequestOrigin {
     /// Shared by all requests of a connection.
     connection: Rc<ConnectionContext>,
-    /// The violation that the wire inspector rejected, if this request represents it.
+    /// The violation for which the wire inspector rejected this request, if it did.
     violation: Option<Violation>,
     /// The case of the header names, unless they are in lower case.
     header_case: Option<HeaderCase>,
@@ -257,7 +257,7 @@ impl RequestOrigin {
         }
     }
 
-    /// Returns the rejected request line, if the head represents one.
+    /// Returns the request line that the wire inspector rejected, if the head stands for one.
     fn rejected_line(&self) -> Option<&RefusedLine> {
         match self.target.as_deref() {
             Some(SentTarget::Refused(line)) => Some(line),

@@ -20,7 +20,7 @@
 //!   Socket            TLS over TCP
 //! ```
 //!
-//! Used by `inspected_socket::inspection`.
+//! Used by `app`.
 
 mod accept_backoff;
 pub mod admin;

@@ -4,7 +4,7 @@
 //! [`crate::domain::frame`] interprets frames. Like any other call, a command has one record, one route and one
 //! decision.
 //!
-//! Used by `translate`.
+//! Used by `gateway`, `rpc` and `translate`.
 
 mod call;
 mod client_queue;

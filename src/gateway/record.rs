@@ -287,7 +287,7 @@ impl Record {
         }
     }
 
-    /// Removes and returns the timer of the client's connection, or a new one if it is in use.
+    /// Removes and returns the timer of the client's connection; returns a new one if that timer is in use.
     pub(super) fn take_timer(&self) -> ReusableTimer {
         let origin = self.origin.as_ref();
         origin

@@ -1,4 +1,6 @@
-//! JSON-RPC over HTTP and WebSocket: one function serves a call, alone or in a batch. Used by `rpc`.
+//! JSON-RPC over HTTP and WebSocket: one function serves a call, alone or in a batch.
+//!
+//! Used by `gateway`, `response_body` and `shadow`.
 
 mod batch;
 mod cancel;
@@ -278,7 +280,7 @@ impl RpcRequest {
         record
     }
 
-    /// Checks that the client may use calls that the proxy does not just pass through.
+    /// Checks that the `Origin` of the client allows calls that the proxy does not pass through unchanged.
     fn check_origin(&self) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
         routing::check_origin(&self.runtime_plan.plan, head, self.origin.entry())

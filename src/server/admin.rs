@@ -27,7 +27,7 @@
 //! changes flags only, and reloads files in place. Laws: Host and Origin are checked first; a write is
 //! `application/json`; every wait, body and queue is bounded; every error is `application/problem+json`.
 //!
-//! Used by `app` and `admin`.
+//! Used by `app`.
 
 mod access;
 mod command;

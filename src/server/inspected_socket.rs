@@ -10,7 +10,7 @@
 //! further input is read as HTTP. Output is unchanged except for the case of header names: hyper writes lower case,
 //! and they go out as the server sent them.
 //!
-//! Used by `flush_before_error`, `inspected_socket`, `listen` and `unread_body`.
+//! Used by `flush_before_error`, `listen` and `unread_body`.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -18,7 +18,7 @@ use crate::gateway::offload::Offload;
 use crate::gateway::worker::Shared;
 use crate::upstream::link::Links;
 
-/// As many members as make a text long.
+/// A number of members that makes a text long enough to be parsed off the worker.
 const MANY: usize = 10_000;
 const FEW: usize = 3;
 
@@ -68,7 +68,7 @@ fn text(rope: Rope) -> String {
     String::from_utf8(rope.into_bytes().to_vec()).unwrap()
 }
 
-/// Reads and translates texts of so many members, both ways.
+/// Parses and translates texts of `members` members in both directions.
 async fn translate_both_ways(worker: &Worker, members: usize) {
     let runtime_plan = worker.runtime_plan();
     let plan = &runtime_plan.plan;

@@ -49,7 +49,7 @@ pub(super) enum ServeEnd {
 /// A message being served.
 pub(super) type ServeFuture = Pin<Box<dyn Future<Output = ServeEnd>>>;
 
-/// A message being served, with its number.
+/// A message being served; the output includes its number.
 type NumberedServe = Pin<Box<dyn Future<Output = (u64, ServeEnd)>>>;
 
 /// The limits of a client's socket.
@@ -130,7 +130,7 @@ impl InFlight {
     }
 
     /// Queues a message. A cancellation ends the call that it names, running or queued, and is then served like any
-    /// other message. `on_cancel` runs before the call ends, and returns the ids that upstreams know it by.
+    /// other message. `on_cancel` runs before the call ends, and returns the ids under which upstreams know the call.
     pub(super) fn receive(&mut self, message: Bytes, on_cancel: impl FnOnce(&Bytes) -> Vec<u64>) {
         let mut target_id = None;
         let id = match PeerMessage::new(&message, self.limits.depth) {

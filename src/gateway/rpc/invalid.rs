@@ -2,7 +2,7 @@
 //!
 //! The domain (`posted::classify`) decides how each is handled. Law: a forwarded request keeps its head and its bytes.
 //!
-//! Used by `gateway` and `rpc`.
+//! Used by `rpc`.
 
 use std::rc::Rc;
 

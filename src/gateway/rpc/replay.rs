@@ -45,7 +45,7 @@ impl RpcRequest {
         Ok(())
     }
 
-    /// Returns a replay of a call, and counts it against `per_request` of the candidates.
+    /// Returns a replay of a call, and counts it against `candidates.per_request`.
     pub(super) fn replayable(&self, call: &Call, batch: BatchContext<'_>) -> ReplayableRpc {
         let sent = match batch {
             BatchContext::Single => SentAs::Single,

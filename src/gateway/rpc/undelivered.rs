@@ -23,7 +23,7 @@ impl UndeliveredRecords {
         self.records.borrow_mut().push(record);
     }
 
-    /// Removes the records when the answers are sent: returns those whose delivery will be observed, and reports the
+    /// Removes all records when the answers are sent. Returns those whose delivery will be observed, and reports the
     /// others.
     pub(super) fn take_records(&self) -> Vec<Record> {
         let mut records = self.resume();

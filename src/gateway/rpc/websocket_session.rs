@@ -5,7 +5,7 @@
 //! delivered before it. When the client leaves, its work is dropped. On shutdown no further message is read, and the
 //! connection closes after the last answer, including that of a forwarded frame.
 //!
-//! Used by `rpc` and `rpc::websocket_session::call`.
+//! Used by `rpc`.
 
 mod call;
 

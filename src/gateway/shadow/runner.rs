@@ -58,7 +58,7 @@ struct LogBudget {
     lines: u32,
 }
 
-/// The subject of a log line. Each has its own limit, so that neither uses up the limit of the other.
+/// The subject of a log line. Each subject has its own rate limit, so that neither uses up that of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogSubject {
     Mismatch,

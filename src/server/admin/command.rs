@@ -158,7 +158,7 @@ pub enum Refusal {
     PendingKill(#[source] StillMissing),
 }
 
-/// The error that a worker has not taken the plan yet.
+/// The error that some workers have not applied the plan yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("some workers have not applied the new plan; it is sent again until all have")]
 pub struct StillMissing;

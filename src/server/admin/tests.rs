@@ -1,4 +1,4 @@
-//! Requests and their answers, with a scripted owner behind them.
+//! Requests and their responses, with a scripted task in place of the owner of the state.
 
 mod changes;
 mod explain;
@@ -93,7 +93,7 @@ fn plan() -> PlanView {
     }
 }
 
-/// What the script of the owner says to a change.
+/// Returns the scripted result of a change.
 fn changed(asked: &ChangeRequest) -> Result<FlagsView, Refusal> {
     if asked
         .expected
@@ -189,7 +189,7 @@ async fn within<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(60), future).await.unwrap()
 }
 
-/// Answers a request by the script, where nobody has a token.
+/// Answers a request from the script; no tokens are configured.
 async fn ask(address: &str, request: Request<Full<Bytes>>) -> Response<Full<Bytes>> {
     ask_with(address, AdminTokens::default(), request).await
 }
@@ -239,7 +239,7 @@ async fn text(response: Response<Full<Bytes>>) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Status and JSON of an answer, which has the content type that its status asks for.
+/// Returns the status and the JSON of a response, after a check of the content type for that status.
 async fn read(response: Response<Full<Bytes>>) -> (u16, Value) {
     let status = response.status();
     let expected = if status == StatusCode::OK {
@@ -485,7 +485,7 @@ async fn an_owner_that_does_not_answer_is_503() {
     let (status, problem) = read(slow).await;
     assert_eq!(status, 503);
     assert!(problem["detail"].as_str().unwrap().contains("within 5 s"));
-    // The command still lies in the queue; whoever takes it sees that nobody waits.
+    // The command is still queued; its receiver sees that no caller waits for the reply.
     let Some(AdminCommand::Flags(reply)) = commands.recv().await else {
         panic!("a command");
     };

@@ -1,4 +1,4 @@
-//! An answer is cut, taken and left.
+//! Splitting of response bodies, and detection of complete and incomplete delivery.
 
 use std::convert::Infallible;
 use std::iter::zip;
@@ -15,7 +15,7 @@ impl<D: Debug + 'static> OnAbort for Full<D> {
 
 type Frames = stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, Infallible>>>;
 
-/// Pieces of these lengths, each of other bytes.
+/// Returns a body of chunks with these lengths; each chunk repeats another byte.
 fn pieces(lengths: &[usize]) -> StreamBody<Frames> {
     let frames = zip(1u8.., lengths).map(|(fill, length)| {
         let piece = Bytes::from(vec![fill; *length]);
@@ -28,7 +28,7 @@ impl OnAbort for StreamBody<Frames> {
     fn on_abort(&mut self, _cause: Option<&str>) {}
 }
 
-/// A body that notes how often it was left, and why.
+/// A body that records each abort and its reason.
 #[derive(Debug)]
 struct Noting<B>(B, Rc<RefCell<Vec<Option<String>>>>);
 
@@ -58,7 +58,7 @@ impl<B: Debug + 'static> OnAbort for Noting<B> {
     }
 }
 
-/// The next piece, where there is one.
+/// Returns the next chunk, if there is one.
 async fn piece(taken: &mut TrackedBody<impl AbortableBody>) -> Option<TrackedChunk> {
     if taken.is_end_stream() {
         return None;
@@ -70,7 +70,7 @@ fn take(mut piece: TrackedChunk) -> Bytes {
     piece.copy_to_bytes(piece.remaining())
 }
 
-/// The lengths of what is handed out, and all of it.
+/// Returns the lengths of all chunks, and their bytes.
 async fn handed_out(body: impl AbortableBody) -> (Vec<usize>, Vec<u8>) {
     let mut taken = TrackedBody::new(body, Rc::default());
     let (mut lengths, mut all) = (Vec::new(), Vec::new());
@@ -123,7 +123,7 @@ async fn trailers_wait_as_the_end_does() {
     assert!(taken.frame().await.is_none());
 }
 
-/// A body that breaks off behind these pieces.
+/// Returns a body that fails after these chunks.
 fn torn(pieces: &[&'static [u8]]) -> impl AbortableBody<Error = &'static str> {
     let pieces = pieces.iter().copied().map(Bytes::from_static);
     let frames = pieces.map(|piece| Ok(Frame::data(piece)));
@@ -165,7 +165,7 @@ async fn the_wait_for_an_untaken_chunk_is_limited() {
         tokio::time::advance(Duration::from_secs(20)).await;
         take(piece);
     }
-    // Some of a piece is not all of it.
+    // A chunk that is written in part does not count as delivered.
     let mut third = piece(&mut taken).await.unwrap();
     tokio::time::advance(Duration::from_secs(20)).await;
     third.advance(1);
@@ -176,8 +176,8 @@ async fn the_wait_for_an_untaken_chunk_is_limited() {
     assert_eq!(*left.borrow(), [Some(why.to_owned())]);
 }
 
-/// Hands out so many pieces, of which the client takes all but so much of one. How many bytes it took, and how often it
-/// is said to have left some.
+/// Hands out at most `asked` chunks; the client reads all of them, except the last bytes of the chunk that `lost`
+/// names. Returns the number of bytes read, and the recorded aborts.
 fn went(
     body: impl AbortableBody,
     asked: usize,
@@ -200,7 +200,7 @@ fn went(
         .into_iter()
         .map(|piece| take(piece).len())
         .sum::<usize>();
-    // The end is asked for, where nobody knows that it is there.
+    // Polls for the end, since the body may not have announced it.
     drop(piece(&mut taken).now_or_never());
     drop(taken);
     drop(ending);

@@ -42,7 +42,7 @@ fn reply(status: StatusCode, text: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// The names of an answer are its head's: what else goes out is as it was given.
+/// Only header names in the response head change case; the body stays as it is.
 #[tokio::test]
 async fn header_case_changes_a_head_alone() {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nx-a: 1\r\n\r\n";
@@ -69,7 +69,7 @@ async fn header_case_changes_a_head_alone() {
     assert_eq!(written, [BODY, HEAD, spelled, BODY].concat());
 }
 
-/// Says what it was called with; a refused request is answered with its violation.
+/// Responds with a description of the request; a rejected request is answered with its violation.
 async fn service(inspection: Inspection, request: Request<Incoming>) -> Reply {
     let AdmittedRequest {
         number,
@@ -125,7 +125,7 @@ async fn tell(inspection: &Inspection, number: u64, request: Request<IncomingBod
     reply
 }
 
-/// Serves one connection; the client's end of the pipe is as wide as said.
+/// Serves one connection over `server`, an end of an in-memory pipe.
 async fn serve(server: DuplexStream) {
     let inspection = Inspection::default();
     let inspected = Inspected::new(server, HeadLimits::default(), inspection.clone());
@@ -146,7 +146,7 @@ async fn exchange(width: usize, input: &[u8]) -> String {
     exchange_until(width, input, End::Open).await
 }
 
-/// What a client does when it has sent all.
+/// The behaviour of a client after its last byte.
 #[derive(PartialEq, Eq)]
 enum End {
     Open,
@@ -159,7 +159,7 @@ async fn exchange_until(width: usize, input: &[u8], end: End) -> String {
     let mut output = Vec::new();
     let talk = async {
         let send = async {
-            // The server may close before it has read all of a refused input.
+            // The server may close before it has read all of a rejected input.
             let _ = to.write_all(input).await;
             if end == End::Closed {
                 let _ = to.shutdown().await;

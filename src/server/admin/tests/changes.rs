@@ -1,4 +1,4 @@
-//! Changes of flags: who may make them, and on what they stand.
+//! Changes of flags: authorization and preconditions.
 
 use http_body_util::Full;
 use serde_json::json;
@@ -98,7 +98,7 @@ async fn every_write_with_a_body_is_json_and_one_without_may_say_nothing_of_its_
             }
             ask(LOOPBACK, request.body(Full::from(body)).unwrap())
         };
-        // What a page of another site can send without asking first.
+        // Content types that a page of another site can send without a CORS preflight.
         let simple = [
             Some("text/plain"),
             Some("application/x-www-form-urlencoded"),

@@ -1,4 +1,4 @@
-//! A call that is explained: a read, however it is asked.
+//! Explaining a call is a read, by GET and by POST.
 
 use http_body_util::Full;
 use serde_json::json;

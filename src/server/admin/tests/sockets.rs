@@ -1,4 +1,4 @@
-//! The listener: what only a socket can show.
+//! The listener over real sockets.
 
 use std::net::SocketAddr;
 
@@ -28,7 +28,7 @@ async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
         drop(end);
         held
     };
-    // What the test has returned, such as an open connection, is held until the listener has ended.
+    // The output of the test, such as an open connection, is held until the listener has ended.
     let (served, (), _held) = within(async { tokio::join!(served, script, tested) }).await;
     served.unwrap();
 }

@@ -1,5 +1,5 @@
-//! hyper takes whatever the inspector passes: an answer that the service did not write would be neither
-//! logged nor counted.
+//! hyper accepts everything that the inspector passes on: a response that hyper wrote by itself would be neither logged
+//! nor counted.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ const MESSAGES: [&str; 6] = [
     "OPTIONS * HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
 ];
 
-/// A pipeline in which some bytes are others.
+/// Generates pipelined requests with up to two bytes replaced.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![select(b"\r\n \t:;,#[]@%?/\0=0129aH".to_vec()), any::<u8>()];
     let messages = vec(select(MESSAGES.to_vec()), 1..4);
@@ -30,8 +30,8 @@ fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The heads that came whole. hyper forgets what it could not write yet when a connection ends on which an
-/// upgrade was declined before, so that the last one may be cut; it is still no answer of hyper's own.
+/// Returns the complete response heads. If a connection ends after a declined upgrade, hyper drops output that it has
+/// not written yet, so the last head may be cut; hyper did not generate that response itself either.
 fn complete_heads(output: &str) -> Vec<&str> {
     let answers = [" 200 OK\r\n", " 400 Bad Request\r\n", " 414 ", " 431 "];
     let begins = |at: &usize| {

@@ -1,4 +1,4 @@
-//! A request for an upgrade holds what follows until it is answered.
+//! Bytes that follow an upgrade request are held back until its response.
 
 use futures_util::StreamExt;
 use http_body_util::StreamBody;
@@ -9,7 +9,7 @@ use super::*;
 const ASK: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nserver: service\r\n\r\n";
 
-/// Answers 101, and tells the caller where the upgraded stream will be.
+/// Responds with 101, and returns the upgraded stream.
 async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
     let inspection = Inspection::default();
     let inspected = Inspected::new(server, HeadLimits::default(), inspection.clone());
@@ -34,7 +34,7 @@ async fn switch(server: DuplexStream) -> hyper::upgrade::Upgraded {
     receiver.await.unwrap().await.unwrap()
 }
 
-/// Bytes that are no HTTP come right behind the request, and more after the answer.
+/// Sends bytes that are not HTTP directly after the request, and more after the response.
 async fn talk(client: DuplexStream) -> String {
     let (mut from, mut to) = tokio::io::split(client);
     let send = async {
@@ -87,7 +87,7 @@ async fn after_a_declined_upgrade_http_goes_on() {
 async fn a_declined_upgrade_wakes_a_reader_that_hyper_left_waiting() {
     let (mut client, server) = duplex(1 << 20);
     let talk = async {
-        // In two steps: the second request comes when the reader already waits for bytes.
+        // In two steps: the second request arrives when the reader already waits for bytes.
         client.write_all(ASK.as_bytes()).await.unwrap();
         let mut start = [0; 15];
         client.read_exact(&mut start).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_client_that_leaves_during_a_declining_response_ends_the_connection() 
     let service = service_fn(move |_: Request<Incoming>| {
         let number = inspection.begin().number;
         inspection.record_status(number, StatusCode::OK);
-        // It begins, and never ends.
+        // The body starts and never ends.
         let pieces = futures_util::stream::once(async {
             Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"piece")))
         });

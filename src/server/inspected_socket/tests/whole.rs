@@ -1,18 +1,18 @@
-//! A request that comes at once goes to the service as the same one that comes in pieces.
+//! A request that arrives in one read reaches the service like one that arrives in parts.
 
 use super::*;
 
 const HEAD: &str = "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0013\r\n";
 const BODY: &str = "\r\n\r\n{ \"a\": 1}";
 
-/// What is read of a connection on which this comes, and what the service has besides.
+/// Sends `input`; returns the bytes that hyper reads, and the admitted request that the service gets besides.
 async fn read(input: &str) -> (String, AdmittedRequest) {
     let (mut client, server) = duplex(1 << 20);
     let inspection = Inspection::default();
     let mut inspected = Inspected::new(server, HeadLimits::default(), inspection.clone());
     client.write_all(input.as_bytes()).await.unwrap();
     client.shutdown().await.unwrap();
-    // With room as hyper has it.
+    // The capacity of hyper's read buffer.
     let mut read = Vec::with_capacity(1 << 16);
     while within(inspected.read_buf(&mut read)).await.unwrap() > 0 {}
     (String::from_utf8(read).unwrap(), inspection.begin())
