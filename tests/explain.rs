@@ -271,7 +271,10 @@ fn what_cannot_be_read_is_exit_code_2() {
     bench.write("empty.http", "# nothing\n");
     for (arguments, words) in [
         (&["/a b"][..], "`/a b` is neither a path nor a URL"),
-        (&["/a", "-H", "x"], "`x` is not a header; write `Name: value`"),
+        (
+            &["/a", "-H", "x"],
+            "`x` is not a header; write `Name: value`",
+        ),
         (&["/a", "-X", "B(D"], "`B(D` is not an HTTP method"),
         (&["/a", "-d", "@none.json"], "`none.json` cannot be read"),
         (&["--http", "empty.http"], "there is no request in it"),

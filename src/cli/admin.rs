@@ -125,7 +125,10 @@ impl AdminClient {
             url: arguments.admin.clone(),
             why,
         };
-        let uri: Uri = arguments.admin.parse().map_err(|_| wrong("it is not a URL"))?;
+        let uri: Uri = arguments
+            .admin
+            .parse()
+            .map_err(|_| wrong("it is not a URL"))?;
         if uri.scheme_str() != Some("http") {
             return Err(wrong("it does not begin with `http://`"));
         }

@@ -351,6 +351,20 @@ pub fn unexpected_response() -> Failure {
     Failure::new(Reason::InvalidRequest, message)
 }
 
+/// Returns the failure of an upstream that answered 101 although the call requested no upgrade.
+#[must_use]
+pub fn unrequested_upgrade() -> Failure {
+    let message = "the server answered 101, but the call requested no upgrade";
+    Failure::new(Reason::UpstreamUpgrade, message)
+}
+
+/// Returns the failure of a call that requires an answer, if the gateway got none from the code that serves it.
+#[must_use]
+pub fn missing_answer() -> Failure {
+    let message = "a call that requires an answer got none";
+    Failure::new(Reason::Internal, message)
+}
+
 /// Returns the failure of a call without an upstream on the other side. `check` rejects plans that could cause it.
 #[must_use]
 pub fn no_upstream(side: Side) -> Failure {

@@ -13,7 +13,7 @@ use super::record::Record;
 use super::response::{CallResponse, StreamingResponse};
 use super::rest::respond;
 use super::{IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors};
-use crate::domain::failure::{Failure, Reason};
+use crate::domain::failure::Failure;
 use crate::domain::rejections;
 use crate::domain::rollout::Way;
 use crate::domain::routing::{self, RequestHead};
@@ -127,8 +127,7 @@ async fn open_translated(
     let exchange = exchange::send_and_wait_head(record, upstream, outgoing, wait).await?;
     let mut response = exchange.response;
     if response.status().is_informational() {
-        let message = "the server answered 101, but the call requested no upgrade";
-        return Err(Failure::new(Reason::UpstreamUpgrade, message));
+        return Err(rejections::unrequested_upgrade());
     }
     let rewriter = rewriter((response.status(), response.headers()), from, &runtime_plan)?;
     headers::strip_hop_by_hop(response.headers_mut());

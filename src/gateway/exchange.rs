@@ -59,8 +59,7 @@ pub(super) async fn send_and_collect(
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
         let (head, body) = response.into_parts();
         if head.status.is_informational() {
-            let message = "the server answered 101, but the call requested no upgrade";
-            return Err(Failure::new(Reason::UpstreamUpgrade, message));
+            return Err(rejections::unrequested_upgrade());
         }
         if is_event_stream(&head.headers) {
             // Returning drops the exchange and closes its connection: an event stream may never end.

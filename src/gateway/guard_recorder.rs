@@ -1,4 +1,4 @@
-//! Guard counters of flags: which path each call took, and how it ended.
+//! Guard counters of flags: which way each call took, and how it ended.
 //!
 //! A call counts for the flag that decided it, and on the old way for each flag in force that excluded its caller. A
 //! candidate counts for the flag that requested it.
@@ -21,15 +21,9 @@ pub(super) struct GuardRecorder<'a> {
 }
 
 impl GuardRecorder<'_> {
-    /// Counts a call that took `path`.
-    pub(super) fn count_call(
-        &self,
-        shard: &mut Shard,
-        path: Way,
-        end: CallEnd,
-        duration: Duration,
-    ) {
-        let excluded_by: &[usize] = match path {
+    /// Counts a call that took `way`.
+    pub(super) fn count_call(&self, shard: &mut Shard, way: Way, end: CallEnd, duration: Duration) {
+        let excluded_by: &[usize] = match way {
             Way::Old => self.excluded_by,
             Way::New => &[],
         };
@@ -39,7 +33,7 @@ impl GuardRecorder<'_> {
             .chain(excluded_by.iter().copied())
         {
             if let Some(label) = self.runtime_plan.guard_label(flag) {
-                shard.tally(label).count(path, end, duration);
+                shard.tally(label).count(way, end, duration);
             }
         }
     }
@@ -67,7 +61,7 @@ impl GuardRecorder<'_> {
     }
 }
 
-/// Returns the outcome as guards count it; `None` for a cancelled call, which says nothing about either path.
+/// Returns the outcome as guards count it; `None` for a cancelled call, which says nothing about either way.
 pub(super) fn call_end(outcome: Outcome, blame: Option<Blame>) -> Option<CallEnd> {
     match (outcome, blame) {
         (Outcome::Cancelled, _) => None,

@@ -18,6 +18,7 @@ use crate::domain::failure::{Advice, Failure, Reason};
 use crate::domain::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
 use crate::domain::pending::{Outbound, RequestError, RetryRule};
 use crate::domain::plan::UpstreamPlan;
+use crate::domain::rejections;
 use crate::telemetry::clock;
 use crate::upstream::BudgetExhausted;
 use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
@@ -78,10 +79,7 @@ pub(super) async fn send(
             };
             Ok((reply, NO_ID))
         }
-        (LinkReply::Sent | LinkReply::Ended, _) => Err(Failure::new(
-            Reason::Internal,
-            "a call that requires an answer got none",
-        )),
+        (LinkReply::Sent | LinkReply::Ended, _) => Err(rejections::missing_answer()),
         (LinkReply::Answer(id, body), _) => {
             let body = match record.second_run_budget() {
                 _ if body.len() > limit_bytes => return Err(too_large(limit_bytes)),

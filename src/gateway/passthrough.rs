@@ -18,6 +18,7 @@ use super::response::{CallResponse, StreamingResponse, UpgradeResponse};
 use super::stream_end::is_event_stream;
 use crate::domain::failure::{Failure, Reason};
 use crate::domain::plan::UpstreamPlan;
+use crate::domain::rejections;
 use crate::domain::rope::Rope;
 use crate::upstream::{
     Body, BodyCopy, ConnectionNeed, Exchange, HeaderCasing, HttpUpstream, IncomingBody,
@@ -154,8 +155,7 @@ fn prepare_response(
     let mut response = exchange.response;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let Some((client, _)) = upgrade else {
-            let message = "the server answered 101, but the call requested no upgrade";
-            return Err(Failure::new(Reason::UpstreamUpgrade, message));
+            return Err(rejections::unrequested_upgrade());
         };
         let upstream = hyper::upgrade::on(&mut *response);
         return Ok(CallResponse::Upgrade(Box::new(UpgradeResponse {

@@ -30,7 +30,7 @@ pub enum CallEnd {
     ToolUnknown,
 }
 
-/// The calls of one path.
+/// The calls of one way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WayTally {
     /// All calls.
@@ -110,8 +110,8 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a call.
-    pub fn count(&mut self, path: Way, end: CallEnd, took: Duration) {
-        match path {
+    pub fn count(&mut self, way: Way, end: CallEnd, took: Duration) {
+        match way {
             Way::New => self.new.count(end, took),
             Way::Old => self.old.count(end, took),
         }

@@ -48,29 +48,29 @@ impl Record {
     fn report_candidate(&mut self) {
         let route = self.runtime_plan.route_label(self.route);
         let dropped = self.dropped as u64;
-        let path = self.stage.and_then(Stage::candidate);
+        let way = self.stage.and_then(Stage::candidate);
         let (outcome, duration) = (self.final_outcome(), self.elapsed());
         self.worker.count(|shard| {
             shard.dropped(route, dropped);
             if let Some(reason) = self.outcome.reason {
                 shard.candidate_failed(route, reason);
             }
-            if let Some(path) = path
-                && let Some(end) = self.call_end(path, outcome)
+            if let Some(way) = way
+                && let Some(end) = self.call_end(way, outcome)
             {
                 self.guard_recorder(&[])
-                    .count_call(shard, path, end, duration);
+                    .count_call(shard, way, end, duration);
             }
         });
     }
 
     /// Returns the outcome for the guards. The body of a passed-through RPC response is not always parsed: it may be an
     /// event stream, compressed, chunked or large.
-    fn call_end(&self, path: Way, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
+    fn call_end(&self, way: Way, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
         let end = call_end(outcome, blame)?;
         let is_unread = end == CallEnd::Served
             && self.side == Side::Rpc
-            && path == Way::Old
+            && way == Way::Old
             && self.outcome.result == ResultRead::No
             && self.rpc_method.as_deref() == Some(TOOL_CALL);
         Some(if is_unread { CallEnd::ToolUnknown } else { end })
@@ -126,12 +126,12 @@ impl Record {
             if let Some((fault, action)) = self.message.fault {
                 shard.invalid_message(fault, action);
             }
-            if let Some(path) = self.stage.and_then(Stage::control)
-                && let Some(end) = self.call_end(path, (outcome, blame))
+            if let Some(way) = self.stage.and_then(Stage::control)
+                && let Some(end) = self.call_end(way, (outcome, blame))
             {
                 let duration = self.head.unwrap_or(total);
                 let recorder = self.guard_recorder(&self.excluded_by);
-                recorder.count_call(shard, path, end, duration);
+                recorder.count_call(shard, way, end, duration);
             }
             self.count_decision(shard, labels);
             self.count_usage(shard, labels);

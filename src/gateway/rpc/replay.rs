@@ -1,4 +1,4 @@
-//! Replays of JSON-RPC calls: a call that is made a second time, over either path.
+//! Replays of JSON-RPC calls: a call that is made a second time, on either way.
 //!
 //! Used by `shadow` and `shadow::replay`.
 
@@ -111,13 +111,13 @@ impl ReplayableRpc {
         parts.find(matches_id).unwrap_or(answer)
     }
 
-    /// Makes the call over the given path.
+    /// Makes the call on the given way.
     pub(in crate::gateway) async fn send(
         &self,
         record: &mut Record,
-        path: Way,
+        way: Way,
     ) -> Result<CallResponse, Failure> {
-        let result = match (path, record.route()) {
+        let result = match (way, record.route()) {
             (Way::New, Some(_)) if self.request.fault.is_some() => {
                 let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
                 return Err(Failure::new(Reason::InvalidRequest, message));
@@ -131,10 +131,7 @@ impl ReplayableRpc {
         match result {
             CallResult::Answer(full) => Ok(CallResponse::Full(full)),
             CallResult::Forwarded(answer) => Ok(answer),
-            CallResult::Nothing | CallResult::Cancelled => Err(Failure::new(
-                Reason::Internal,
-                "a call that requires an answer got none",
-            )),
+            CallResult::Nothing | CallResult::Cancelled => Err(rejections::missing_answer()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Calls stored for a second run, on either path. Used by `shadow` and `shadow::run`.
+//! Calls stored for a second run, on either way. Used by `shadow` and `shadow::run`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
@@ -96,19 +96,19 @@ impl ReplayableCall {
         }
     }
 
-    /// Sends the call on `path` and returns the response.
+    /// Sends the call on `way` and returns the response.
     pub(super) async fn send(
         &self,
         record: &mut Record,
-        path: Way,
+        way: Way,
     ) -> Result<RecordedResponse, Skip> {
         let result = match self {
             ReplayableCall::Rest { head, body, origin } => {
                 let body = body.whole().map_err(|_| Skip::Unread)?;
                 let call = (head.clone(), body);
-                pinned(|| send_rest(record, path, call, origin)).await
+                pinned(|| send_rest(record, way, call, origin)).await
             }
-            ReplayableCall::Rpc(rpc) => pinned(|| rpc.send(record, path)).await,
+            ReplayableCall::Rpc(rpc) => pinned(|| rpc.send(record, way)).await,
         };
         let response = match result {
             Ok(answer) => collect(record, answer).await?,
@@ -141,11 +141,11 @@ impl ReplayableCall {
 
 async fn send_rest(
     record: &mut Record,
-    path: Way,
+    way: Way,
     (head, body): (Box<request::Parts>, Bytes),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    match (path, record.route()) {
+    match (way, record.route()) {
         (Way::New, Some(route)) => {
             let plan = &record.runtime_plan().plan;
             routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;

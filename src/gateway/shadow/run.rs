@@ -63,11 +63,11 @@ impl RunnableCandidate {
         let Some(info) = CandidateInfo::new(&self.record) else {
             return;
         };
-        let paths = (info.stage.control(), info.stage.candidate());
-        let (Some(control_path), Some(candidate_path)) = paths else {
+        let ways = (info.stage.control(), info.stage.candidate());
+        let (Some(control_way), Some(candidate_way)) = ways else {
             return;
         };
-        match catch_panic(self.run_and_compare(&info, (control_path, candidate_path))).await {
+        match catch_panic(self.run_and_compare(&info, (control_way, candidate_way))).await {
             Ok(judgement) => info.report_judgement(&judgement),
             Err(Uncompared { not_compared, why }) => info.report_uncompared(not_compared, &why),
         }
@@ -76,7 +76,7 @@ impl RunnableCandidate {
     async fn run_and_compare(
         self,
         info: &CandidateInfo,
-        (control_path, candidate_path): (Way, Way),
+        (control_way, candidate_way): (Way, Way),
     ) -> Result<Judgement, Uncompared> {
         let RunnableCandidate {
             mut record,
@@ -88,7 +88,7 @@ impl RunnableCandidate {
         } = self;
         let noise = record.for_second_run();
         record.start_as_candidate(budget.clone());
-        let candidate = info.run_candidate(&mut record, &call, candidate_path).await;
+        let candidate = info.run_candidate(&mut record, &call, candidate_way).await;
         let Some(candidate) = candidate else {
             record.abandon();
             return Err(Verdict::Skipped(Skip::Drain).into());
@@ -113,7 +113,7 @@ impl RunnableCandidate {
         let Compared { control, found, .. } =
             compared.map_err(|not_compared| Uncompared { not_compared, why })?;
         let repeat = if info.runner().wants_repeat(&info.route_name(), &found) {
-            let repeated = (noise, &call, control_path);
+            let repeated = (noise, &call, control_way);
             info.repeat_control(repeated, control, &found).await
         } else {
             RepeatOutcome::NotRepeated
@@ -196,10 +196,10 @@ impl CandidateInfo {
         &self,
         record: &mut Record,
         call: &ReplayableCall,
-        path: Way,
+        way: Way,
     ) -> Option<Result<RecordedResponse, Skip>> {
         let limit = self.plan().candidates.timeout;
-        let failure = match self.runner().run(limit, call.send(record, path)).await {
+        let failure = match self.runner().run(limit, call.send(record, way)).await {
             RunEnd::Done(result) => return Some(result),
             RunEnd::Closed => return None,
             RunEnd::Late => Failure::new(
@@ -246,14 +246,14 @@ impl CandidateInfo {
     /// Repeats the control call, and learns which fields differ between two control responses.
     async fn repeat_control(
         &self,
-        (mut noise, call, path): (Record, &ReplayableCall, Way),
+        (mut noise, call, way): (Record, &ReplayableCall, Way),
         control: RecordedResponse,
         found: &Comparison,
     ) -> RepeatOutcome {
         let budget = self.runner().new_copy();
         noise.start_as_noise(budget.clone());
         let limit = self.runner().limits().timeout;
-        let repeated = self.runner().run(limit, call.send(&mut noise, path)).await;
+        let repeated = self.runner().run(limit, call.send(&mut noise, way)).await;
         let RunEnd::Done(Ok(candidate)) = repeated else {
             return RepeatOutcome::NotRepeated;
         };

@@ -278,7 +278,10 @@ mod tests {
         ];
         for spelling in refused {
             let said = problems(&format!(r#"{{"stage":"retired","percent":{spelling}}}"#));
-            assert!(said[0].contains("is not a percentage"), "{spelling}: {said:?}");
+            assert!(
+                said[0].contains("is not a percentage"),
+                "{spelling}: {said:?}"
+            );
         }
     }
 
