@@ -142,7 +142,7 @@ impl BatchReader<'_> {
         Some((upstream_index, member))
     }
 
-    /// Returns the index of the RPC upstream that takes HTTP requests.
+    /// Returns the index of the RPC upstream that accepts HTTP requests.
     fn http_upstream(&self) -> Option<usize> {
         self.plan.rpc_over_http()?;
         self.plan.upstreams.of(None, Side::Rpc)

@@ -9,7 +9,7 @@
 //! Members that no pattern names are not part of the proof: they are dropped and counted, refused, or carried when
 //! calls are served. Each direction reports which.
 //!
-//! Used by `cli` and `check`.
+//! Used by `cli`.
 
 mod bypass;
 mod events;

@@ -8,8 +8,8 @@
 use super::pending::SUBSCRIPTIONS;
 use super::plan::{Plan, Sharing, Transport, UpstreamPlan};
 
-/// The descriptors reserved for the process: 64 connections of the admin listener, files of the configuration and the state, the
-/// log, pipes, and connections to a shared store and to a collector of traces.
+/// The descriptors reserved for the process: 64 connections of the admin listener, files of the configuration and the
+/// state, the log, pipes, and connections to a shared store and to a collector of traces.
 const RESERVED: usize = 160;
 /// The descriptors reserved for each worker: its listener, the same for a successor, and its event loop.
 const PER_WORKER: usize = 8;

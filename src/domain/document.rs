@@ -5,7 +5,7 @@
 //! routes give the same document; their order in a file stays visible; a route that clients can call only on the other
 //! side is left out.
 //!
-//! Used by `app`, `cli`, `config` and `document`.
+//! Used by `app`, `cli` and `config`.
 
 mod openapi;
 mod openrpc;

@@ -4,7 +4,7 @@
 //! The same functions serve a call and explain it, so both agree. No server is contacted. Law: no explanation contains
 //! the value of a credential; `***` replaces it.
 //!
-//! Used by `app`, `cli`, `explain` and `server`.
+//! Used by `app`, `cli` and `server`.
 
 mod frame;
 mod local_reply;

@@ -413,7 +413,7 @@ pub enum Advice {
 pub struct Pause {
     /// The time at which the call is served again.
     pub until: Timestamp,
-    /// The seconds until then, for `Retry-After`.
+    /// The seconds until that time, for `Retry-After`.
     pub seconds: u32,
     /// The announced date of retirement.
     pub sunset: Option<Timestamp>,

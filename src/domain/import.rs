@@ -25,7 +25,7 @@
 //! the reason why it is none; the text is valid TOML for any document. The caller reads the documents; this module does
 //! no I/O.
 //!
-//! Used by `cli::import::discover`.
+//! Used by `cli`.
 
 mod bind;
 mod drafted;

@@ -5,7 +5,7 @@
 //! text is accepted exactly when `serde_json` accepts its grammar (checked against the JSONTestSuite); lone surrogates
 //! and `1e400` pass unopened.
 //!
-//! Used by `compare::diff`.
+//! Used in most modules.
 
 mod compact;
 mod duplicate_names;

@@ -6,7 +6,7 @@
 //! calls; an open breaker admits one call after its pause, and no second one before that call has ended or a further
 //! pause has passed; retries never exceed their budget.
 //!
-//! Used by `config`, `load_balancing`, `plan` and `upstream`.
+//! Used by `config`, `plan` and `upstream`.
 
 mod breaker;
 mod budget;

@@ -2,7 +2,7 @@
 //!
 //! [`LinkMachine`] is a sans-io state machine for such a link, with any transport. It decides when to write, which
 //! caller gets which reply, when to close the link and when to open the next. [`LinkInput`]s are events, with the
-//! current time; [`LinkOutput`]s are actions for the owner. Times are durations since an instant that the owner chooses.
+//! current time; [`LinkOutput`]s are actions for the owner. Times are durations since an instant chosen by the owner.
 //!
 //! Laws, checked by a seeded simulation:
 //!

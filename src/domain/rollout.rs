@@ -4,7 +4,7 @@
 //! Laws: flags are tried in order and the first match wins; a bucket depends only on the name of the flag and the key
 //! of the caller; raising a percentage never removes a caller from the share.
 //!
-//! Used by `gateway::legacy_socket::command`.
+//! Used in most modules.
 
 mod aggregate;
 mod bucket;

@@ -5,7 +5,7 @@
 //! stream was split into chunks; the concatenated pieces of a stream are the stream; a rewritten event reads back as
 //! written. At most one event, up to a limit, is buffered.
 //!
-//! Used by `mcp`, `outcome`, `sse` and `gateway`.
+//! Used by `domain`, `gateway` and `upstream`.
 
 mod boundary;
 mod law;

@@ -231,7 +231,7 @@ fn size_hint(value: Option<&Json>) -> usize {
 /// Validates a value against the schema of its route.
 ///
 /// # Errors
-/// [`MatchError`] with the JSON pointer of the violation after the name of the whole, or with the exceeded limit.
+/// [`MatchError`] with `whole` and the JSON pointer of the violation, or with the exceeded limit.
 pub fn fits_schema(schema: &Schema, value: &Json, whole: &str) -> Result<(), MatchError> {
     schema.check(value).map_err(|error| match error {
         SchemaError::Violation(violation) => {

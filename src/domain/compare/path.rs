@@ -1,9 +1,8 @@
 //! Paths into a response, as used by rules and counters.
 //!
 //! A path is a JSON pointer (RFC 6901) in which `*` matches any one member or element. A member named `*` is written
-//! `~2`, in addition to `~0` for `~` and `~1` for `/`. Law: the path under which a difference is counted matches its
-//! place.
-//! fits its place.
+//! `~2`, in addition to `~0` for `~` and `~1` for `/`. Law: the path under which a difference is counted matches
+//! its place.
 
 use std::fmt;
 

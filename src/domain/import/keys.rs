@@ -64,8 +64,8 @@ impl ClaimedKeys {
         }
     }
 
-    /// Returns the method name for a REST operation without a twin: its operationId, the words of its path, or those
-    /// with a number.
+    /// Returns the method name for a REST operation without a counterpart: its operationId, the words of its path, or
+    /// those with a number.
     pub(super) fn name_for(&mut self, rest: &RestOperation) -> String {
         if let Some(id) = rest.id.as_ref().filter(|id| self.is_free_rpc(id)) {
             return id.clone();

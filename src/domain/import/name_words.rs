@@ -154,7 +154,7 @@ fn is_uninformative(segment: &str) -> bool {
     version || EMPTY.contains(&segment.to_ascii_lowercase().as_str())
 }
 
-/// Returns the verb that an HTTP method means on its path.
+/// Returns the verb that the HTTP method and the path of an operation imply.
 pub(super) fn method_verb(operation: &RestOperation) -> &'static str {
     let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
     match operation.method.as_str() {

@@ -81,7 +81,7 @@ pub struct ClientUsage {
 }
 
 impl ClientUsage {
-    /// Counts one call; without a path it was refused.
+    /// Counts one call; without a way it was refused.
     pub fn add(&mut self, way: Option<Way>, at: Timestamp) {
         match way {
             Some(Way::Old) => self.old.add(at),

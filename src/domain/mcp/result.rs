@@ -104,7 +104,7 @@ pub enum ResultType {
 }
 
 impl ResultType {
-    /// Narrows the answer by the name of one member, as written: a name with an escape may be any name.
+    /// Returns `Possible` if a member name, as written, is or may be `resultType`: an escape may spell any character.
     #[must_use]
     pub fn or_of_name(self, name: &[u8]) -> ResultType {
         match name == RESULT_TYPE.as_bytes() || name.contains(&b'\\') {

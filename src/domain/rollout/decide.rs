@@ -128,7 +128,7 @@ pub enum DecisionReason {
     Default,
     /// The kill switch.
     Killed,
-    /// A brownout: calls on the old way are rejected for a while.
+    /// A brownout: calls of the deprecated side are rejected for a while.
     Brownout,
     /// No route matched.
     Unrouted,

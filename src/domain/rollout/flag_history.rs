@@ -80,8 +80,8 @@ impl FlagHistory {
         changes.iter().filter(move |was| now < was.at + self.grace)
     }
 
-    /// Returns the history after the flags `next` replace `flags` at the time `now`. Sessions keep their initial decision
-    /// for `grace`.
+    /// Returns the history after the flags `next` replace `flags` at the time `now`. Sessions keep their initial
+    /// decision for `grace`.
     pub(super) fn followed(
         &self,
         (flags, next): (&[Flag], &[Flag]),

@@ -1,7 +1,7 @@
 //! The guard of a flag: a statistical test that the new way is not worse than the old one.
 //!
 //! The caller of [`GuardState::observe`] passes the cumulative tally of a flag about once a second and gets a
-//! decision. The guard compares both paths over the same slices of time and the same clients, so that a problem of
+//! decision. The guard compares both ways over the same slices of time and the same clients, so that a problem of
 //! both is not blamed on the new one. It trips only if a confidence bound, not just the observed value, exceeds a
 //! limit. Too few calls give [`GuardDecision::Inconclusive`], which neither advances nor rolls back. Laws: a decision
 //! depends only on sums, never on the worker that counted; failures of the old way never cause a trip; no input
@@ -30,10 +30,10 @@ pub use state::GuardState;
 /// The limits and windows of a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// The window over which both paths are compared. The guard also looks back over ten and a hundred windows, for
+    /// The window over which both ways are compared. The guard also looks back over ten and a hundred windows, for
     /// differences that are too small to show in one.
     pub window: Duration,
-    /// The minimum number of calls of each path in a window; with fewer, the guard is inconclusive.
+    /// The minimum number of calls of each way in a window; with fewer, the guard is inconclusive.
     pub min_calls: u64,
     /// The limits for the new way.
     pub limits: Limits,

@@ -1,4 +1,4 @@
-//! Stages, and the two paths that a call can take. Used in most modules.
+//! Stages, and the two ways of serving a call. Used in most modules.
 
 use crate::domain::side::Side;
 
@@ -48,7 +48,7 @@ impl Stage {
         Stage::ALL.into_iter().find(|stage| stage.as_str() == word)
     }
 
-    /// Returns the path whose response the client gets; `None` if the call is rejected.
+    /// Returns the way whose response the client gets; `None` if the call is rejected.
     #[must_use]
     pub const fn control(self) -> Option<Way> {
         match self {
@@ -58,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// Returns the path that is taken only for comparison.
+    /// Returns the way that is called only for comparison.
     #[must_use]
     pub const fn candidate(self) -> Option<Way> {
         match self {

@@ -1,5 +1,5 @@
 //! Routes for property tests, as a route table spells them: both sides are made of the same holes, each in
-//! a separate place, with every construct of the language. The module also generates calls that match them or nearly do.
+//! a separate place, with every construct of the language. The module also generates calls that match or nearly match.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -334,7 +334,7 @@ fn whole(leaves: Vec<Leaf>, dice: &mut Dice) -> SourceTree {
     }
 }
 
-/// What is not named, where both sides have a place for it.
+/// Adds a hole for unnamed members or elements, if both sides have a place for them.
 fn rest(source: &mut RouteSource, dice: &mut Dice) {
     if dice.below(3) > 0 {
         return;

@@ -353,7 +353,7 @@ impl RouteTable {
             return Ok(written);
         }
         if let Some(taken) = self.ambiguous_url(route, &written).filter(|taken| *taken != index)
-            // An alias that only the other side calls has the same path as its twin.
+            // An alias that only the other side calls has the same path as its counterpart.
             && !self.is_alias(index, taken)
         {
             return Err(MatchError::new(

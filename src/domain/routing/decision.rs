@@ -1,4 +1,4 @@
-//! The stage of a call that begins now. Used by `routing::near`.
+//! The stage of a call that begins now. Used by `domain` and `gateway`.
 
 use http::HeaderMap;
 

@@ -3,7 +3,7 @@
 //! Rule: such a call passes if calls of those routes pass through for this client. If one of them is translated or
 //! retired for the client, the call is rejected, because it would otherwise bypass the flag.
 //!
-//! Used by `explain::rest` and `routing::irregular`.
+//! Used by `explain::rest`, `routing::irregular` and `gateway::rest`.
 
 use http::HeaderMap;
 

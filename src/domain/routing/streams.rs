@@ -1,4 +1,5 @@
-//! The stage of a client's subscription to an event stream. Used by `explain::stream` and `routing::near`.
+//! The stage of a client's subscription to an event stream. Used by `explain::stream`, `routing::near` and
+//! `gateway::event_stream`.
 
 use http::HeaderMap;
 

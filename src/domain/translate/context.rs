@@ -1,4 +1,4 @@
-//! The settings that every translation takes. Used by `domain` and `gateway`.
+//! The settings of every translation. Used by `domain` and `gateway`.
 
 use crate::domain::pattern::Now;
 

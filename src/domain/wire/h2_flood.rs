@@ -4,7 +4,7 @@
 //! of the bytes does not matter; within a time window a peer may send as many useless frames as useful ones, plus
 //! `FRAMES`, and one more is a flood. So a peer with many calls may send a few for each.
 //!
-//! Used by `wire::websocket`.
+//! Used by `wire::websocket`, `gateway`, `server`, `telemetry` and `upstream`.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@
 //! title case; otherwise the n-th line of a name gets the spelling of the n-th received one, and further lines stay
 //! unchanged.
 //!
-//! Used by `wire::inspector` and `wire::response_case`.
+//! Used by `wire`, `gateway`, `server` and `upstream`.
 
 use std::mem;
 use std::rc::Rc;
@@ -99,8 +99,8 @@ impl HeaderCaseReader {
         }
     }
 
-    /// Reads a part of a name of this length, and returns whether the next part begins a word; `begins` is that of
-    /// this one.
+    /// Reads a part of a name, `length` bytes long. `begins` is 1 if the part begins a word; the result is the same for
+    /// the next part.
     #[inline(always)]
     fn part(&mut self, letters: ByteClasses, length: usize, begins: u32) -> u32 {
         let ByteClasses {

@@ -140,9 +140,9 @@ pub(in crate::domain::check) fn default_written(
     })
 }
 
-/// `{x?=50}` leaves out a value that equals its default. Complete: `Absence::OmittedDefault` is the only absence as which a
-/// value is written. In a text or a list, the value is written if others follow it. Next to an absent one the gap
-/// cannot be written, and the message does not come back at all; this is observed and counts as a loss.
+/// `{x?=50}` leaves out a value that equals its default. Complete: only `Absence::OmittedDefault` omits a value that is
+/// present. In a text or a list, the value is written if others follow it. Next to an absent one the gap cannot be
+/// written, and the message does not come back at all; this is observed and counts as a loss.
 pub(in crate::domain::check) fn default_left_out(
     subject: &CheckSubject<'_>,
     _: Rivals<'_>,

@@ -153,5 +153,5 @@ pub(in crate::domain::check) struct Hypothesis {
     pub(in crate::domain::check) messages: Vec<Message>,
 }
 
-/// Messages of other routes or rows that might read the way back.
+/// Messages of other routes or rows, which might match a translated message on its way back.
 pub(in crate::domain::check) type Rivals<'r> = &'r [Message];

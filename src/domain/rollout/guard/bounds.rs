@@ -7,7 +7,7 @@
 //!
 //! Used by `rollout`.
 
-/// An observed rate of one path: a share, and its number of calls.
+/// An observed rate of one way: a share, and its number of calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
     pub(super) share: f64,

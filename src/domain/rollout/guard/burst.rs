@@ -1,7 +1,7 @@
 //! Detection of a broken new way from its last few calls.
 //!
 //! Checkpoints are sums at earlier times; the difference to the current sums is a span of calls. A span shows a broken
-//! path if most calls of the new way failed in it, and those of the old way in the same time did not. If both fail,
+//! way if most calls of the new way failed in it, and those of the old way in the same time did not. If both fail,
 //! their common server is down and a rollback would not help.
 //!
 //! Used by `rollout::guard::state`.
@@ -20,12 +20,12 @@ use crate::domain::rollout::{Tally, UnixMillis, WayTally};
 const MOST: usize = 32;
 /// The maximum length of a span.
 const OLDEST: Duration = Duration::from_secs(3600);
-/// The minimum certain difference of the rates. If both paths fail, chance alone makes a difference of some points.
+/// The minimum certain difference of the rates. If both ways fail, chance alone makes a difference of some points.
 const MARGIN: f64 = 0.25;
 /// See [`super::bounds`]; chance puts each of the two rates beyond its bound in at most one of 3,000 spans.
 const EVIDENCE: f64 = 8.0;
 
-/// The cumulative calls of one path.
+/// The cumulative calls of one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct BurstCalls {
     pub(super) calls: u64,
@@ -118,7 +118,7 @@ pub(super) struct Unserved {
     pub(super) among: Population,
     /// Returns the number of these calls.
     pub(super) of: fn(&BurstCalls) -> u64,
-    /// Returns the number of calls of the kinds that the same problem may show as on the old way.
+    /// Returns the number of calls that ended in another form in which the old way may show the same problem.
     pub(super) instead: fn(&BurstCalls) -> u64,
 }
 
@@ -165,7 +165,7 @@ impl Checkpoints {
 
     /// Returns the signal of the last calls for one kind of failure, against the old way over the same spans, or
     /// against `reference` if given. Calls of the old way of a kind `instead`, beyond the number of those on the new
-    /// path, count as this kind.
+    /// way, count as this kind.
     pub(super) fn signal(
         &self,
         fast: &Fast,

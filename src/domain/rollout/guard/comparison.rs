@@ -84,7 +84,7 @@ impl GuardComparison<'_> {
     }
 
     /// Returns a breach if the median or the 95th percentile exceeds the limit. Only the window counts: over a longer
-    /// time, latencies change on both paths.
+    /// time, latencies change on both ways.
     pub(super) fn latency(&self, limit: Ratio, window: &Tally) -> Option<FoundBreach> {
         let new = &window.new.latency;
         let (old, against) = match self.reference {

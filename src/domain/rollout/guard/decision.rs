@@ -81,7 +81,7 @@ pub enum Inconclusive {
         "nothing to compare with: no calls of the old way, and no earlier window with enough calls"
     )]
     NoOld,
-    /// Both paths fail: a rollback would not help.
+    /// Both ways fail: a rollback would not help.
     #[error("both ways fail, so the cause is common to both")]
     BothFail,
     /// A limit seems to be exceeded; further slices will confirm it or not.

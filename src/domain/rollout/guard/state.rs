@@ -23,7 +23,7 @@ const KEPT: usize = 10;
 /// The multiple of `min_calls` on the new way, without a call of the old one, after which the old way counts as
 /// unused. With a holdback of 2 %, chance causes that once in 20,000 times.
 const GONE: u64 = 5;
-/// The share of failures at which a path counts as down.
+/// The share of failures at which a way counts as down.
 const DOWN: f64 = 0.25;
 
 /// The state of one guard. It is stored on disk, so that it survives a restart.

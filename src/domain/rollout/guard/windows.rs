@@ -1,8 +1,8 @@
 //! The sums over the last window, the last ten and the last hundred windows.
 //!
-//! A window has ten slices. Both paths run under the same conditions within a slice. Each slice therefore gives the
+//! A window has ten slices. Both ways run under the same conditions within a slice. Each slice therefore gives the
 //! number of failures that the new way would have had at the failure rate of the old way; the windows add up these
-//! expectations, not the calls. So a flag is not blamed if its percentage rises during a failure of both paths.
+//! expectations, not the calls. So a flag is not blamed if its percentage rises during a failure of both ways.
 //!
 //! Used by `rollout::guard::burst`, `rollout::guard::comparison` and `rollout::guard::state`.
 
@@ -72,7 +72,7 @@ pub(super) struct WindowSides {
     /// The expected results of those calls at the rates of the old way.
     expected: WindowCounts,
     /// Σ new² / old: the variance of the expectation grows with fewer and less evenly distributed calls of the old
-    /// path.
+    /// way.
     spread: f64,
     /// The calls of the old way.
     pub(super) old_calls: f64,
@@ -161,7 +161,7 @@ impl WindowTotals {
         self.mismatched += other.mismatched;
     }
 
-    /// Returns the sums of both paths for these calls.
+    /// Returns the sums of both ways for these calls.
     pub(super) const fn sides(&self, among: Population) -> &WindowSides {
         match among {
             Population::All => &self.all,
