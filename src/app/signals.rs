@@ -107,7 +107,7 @@ async fn serve(
     let mut heir: Option<Successor> = None;
     let mut reload: Option<Reload> = None;
     loop {
-        // All branches are cancel-safe: signals, failures and a running reload are done for the next iteration. Nothing
+        // All branches are cancel-safe: signals, failures and a running reload are kept for the next iteration. Nothing
         // waits for the reload, because files may be slow.
         tokio::select! {
             () = signals.ends.recv() => break,

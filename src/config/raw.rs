@@ -163,7 +163,7 @@ pub struct RawUpstream {
     pub timeout: Spanned<Duration>,
     /// `connect_timeout`: not zero.
     pub connect_timeout: Spanned<Duration>,
-    /// `queue_timeout`: not zero. Without it an upstream over HTTP has the timeout of the call, a link `connect_timeout`.
+    /// `queue_timeout`: not zero. By default an HTTP upstream uses the timeout of the call; a link, `connect_timeout`.
     pub queue_timeout: Option<Spanned<Duration>>,
     /// `keep_alive`: the idle time after which a connection is closed; zero closes it at once.
     pub keep_alive: Spanned<Duration>,

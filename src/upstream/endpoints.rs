@@ -282,8 +282,8 @@ fn new_http2_pool(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> 
     Some(Box::new(Http2Pool::new(connector)))
 }
 
-/// Tracks one call, with its retry. Dropped, it reports the outcome to its endpoint; without an outcome
-/// the call counts as abandoned.
+/// Tracks one call, with its retry. Dropped, it reports the outcome to its endpoint; without an outcome the call counts
+/// as abandoned.
 #[derive(Debug)]
 pub struct CallTracker<'a> {
     upstream: &'a HttpUpstream,

@@ -23,7 +23,7 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Uploads {
     all: RefCell<Vec<Rc<UploadProgress>>>,
-    /// The time of the last look.
+    /// The time of the last check.
     last_check: Cell<Option<Instant>>,
 }
 

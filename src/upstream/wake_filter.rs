@@ -2,8 +2,8 @@
 //!
 //! hyper wakes the task whenever a piece of a body is taken, to read the next piece: even after the last one, when
 //! the task has nothing to do. Law: a wake-up is discarded only if a sized body was taken to its end while the filter
-//! suppressed wake-ups. The caller, `IncomingBody`, decides: it calls `discard` after the last
-//! piece, and drops the guard otherwise.
+//! suppressed wake-ups. The caller, `IncomingBody`, decides: it calls `discard` after the last piece, and drops the
+//! guard otherwise.
 
 use std::cell::Cell;
 use std::pin::Pin;

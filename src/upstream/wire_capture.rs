@@ -140,8 +140,8 @@ impl WireCapture {
     }
 
     /// Processes the start of a response that may have a body. If the response is complete, only its head is left in
-    /// `bytes`, and [`WireCapture::take_inline_body`] returns the body. Returns false if a parser cannot read the bytes as
-    /// they are; then nothing is recorded.
+    /// `bytes`, and [`WireCapture::take_inline_body`] returns the body. Returns false if a parser cannot read the bytes
+    /// as they are; then nothing is recorded.
     pub(super) fn on_response(&self, bytes: &mut BytesMut) -> bool {
         let message = CompleteMessage::answer(bytes);
         if message.is_none() && !is_ready(bytes) {
@@ -192,8 +192,8 @@ impl WireCapture {
         capture.answer.take()
     }
 
-    /// Returns the bytes passed to the socket since [`WireCapture::start_recording`], if any. The connection may have broken
-    /// before all were sent.
+    /// Returns the bytes passed to the socket since [`WireCapture::start_recording`], if any. The connection may have
+    /// broken before all were sent.
     pub(super) fn recorded(&self) -> Option<Vec<u8>> {
         let capture = &mut *self.0.get();
         let CaptureMode::Capturing { .. } = capture.running else {

@@ -27,7 +27,7 @@ pub(super) const QUEUE: usize = 256;
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// `unanswered`, if it is absent.
 pub(super) const UNANSWERED: usize = 8;
-/// Methods by which one client would stop the child of all.
+/// The default of `withhold`: methods with which one client would stop the child process of all clients.
 const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
 
 /// Decodes the recipients of log messages that belong to no call.

@@ -17,7 +17,7 @@ pub(in crate::config) const STAGES: &[(&str, Stage)] = &[
     ("retired", Stage::Retired),
 ];
 
-/// Counts that are split or summed stay far from overflow.
+/// The maximum of counts that are split or summed: far from overflow.
 pub(super) const MOST: usize = 1_000_000;
 
 /// Decodes the path of a file.

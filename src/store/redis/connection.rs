@@ -51,8 +51,8 @@ impl RedisConnection {
         self.connector.address()
     }
 
-    /// Sends a command and reads its reply. The command must be safe to run twice: if an existing connection broke, before
-    /// or after the server read the command, it is replaced and the command is sent again.
+    /// Sends a command and reads its reply. The command must be safe to run twice: if an existing connection broke,
+    /// before or after the server read the command, it is replaced and the command is sent again.
     pub(super) async fn call<T: FromRedisValue>(
         &mut self,
         command: &Cmd,

@@ -154,8 +154,8 @@ impl ShownSeries {
         table
     }
 
-    /// Records a series if it is within the limit, and returns true if it is. Histograms and other families may each use three quarters of it,
-    /// so that neither starves the other.
+    /// Records a series if it is within the limit, and returns true if it is. Histograms and other families may each
+    /// use three quarters of the limit, so that neither starves the other.
     fn admit(&mut self, family: &Family, labels: &[&str]) -> bool {
         let mut pairs = family.labels.iter().zip(labels);
         if !pairs.any(|(name, label)| NAMED.contains(name) && !label.is_empty()) {

@@ -33,7 +33,7 @@ const PROBE_ID: u64 = 0;
 /// The reactions of an upstream's children to discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeHistory {
-    /// Each child asked so far has answered.
+    /// The last child answered, or none was asked yet.
     Answered,
     /// The last child exited on it, possibly for another reason.
     ExitedOnce,
@@ -56,7 +56,7 @@ pub struct Child {
 enum ProtocolMode {
     /// With a handshake, which the link task performs.
     Handshake,
-    /// Stateless with this revision; `server_info` is the child's result of discovery.
+    /// Stateless with this revision; `server_info` has the form of an `initialize` result.
     Stateless {
         version: &'static str,
         server_info: Json,
