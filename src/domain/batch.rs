@@ -81,10 +81,12 @@ impl BatchReader<'_> {
                 return self.call((call, id), None, session);
             }
             // A response of the client to a request of the server.
-            MessageItem::Response(_) => return Some((self.http_upstream()?, unrouted(None, None))),
+            MessageItem::Response(_) => {
+                return Some((self.plan.rpc_over_http_index()?, unrouted(None, None)));
+            }
             MessageItem::Invalid(invalid) => invalid,
         };
-        let upstream_index = self.http_upstream()?;
+        let upstream_index = self.plan.rpc_over_http_index()?;
         if !takes_envelopes(self.plan, self.plan.upstreams.all.get(upstream_index)?) {
             return None;
         }
@@ -140,12 +142,6 @@ impl BatchReader<'_> {
             fault,
         };
         Some((upstream_index, member))
-    }
-
-    /// Returns the index of the RPC upstream that accepts HTTP requests.
-    fn http_upstream(&self) -> Option<usize> {
-        self.plan.rpc_over_http()?;
-        self.plan.upstreams.of(None, Side::Rpc)
     }
 }
 

@@ -126,6 +126,13 @@ impl Plan {
         upstream.transport.link().is_none().then_some(upstream)
     }
 
+    /// Returns the index of [`Plan::rpc_over_http`].
+    #[must_use]
+    pub fn rpc_over_http_index(&self) -> Option<usize> {
+        self.rpc_over_http()?;
+        self.upstreams.of(None, Side::Rpc)
+    }
+
     /// Finds the route of an RPC call among those with an upstream: first on the upstream for HTTP calls, then on the
     /// one for frames. A route without an upstream on either side is skipped.
     #[must_use]

@@ -325,7 +325,7 @@ impl PostClassifier<'_> {
 
     /// Classifies a message without a readable method.
     fn unreadable(&self, id: RequestId, fault: Failure) -> Posted {
-        match self.usual() {
+        match self.plan.rpc_over_http_index() {
             Some(index) => self.unread(index, id, fault),
             None => Posted::Refused(MessageFault::Unreadable, id, fault),
         }
@@ -339,7 +339,7 @@ impl PostClassifier<'_> {
     }
 
     fn ambiguous(&self, id: RequestId, fault: Failure) -> Posted {
-        match self.usual() {
+        match self.plan.rpc_over_http_index() {
             Some(index) if self.accepts_uninspected(index) && may_pass_ambiguous(self.plan) => {
                 Posted::Unread(MessageFault::Ambiguous, index)
             }
@@ -374,20 +374,14 @@ impl PostClassifier<'_> {
             let upstream_path = upstream.path.path().trim_end_matches('/');
             upstream.side == Side::Rpc && is_http && upstream_path == path.trim_end_matches('/')
         };
-        let usual = self.usual();
-        let mut indexes = usual.into_iter().chain(0..all.len());
-        match (indexes.find(is_there), usual) {
+        let default = self.plan.rpc_over_http_index();
+        let mut indexes = default.into_iter().chain(0..all.len());
+        match (indexes.find(is_there), default) {
             (Some(index), _) => PathTarget::Rpc(index),
             _ if self.plan.upstream(Side::Rest).is_some() => PathTarget::Rest,
             (None, Some(index)) => PathTarget::Rpc(index),
             (None, None) => PathTarget::Nowhere,
         }
-    }
-
-    /// Returns the index of the RPC upstream that accepts HTTP requests.
-    fn usual(&self) -> Option<usize> {
-        self.plan.rpc_over_http()?;
-        self.plan.upstreams.of(None, Side::Rpc)
     }
 
     fn accepts_uninspected(&self, index: usize) -> bool {

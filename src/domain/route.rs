@@ -29,7 +29,9 @@ pub use definition::{RestCall, Route, RpcCall};
 pub use draft::{TOOL_CALL, parse_route};
 pub use frame::{FRAME, frame_line};
 pub use headers::HeaderItem;
-pub(in crate::domain) use headers::{parse_headers, read_headers, resolve_headers, write_headers};
+pub(in crate::domain) use headers::{
+    OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
+};
 pub use near::{Likeness, NearRoutes};
 pub use options::{
     Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownNames, UnknownQuery,

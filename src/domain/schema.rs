@@ -122,7 +122,7 @@ impl Schema {
         }
         SchemaViolation {
             pointer: String::new(),
-            what: "it violates the schema in more places than are reported".to_owned(),
+            what: "it violates the schema; finding the places exceeds the budget".to_owned(),
         }
     }
 }

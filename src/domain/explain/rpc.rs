@@ -152,18 +152,13 @@ fn pass(case: &Case<'_>) -> Explanation {
     if local_reply::preflight(case, &mut explanation) == LocalExplanation::Complete {
         return explanation;
     }
-    let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
+    let Some(upstream) = case.plan.rpc_over_http() else {
         return case.refuse(explanation, rejections::not_posted(head.method));
     };
     let target = target(upstream, head.uri.query());
     explanation.sends = Some(case.passes(upstream, &target, "unchanged, byte for byte"));
     explanation.answer = passed(case);
     explanation
-}
-
-/// Returns the upstream if it takes HTTP requests.
-fn over_http(upstream: Option<&UpstreamPlan>) -> Option<&UpstreamPlan> {
-    upstream.filter(|upstream| upstream.transport.link().is_none())
 }
 
 /// Returns the path of the upstream with the query of the client.
@@ -261,7 +256,7 @@ fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explana
 
 /// Explains a response from the client to a request of the server; it is sent to the server.
 fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation {
-    let Some(upstream) = over_http(case.plan.upstream(Side::Rpc)) else {
+    let Some(upstream) = case.plan.rpc_over_http() else {
         return case.refuse(explanation, rejections::unexpected_response());
     };
     let target = target(upstream, case.request.head.uri.query());

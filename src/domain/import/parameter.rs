@@ -14,9 +14,10 @@ use super::model::{Inside, List, Parameter, ParameterLocation};
 use super::refs::{Refs, shown, text};
 use super::schema::{self, NamedValue, Others, Requirement, Schema, Type};
 use super::unsupported::Unsupported;
+use crate::domain::route::OF_THE_CONNECTION;
 
-/// Headers that a document may not declare (OpenAPI 3.1 §4.8.12.1), that the proxy forwards anyway, or that belong to a
-/// single connection.
+/// Headers that a document may not declare (OpenAPI 3.1 §4.8.12.1), or that the proxy forwards anyway. A parameter cannot
+/// be one of [`OF_THE_CONNECTION`] either.
 const NOT_OURS: &[&str] = &[
     "accept",
     "content-type",
@@ -28,18 +29,6 @@ const NOT_OURS: &[&str] = &[
     "x-request-id",
     "traceparent",
     "tracestate",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-    "forwarded",
 ];
 
 /// The parameters of an operation.
@@ -147,7 +136,8 @@ fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<
 
 fn is_not_ours(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    NOT_OURS.contains(&name.as_str()) || name.starts_with("proxy-")
+    let name = name.as_str();
+    NOT_OURS.contains(&name) || OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-")
 }
 
 fn is_header(name: &str) -> bool {

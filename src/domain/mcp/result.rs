@@ -106,7 +106,7 @@ pub enum ResultType {
 impl ResultType {
     /// Returns `Possible` if a member name, as written, is or may be `resultType`: an escape may spell any character.
     #[must_use]
-    pub fn or_of_name(self, name: &[u8]) -> ResultType {
+    pub fn with_member(self, name: &[u8]) -> ResultType {
         match name == RESULT_TYPE.as_bytes() || name.contains(&b'\\') {
             true => ResultType::Possible,
             false => self,

@@ -94,7 +94,7 @@ fn success(
         _ => {}
     }
     let mut result_type = ResultType::Absent;
-    let visit = |name: &[u8]| result_type = result_type.or_of_name(name);
+    let visit = |name: &[u8]| result_type = result_type.with_member(name);
     let json = Json::read_with_names(reply.body.clone(), limits.depth, visit).map_err(|fault| {
         let kind = reply.content_type_words();
         let reason = if fault.is_too_deep() {

@@ -54,7 +54,7 @@ pub(in crate::domain) fn parse_headers(
 }
 
 /// Headers of one connection, of the framing and of what the proxy writes itself.
-const OF_THE_CONNECTION: [&str; 12] = [
+pub(in crate::domain) const OF_THE_CONNECTION: [&str; 12] = [
     "connection",
     "content-encoding",
     "content-length",
