@@ -21,7 +21,7 @@
 //!
 //! [`Sample::answer`] is a function from request to reply; [`serve()`] puts it on a socket.
 //!
-//! Used by `json::parse`, `json::write` and `serve`.
+//! Used by `cli`, `json` and `serve`.
 
 mod body;
 mod crud;

@@ -3,7 +3,7 @@
 //! The request has the form of curl arguments, an HTTP file, or JSON-RPC. The domain explains it with the functions
 //! that also serve calls.
 //!
-//! Used by `explain::live` and `explain::text`.
+//! Used by `cli`, `explain::live` and `explain::text`.
 
 mod http_file;
 mod input;

@@ -5,7 +5,7 @@
 //! connection to a server that speaks in frames. This module does no I/O and reads no clock: text and the time are
 //! arguments.
 //!
-//! Used by `gateway::legacy_socket::command`.
+//! Used by `explain`, `local_reply`, `gateway` and `telemetry`.
 
 mod classify;
 mod correlator;

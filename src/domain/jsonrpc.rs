@@ -4,7 +4,7 @@
 //! an absent id and `"id": null` are different; an envelope member that is repeated, or in other letter case, is
 //! rejected (two parsers must not read two methods); values nested deeper than the limit are rejected.
 //!
-//! Used by `domain`, `gateway` and `upstream`.
+//! Used by `config`, `domain`, `gateway` and `upstream`.
 
 mod classify;
 mod id;

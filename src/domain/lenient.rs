@@ -5,7 +5,7 @@
 //! the templates of all routes. Laws: a regular path costs one scan of its bytes; callers do not ask for a path that
 //! the strict reading assigns to a route.
 //!
-//! Used by `check::bypass` and `plan`.
+//! Used by `check`, `plan`, `rejections` and `routing`.
 
 mod reading;
 mod tree;

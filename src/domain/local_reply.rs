@@ -4,7 +4,7 @@
 //! glob over a wider one; two globs that match the same calls without one being narrower are rejected; a path is
 //! answered in its normal form only, and its other forms are rejected.
 //!
-//! Used by `config`, `domain` and `gateway`.
+//! Used by `config`, `domain`, `gateway` and `upstream`.
 
 mod mcp_server_info;
 

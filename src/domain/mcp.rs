@@ -3,7 +3,7 @@
 //! Revisions 2024-11-05 to 2025-11-25 begin with `initialize` and have sessions; 2026-07-28 has neither, and each
 //! request names its client. The module does no I/O.
 //!
-//! Used by `routing::mcp_checks`, `gateway::local_reply` and `gateway::rpc::dispatch`.
+//! Used by `config`, `domain`, `gateway` and `upstream`.
 
 mod envelope;
 mod header_check;

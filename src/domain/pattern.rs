@@ -4,7 +4,7 @@
 //! patterns, but this module knows neither. Laws: writing after reading gives the value or its normal form; data that
 //! no pattern names keeps its bytes; no input of a caller causes a panic.
 //!
-//! Used throughout `domain`.
+//! Used by `cli`, `config`, `domain` and `gateway`.
 
 mod bindings;
 mod compare;

@@ -12,7 +12,7 @@
 //!   on a new link, or after the transport reported its failure.
 //! - Every list is bounded, and empty when no request is pending.
 //!
-//! Used by `gateway`.
+//! Used in most modules.
 
 mod events;
 mod inbound;

@@ -4,7 +4,7 @@
 //! Nothing here reads a body; if the body decides, the result names the routes that it decides among. Law: the same
 //! plan and the same head always give the same result.
 //!
-//! Used by `domain` and `gateway`.
+//! Used by `app`, `cli`, `domain` and `gateway`.
 
 mod decision;
 mod head;

@@ -6,7 +6,7 @@
 //! reject it; validation has a budget of steps and memory, and within it the verdict equals that of the validator
 //! without a budget.
 //!
-//! Used by `config`, `route` and `translate`.
+//! Used by `config`, `domain`, `gateway` and `upstream`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};

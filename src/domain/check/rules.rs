@@ -10,7 +10,7 @@
 //!
 //! Each of these is a rule; there is no further step in which anything could change.
 //!
-//! Used by `check::verify`.
+//! Used by `check::report` and `check::verify`.
 
 mod holes;
 mod replies;
