@@ -87,7 +87,7 @@ impl InheritedSockets {
         if is_replacement {
             tracing::warn!(key, %given, %wanted, "the address has changed; the inherited socket is not used");
         } else {
-            tracing::warn!(key, %given, %wanted, "the inherited socket listens on another address than configured, and is used");
+            tracing::warn!(key, %given, %wanted, "the inherited socket listens on an address other than the configured one, and is used");
         }
         Ok(!is_replacement)
     }

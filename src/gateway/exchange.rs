@@ -254,7 +254,7 @@ fn total_timeout(limit: Duration) -> Failure {
 pub(super) fn client_timeout_failure(record: &Record, uploading: Duration) -> Option<Failure> {
     let limit = record.limit_exceeded_by_client(uploading)?;
     let message = format!(
-        "the request took too much of the {limit:?} that a call may take; the server could not answer in the rest"
+        "the request took too much of the {limit:?} that a call may take; the server could not answer in the time left"
     );
     Some(Failure::new(Reason::RequestTimeout, message))
 }

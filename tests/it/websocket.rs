@@ -234,7 +234,7 @@ fn pings_of_the_server_are_answered_and_a_silent_one_is_given_up() {
     assert_eq!(answered, "x");
     // This end reads no more, and so answers no ping.
     let next = accept(&upstream);
-    proxy.log_line(&["the link is lost", "no sign of life"]);
+    proxy.log_line(&["the link is lost", "did not answer a ping in time"]);
     drop((server, next));
 }
 

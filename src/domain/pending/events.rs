@@ -178,8 +178,8 @@ pub enum LinkFault {
     /// Too many consecutive calls got no reply in time.
     #[error("too many consecutive calls got no reply in time")]
     Stalled,
-    /// The link showed no sign of life.
-    #[error("it showed no sign of life")]
+    /// The server did not answer a ping in time.
+    #[error("it did not answer a ping in time")]
     Silent,
     /// The server no longer knows the session.
     #[error("the server no longer knows the session")]

@@ -208,7 +208,7 @@ impl ConnectionTask {
                             return None;
                         }
                     }
-                    IdleAction::Close => return Some("it showed no sign of life".to_owned()),
+                    IdleAction::Close => return Some("it did not answer a ping in time".to_owned()),
                 },
             }
         }

@@ -154,7 +154,7 @@ pub enum Refusal {
     #[error("the change is stored")]
     Pending(#[source] StillMissing),
     /// The kill switch is not stored, and not every worker has it yet.
-    #[error("the kill switch is on; it is stored later")]
+    #[error("the kill switch is on, but not stored; the proxy retries")]
     PendingKill(#[source] StillMissing),
 }
 

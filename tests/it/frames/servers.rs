@@ -255,7 +255,7 @@ fn a_silent_server_is_given_up() {
     ask(&mut client, 1, ("file/get", json!({"path": "a"})));
     // This end reads nothing, and so answers no ping.
     assert_eq!(rpc_failure(&client.hear()), (-31023, "upstream_cut"));
-    proxy.log_line(&["legacy socket lost", "no sign of life"]);
+    proxy.log_line(&["legacy socket lost", "did not answer a ping in time"]);
     drop(server);
 }
 
