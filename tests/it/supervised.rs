@@ -112,7 +112,8 @@ fn sockets_that_are_given_are_used_with_the_connections_that_wait_in_them() {
         assert_eq!(wire.read_answer().text(), "hi");
     }
     assert_eq!(proxy.ask("GET", "/readyz", "").status(), 200);
-    let line = proxy.log_line(&["the inherited socket listens on another address"]);
+    let line = proxy
+        .log_line(&["the inherited socket listens on an address other than the configured one"]);
     assert!(line.contains(&format!("given={second}")), "{line}");
     assert!(!proxy.log().contains(&format!("given={first}")));
 }
