@@ -278,7 +278,7 @@ fn leaves_no_more(proxy: &Proxy, mut round: impl FnMut()) {
     let mut before = None;
     for _ in 0..ROUNDS {
         round();
-        let held = Held::by(proxy);
+        let held = Held::least(proxy);
         eprintln!("{held:?}");
         if before.is_some_and(|before| held.is_back_at(&before)) {
             return;

@@ -27,6 +27,9 @@ const STORMS: u64 = 2;
 /// How much more memory may be held, which an allocator keeps for later: 3 MiB, where the calls have carried 12 MiB.
 const SLACK_KIB: usize = 3 * 1024;
 
+/// The number of samples of [`Held::least`].
+const SAMPLES: usize = 32;
+
 const KEYS: &str = "timeout = \"300ms\"\nunanswered = 0\n";
 
 /// What a process holds.
@@ -51,6 +54,22 @@ impl Held {
             threads: value("Threads:"),
             resident_kib: value("VmRSS:"),
         }
+    }
+
+    /// Returns the least of several samples: the process reads its configuration twice a second, with a file and
+    /// perhaps a thread that exist only for that moment.
+    pub(crate) fn least(proxy: &Proxy) -> Held {
+        let samples = (0..SAMPLES).map(|_| {
+            // A request between two samples spreads them over time.
+            let _ = proxy.metrics();
+            Held::by(proxy)
+        });
+        let least = samples.reduce(|one, other| Held {
+            files: one.files.min(other.files),
+            threads: one.threads.min(other.threads),
+            resident_kib: one.resident_kib.min(other.resident_kib),
+        });
+        least.unwrap()
     }
 
     /// How many more files, and KiB beyond the slack, are held.
