@@ -118,7 +118,7 @@ fn run_on(
     let files = runtime.block_on(Files::read_in_time(sources))?;
     // Opening the store and compiling may log.
     let settings = &files.config().log;
-    let log = log::init(format(settings), settings.level.value.as_str())?;
+    let log = log::init(format(settings), settings.level.value)?;
     let open_files = OpenFiles::raise(&inherited, files.config().listen.workers.value);
     let control = runtime.block_on(opened(files, &inherited))?;
     let config = control.config();

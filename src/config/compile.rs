@@ -32,7 +32,6 @@ pub mod tls;
 mod trace;
 mod upstreams;
 mod websocket;
-mod words;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -41,7 +40,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
-use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc, SocketsWord};
+use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc};
 use crate::domain::event::{EventForm, Events};
 use crate::domain::forwarding::Forwarding;
 use crate::domain::hosts::Reach;
@@ -78,24 +77,24 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
     let of_routes =
-        of_routes.map(|route| upstreams::for_route((raw, &upstreams), route, &mut problems));
+        of_routes.map(|route| upstreams::for_route(raw, &upstreams, route, &mut problems));
     upstreams.of_routes = of_routes.collect();
-    let streams = streams::streams(raw, (&routes, &mut upstreams), &mut problems);
+    let streams = streams::streams(raw, &routes, &mut upstreams, &mut problems);
     let events = streams::events(raw, &mut problems);
     let rollout = rollout::compile(raw, flags, &mut problems);
     streams::check_flags(raw, flags, &mut problems);
     let workers = raw.listen.workers.value;
     let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
-    let locals = local::compile(raw, (&routes, &face), &mut problems);
+    let locals = local::compile(raw, &routes, &face, &mut problems);
     face.sockets = sockets(
         &raw.rpc,
         &upstreams,
-        socket_protocol((&routes, &locals), &events),
+        socket_protocol(&routes, &locals, &events),
     );
     let cors = raw.cors.as_ref();
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
-    let lifecycle = lifecycle::compile(raw, (&routes, &face), &mut problems);
+    let lifecycle = lifecycle::compile(raw, &routes, &face, &mut problems);
     let trace = raw.trace.as_ref();
     let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let redaction = Arc::new(redaction(raw));
@@ -106,14 +105,14 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         identity_headers: identity::headers(raw, &mut problems),
         trace,
         series: metrics::compile(&raw.metrics, &mut problems),
-        comparing: compare::compile((raw, &redaction), &mut problems),
-        ready: readiness::compile((raw, &upstreams), &mut problems),
+        comparing: compare::compile(raw, &redaction, &mut problems),
+        ready: readiness::compile(raw, &upstreams, &mut problems),
         redaction: Arc::new(Redaction::clone(&redaction).of_routes(routes.routes())),
         lifecycle,
         cors,
         hosts: hosts.collect(),
         reach: Reach::from_address(raw.listen.address.value.ip()),
-        irregular: irregular(raw, (&routes, &streams), (&locals, &face)),
+        irregular: irregular(raw, &routes, &streams, &locals, &face),
         locals,
         routes,
         streams,
@@ -122,7 +121,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         candidates,
         upstreams,
         face,
-        unrouted: raw.unrouted.value.into(),
+        unrouted: raw.unrouted.value,
         limits: limits(&raw.limits),
     };
     (plan, problems)
@@ -131,8 +130,10 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
 /// Returns the paths that a lenient server may find in another path; `None` if such paths pass.
 fn irregular(
     raw: &RawConfig,
-    (routes, streams): (&RouteTable, &Streams),
-    (locals, face): (&LocalReplies, &RpcFace),
+    routes: &RouteTable,
+    streams: &Streams,
+    locals: &LocalReplies,
+    face: &RpcFace,
 ) -> Option<LenientPaths> {
     match raw.unrouted_irregular.value {
         IrregularWord::Pass => None,
@@ -231,10 +232,7 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
 }
 
 /// Returns the protocol that clients may use over WebSockets.
-fn socket_protocol(
-    (routes, locals): (&RouteTable, &LocalReplies),
-    events: &Events,
-) -> SocketProtocol {
+fn socket_protocol(routes: &RouteTable, locals: &LocalReplies, events: &Events) -> SocketProtocol {
     let mut events = events.all().iter();
     let has_events = events.any(|event| event.pattern_for(EventForm::Frame).is_some());
     let has_frames = locals.answers_frames() || routes.routes().iter().any(Route::is_frame);
@@ -253,9 +251,8 @@ fn sockets(
 ) -> Option<ClientSocketPlan> {
     let usual = upstreams.of(None, Side::Rpc);
     let usual = usual.and_then(|place| upstreams.all.get(place));
-    let served = match raw.websocket.as_ref().map(|websocket| websocket.value) {
-        Some(SocketsWord::Served) => true,
-        Some(SocketsWord::Passed) => false,
+    let served = match &raw.websocket {
+        Some(served) => served.value,
         None => {
             protocol == SocketProtocol::Both
                 || usual.is_some_and(|usual| usual.transport.link().is_some())

@@ -37,8 +37,8 @@ use std::time::Duration;
 
 use crate::config::problem::{SourceMap, Spanned};
 use crate::config::raw::{
-    IrregularWord, LogFormatWord, LogLevelWord, RawConfig, RawLimits, RawListen, RawLog,
-    RawRollout, RawRpc, RawSet, SocketsWord, UnroutedWord,
+    IrregularWord, LogFormatWord, RawConfig, RawLimits, RawListen, RawLog, RawRollout, RawRpc,
+    RawSet,
 };
 use crate::config::table_reader::{Shape, Table, unique};
 use crate::config::value::{
@@ -47,6 +47,7 @@ use crate::config::value::{
 };
 use crate::domain::forwarding::{ForwardingHeader, TrustForwarded};
 use crate::domain::outcome::ErrorStatus;
+use crate::domain::plan::Unrouted;
 use crate::domain::proxy_protocol::ProxyProtocolUse;
 use envelope::envelope;
 use shared::{MOST, STAGES, file};
@@ -56,9 +57,9 @@ const ERROR_STATUS: &[(&str, ErrorStatus)] = &[
     ("server", ErrorStatus::OfServer),
     ("always-200", ErrorStatus::Always200),
 ];
-const UNROUTED: &[(&str, UnroutedWord)] = &[
-    ("passthrough", UnroutedWord::Passthrough),
-    ("reject", UnroutedWord::Reject),
+const UNROUTED: &[(&str, Unrouted)] = &[
+    ("passthrough", Unrouted::Passthrough),
+    ("reject", Unrouted::Reject),
 ];
 const IRREGULAR: &[(&str, IrregularWord)] = &[
     ("pass", IrregularWord::Pass),
@@ -81,12 +82,12 @@ const TRUST_FORWARDED: &[(&str, TrustForwarded)] = &[
 ];
 const LOG_FORMATS: &[(&str, LogFormatWord)] =
     &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
-const LOG_LEVELS: &[(&str, LogLevelWord)] = &[
-    ("error", LogLevelWord::Error),
-    ("warn", LogLevelWord::Warn),
-    ("info", LogLevelWord::Info),
-    ("debug", LogLevelWord::Debug),
-    ("trace", LogLevelWord::Trace),
+const LOG_LEVELS: &[(&str, &str)] = &[
+    ("error", "error"),
+    ("warn", "warn"),
+    ("info", "info"),
+    ("debug", "debug"),
+    ("trace", "trace"),
 ];
 
 /// Time that open sessions keep their former stage after a flag change.
@@ -225,10 +226,7 @@ fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     );
     let tool_error_status = table.require("tool_error_status", whole(400..=599));
     let batch_concurrency = table.require("batch_concurrency", whole(1..=MOST));
-    let websocket = table.get(
-        "websocket",
-        boolean(SocketsWord::Passed, SocketsWord::Served),
-    );
+    let websocket = table.get("websocket", boolean(false, true));
     let socket_concurrency = table.require("socket_concurrency", whole(1..=MOST));
     let socket_idle_timeout = table.require("socket_idle_timeout", timeout);
     let envelope = envelope(table);

@@ -12,14 +12,13 @@ use crate::config::decode::shared::{SIDES, STAGES};
 use crate::config::digest::Digests;
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::{Problem, Problems};
-use crate::config::raw::{RawFlag, WithoutKeyWord};
+use crate::config::raw::RawFlag;
 use crate::config::table_reader::{self, Shape, Table, unique};
 use crate::config::toml::{KeyPath, TomlDocument};
 use crate::config::value::{name, percent, string, text, word};
-use crate::domain::rollout::Arming;
+use crate::domain::rollout::{Arming, WithoutKey};
 
-const WITHOUT_KEY: &[(&str, WithoutKeyWord)] =
-    &[("out", WithoutKeyWord::Out), ("in", WithoutKeyWord::In)];
+const WITHOUT_KEY: &[(&str, WithoutKey)] = &[("out", WithoutKey::Out), ("in", WithoutKey::In)];
 /// 100 percent, in thousandths of a percent.
 const ALL: u32 = 100_000;
 
@@ -76,7 +75,7 @@ fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
     let side = table.get("side", word(SIDES, &[]));
     let stage = table.require("stage", word(STAGES, &[]));
     let share = table.get_or("percent", percent, ALL);
-    let without_key = table.get_or("without_key", word(WITHOUT_KEY, &[]), WithoutKeyWord::Out);
+    let without_key = table.get_or("without_key", word(WITHOUT_KEY, &[]), WithoutKey::Out);
     let holdback = table.get_or("holdback", percent, 0);
     let guard = table.table("guard", guard::guard).map(Box::new);
     let ramp = table.table("ramp", guard::ramp).map(Box::new);
@@ -118,7 +117,7 @@ fn text_hash(flag: &RawFlag) -> String {
         flag.side.as_ref().map(|side| side.value.as_str()),
         flag.stage.value.as_str(),
         flag.percent.value,
-        matches!(flag.without_key.value, WithoutKeyWord::In),
+        matches!(flag.without_key.value, WithoutKey::In),
     ]);
     // Newer keys are hashed only if set, so that existing flags do not look edited.
     if let Some(meaning) = meaning.as_array_mut() {

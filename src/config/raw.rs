@@ -18,7 +18,6 @@ mod store;
 mod stream;
 mod trace;
 mod websocket;
-mod words;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,11 +35,11 @@ use crate::domain::hosts::HostName;
 use crate::domain::identity_headers::{HeaderPattern, HeaderTemplate};
 use crate::domain::outcome::{ErrorStatus, RowSource};
 use crate::domain::pattern::SourceTree;
-use crate::domain::plan::Multiplexing;
+use crate::domain::plan::{Credentials, Multiplexing, Unrouted};
 use crate::domain::proxy_protocol::ProxyProtocolUse;
 use crate::domain::redact::{KeyPattern, PathMask};
-use crate::domain::rollout::{Arming, Stage};
-use crate::domain::route::{Example, Extra, Notify};
+use crate::domain::rollout::{Arming, Stage, WithoutKey};
+use crate::domain::route::{Effect, Example, Extra, Notify};
 use crate::domain::side::Side;
 
 pub use addresses::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
@@ -61,10 +60,6 @@ pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
 pub use trace::RawTrace;
 pub use websocket::RawWebSocket;
-pub use words::{
-    CredentialsWord, EffectWord, IrregularWord, LogFormatWord, LogLevelWord, SocketsWord,
-    UnroutedWord, WithoutKeyWord,
-};
 
 /// The whole configuration, without the flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +87,7 @@ pub struct RawConfig {
     /// `[rollout]`
     pub rollout: RawRollout,
     /// `unrouted`
-    pub unrouted: Spanned<UnroutedWord>,
+    pub unrouted: Spanned<Unrouted>,
     /// `unrouted_irregular`
     pub unrouted_irregular: Spanned<IrregularWord>,
     /// `ignore_query`: for routes without their own.
@@ -178,7 +173,7 @@ pub struct RawUpstream {
     /// `queue`: only of an HTTP upstream.
     pub queue: Option<Spanned<usize>>,
     /// `credentials`
-    pub credentials: Spanned<CredentialsWord>,
+    pub credentials: Spanned<Credentials>,
     /// `forward`: additional headers of translated calls.
     pub forward: Vec<Spanned<HeaderName>>,
     /// `envelope`, in place of that of `[rpc]`.
@@ -188,7 +183,7 @@ pub struct RawUpstream {
     /// `urls` and their load balancing: only of an HTTP upstream.
     pub addresses: RawAddresses,
     /// `default`: whether it receives the calls of routes that name no upstream, if its side has several.
-    pub usual: Option<Spanned<IsDefault>>,
+    pub usual: Option<Spanned<bool>>,
 }
 
 /// The kind of an upstream, with its keys.
@@ -215,15 +210,6 @@ pub struct RawEnvelopeHeader {
     pub value: Spanned<String>,
 }
 
-/// `default` of an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IsDefault {
-    /// It receives the calls of routes that name no upstream.
-    Yes,
-    /// It receives only the calls of routes that name it.
-    No,
-}
-
 /// `[rpc]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRpc {
@@ -241,7 +227,7 @@ pub struct RawRpc {
     pub batch_concurrency: Spanned<usize>,
     /// `websocket`: whether the proxy serves WebSockets of clients; by default, if the upstream is a link or there are
     /// frames.
-    pub websocket: Option<Spanned<SocketsWord>>,
+    pub websocket: Option<Spanned<bool>>,
     /// `socket_concurrency`
     pub socket_concurrency: Spanned<usize>,
     /// `socket_idle_timeout`: not zero.
@@ -367,7 +353,7 @@ pub struct RawRoute {
     /// `notify`
     pub notify: Option<Spanned<Notify>>,
     /// `effect`
-    pub effect: Option<Spanned<EffectWord>>,
+    pub effect: Option<Spanned<Effect>>,
     /// `timeout`: not zero.
     pub timeout: Option<Spanned<Duration>>,
     /// `affinity`: the hole whose value identifies a session.
@@ -419,13 +405,32 @@ pub struct RawSet {
     pub rows: Vec<RowSource>,
 }
 
+/// `unrouted_irregular`: the treatment of a REST call without a route whose path a lenient server may read as the path
+/// of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IrregularWord {
+    /// It passes like any other call without a route.
+    Pass,
+    /// The proxy rejects it.
+    Reject,
+}
+
+/// `format` of `[log]`. The configuration must not name `telemetry`, which has the formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormatWord {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
 /// `[log]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawLog {
     /// `format`
     pub format: Spanned<LogFormatWord>,
     /// `level`
-    pub level: Spanned<LogLevelWord>,
+    pub level: Spanned<&'static str>,
     /// `redact`
     pub redact: RawRedact,
 }
@@ -463,7 +468,7 @@ pub struct RawFlag {
     /// `percent`, in thousandths: 0 to 100 000.
     pub percent: Spanned<u32>,
     /// `without_key`
-    pub without_key: Spanned<WithoutKeyWord>,
+    pub without_key: Spanned<WithoutKey>,
     /// `holdback`, in thousandths of a percent.
     pub holdback: Spanned<u32>,
     /// `guard`

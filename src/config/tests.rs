@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use crate::config::load::{Sources, load};
 use crate::config::problem::Problems;
-use crate::config::raw::{
-    CredentialsWord, EffectWord, IrregularWord, RawConfig, RawKey, RawMatch, RawServer,
-    UnroutedWord,
-};
+use crate::config::raw::{IrregularWord, RawConfig, RawKey, RawMatch, RawServer};
+use crate::domain::plan::{Credentials, Unrouted};
 use crate::domain::rollout::Stage;
+use crate::domain::route::Effect;
 use crate::domain::side::Side;
 
 mod any_route;
@@ -98,7 +97,7 @@ fn without_any_file_the_defaults_hold() {
     assert_eq!(config.limits.target.value, 8 << 10);
     assert_eq!(config.limits.in_flight.value, 10_000);
     assert_eq!(config.limits.drain.value, Duration::from_secs(30));
-    assert_eq!(config.unrouted.value, UnroutedWord::Passthrough);
+    assert_eq!(config.unrouted.value, Unrouted::Passthrough);
     assert_eq!(config.unrouted_irregular.value, IrregularWord::Pass);
     assert_eq!(config.rollout.api_key_header.value, "x-api-key");
     assert_eq!(config.rollout.state.value, Path::new("state/"));
@@ -171,7 +170,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(new.timeout.value, Duration::from_secs(30));
     assert_eq!(new.keep_alive.value, Duration::from_secs(4));
     assert_eq!(new.idle_timeout.value, Duration::from_secs(300));
-    assert_eq!(old.credentials.value, CredentialsWord::Drop);
+    assert_eq!(old.credentials.value, Credentials::Drop);
     assert_eq!(old.forward[0].value, "x-tenant");
     assert_eq!(old.forward[0].key, "upstream.old.forward[0]");
     assert_eq!(config.rollout.state.value, fixture.path("state/"));
@@ -185,7 +184,7 @@ fn a_whole_configuration_is_read() {
     };
     assert_eq!((hashes[0].value[0], hashes[0].value[31]), (0x2b, 0x5b));
     let route = &config.routes[0];
-    assert_eq!(route.effect.as_ref().unwrap().value, EffectWord::Safe);
+    assert_eq!(route.effect.as_ref().unwrap().value, Effect::Safe);
     assert_eq!(
         route.timeout.as_ref().unwrap().value,
         Duration::from_millis(500)

@@ -21,7 +21,7 @@ impl RestartOnly {
             ("rollout.store", format!("{:?}", config.rollout.store)),
             ("trace.endpoint", format!("{:?}", exported(config))),
             ("log.format", format!("{:?}", config.log.format.value)),
-            ("log.level", config.log.level.value.as_str().to_owned()),
+            ("log.level", config.log.level.value.to_owned()),
         ])
     }
 

@@ -96,7 +96,7 @@ impl Control {
             headers: headers(flag),
             holdback: Percent::from_thousandths(flag.holdback.value)
                 .filter(|share| *share > Percent::NONE),
-            without_key: flag.without_key.value.into(),
+            without_key: flag.without_key.value,
             file: FileView {
                 stage: file.stage.value,
                 percent: percent(file),

@@ -13,7 +13,8 @@ const MOST: usize = 256;
 
 /// Compiles the rules of each route, by its index in the file.
 pub(super) fn compile(
-    (raw, redaction): (&RawConfig, &Arc<Redaction>),
+    raw: &RawConfig,
+    redaction: &Arc<Redaction>,
     problems: &mut Vec<Problem>,
 ) -> Vec<Arc<Rules>> {
     check_count(&raw.compare, problems);

@@ -15,7 +15,8 @@ const MOST_WINDOWS: usize = 100;
 /// Compiles the announcements of each route.
 pub(super) fn compile(
     raw: &RawConfig,
-    (table, face): (&RouteTable, &RpcFace),
+    table: &RouteTable,
+    face: &RpcFace,
     problems: &mut Vec<Problem>,
 ) -> Lifecycle {
     if let Some(usual) = &raw.deprecated {

@@ -33,7 +33,8 @@ const NOT_ALLOWED: [HeaderName; 8] = [
 /// Compiles the local replies, including documents generated from the routes.
 pub(super) fn compile(
     raw: &RawConfig,
-    (routes, face): (&RouteTable, &RpcFace),
+    routes: &RouteTable,
+    face: &RpcFace,
     problems: &mut Vec<Problem>,
 ) -> LocalReplies {
     let mut sources: Vec<&RawLocal> = Vec::new();
@@ -43,10 +44,10 @@ pub(super) fn compile(
             RawLocalCall::Rest(call) => {
                 check_path(call, face, problems);
                 mcp_server_info::check_keys(local, problems);
-                rest(call, (&local.answer, routes), problems).map(LocalReply::Rest)
+                rest(call, &local.answer, routes, problems).map(LocalReply::Rest)
             }
             RawLocalCall::Rpc(method) => {
-                let answer = rpc((raw, local), routes, problems);
+                let answer = rpc(raw, local, routes, problems);
                 let method = method.value.clone();
                 answer.map(|answer| LocalReply::Rpc(RpcLocalReply { method, answer }))
             }
@@ -102,7 +103,8 @@ fn check_path(call: &Spanned<(Method, String)>, face: &RpcFace, problems: &mut V
 
 fn rest(
     call: &Spanned<(Method, String)>,
-    (answer, routes): (&Spanned<RawAnswer>, &RouteTable),
+    answer: &Spanned<RawAnswer>,
+    routes: &RouteTable,
     problems: &mut Vec<Problem>,
 ) -> Option<RestLocalReply> {
     let (method, path) = &call.value;
@@ -205,7 +207,8 @@ fn header(
 }
 
 fn rpc(
-    (raw, local): (&RawConfig, &RawLocal),
+    raw: &RawConfig,
+    local: &RawLocal,
     routes: &RouteTable,
     problems: &mut Vec<Problem>,
 ) -> Option<LocalAnswer> {
@@ -213,12 +216,12 @@ fn rpc(
     let answer = &local.answer;
     match &answer.value {
         RawAnswer::Word(LocalWord::Initialize) => {
-            let info = mcp_server_info::info(raw, (local, routes), &HANDSHAKES);
+            let info = mcp_server_info::info(raw, local, routes, &HANDSHAKES);
             Some(LocalAnswer::Initialize(Box::new(info)))
         }
         RawAnswer::Word(LocalWord::Discover) => {
             let all = [&HANDSHAKES[..], &STATELESS].concat();
-            let info = mcp_server_info::info(raw, (local, routes), &all);
+            let info = mcp_server_info::info(raw, local, routes, &all);
             Some(LocalAnswer::Discover(Box::new(info)))
         }
         RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(

@@ -24,7 +24,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         let Some(answer) = answer(&local.answer, problems) else {
             continue;
         };
-        match parse_route(source((place, frame), (&local.answer.key, answer))) {
+        match parse_route(source(place, frame, &local.answer.key, answer)) {
             Ok(route) => {
                 frames.push(frame);
                 routes.push(route);
@@ -66,8 +66,10 @@ fn answer(answer: &Spanned<RawAnswer>, problems: &mut Vec<Problem>) -> Option<Op
 }
 
 fn source(
-    (place, frame): (usize, &Spanned<SourceTree>),
-    (key, answer): (&str, Option<SourceTree>),
+    place: usize,
+    frame: &Spanned<SourceTree>,
+    key: &str,
+    answer: Option<SourceTree>,
 ) -> RouteSource {
     let row = RowSource {
         key: key.to_owned(),

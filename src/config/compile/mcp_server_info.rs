@@ -33,7 +33,8 @@ pub(super) fn check_keys(local: &RawLocal, problems: &mut Vec<Problem>) {
 /// Compiles the server information of a local reply.
 pub(super) fn info(
     raw: &RawConfig,
-    (local, routes): (&RawLocal, &RouteTable),
+    local: &RawLocal,
+    routes: &RouteTable,
     versions: &[&str],
 ) -> McpServerInfo {
     let raw_info = &local.server_info;

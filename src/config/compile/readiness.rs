@@ -7,7 +7,8 @@ use crate::domain::plan::{Sharing, Transport, Upstreams};
 
 /// Returns their names.
 pub(super) fn compile(
-    (raw, upstreams): (&RawConfig, &Upstreams),
+    raw: &RawConfig,
+    upstreams: &Upstreams,
     problems: &mut Vec<Problem>,
 ) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();

@@ -85,7 +85,7 @@ impl FlagContext<'_> {
             headers: headers(&raw.headers),
             stage: raw.stage.value,
             percent: percent(&raw.percent, problems),
-            without_key: raw.without_key.value.into(),
+            without_key: raw.without_key.value,
             holdback: percent(&raw.holdback, problems),
             ramp: raw
                 .ramp

@@ -82,7 +82,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
             .as_ref()
             .map(|notify| notify.value)
             .unwrap_or_default(),
-        effect: raw.effect.as_ref().map(|effect| effect.value.into()),
+        effect: raw.effect.as_ref().map(|effect| effect.value),
         timeout: raw.timeout.as_ref().map(|timeout| timeout.value),
         affinity: text(raw.affinity.as_ref()),
         successor: text(raw.successor.as_ref()),

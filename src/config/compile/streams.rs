@@ -24,19 +24,20 @@ pub(super) fn events(raw: &RawConfig, problems: &mut Vec<Problem>) -> Events {
 /// Compiles the streams, with their upstreams.
 pub(super) fn streams(
     raw: &RawConfig,
-    (routes, upstreams): (&RouteTable, &mut Upstreams),
+    routes: &RouteTable,
+    upstreams: &mut Upstreams,
     problems: &mut Vec<Problem>,
 ) -> Streams {
     let of_streams = raw.streams.iter();
     let of_streams =
-        of_streams.map(|stream| upstreams::named(raw, (&stream.upstreams, Wire::Http), problems));
+        of_streams.map(|stream| upstreams::named(raw, &stream.upstreams, Wire::Http, problems));
     upstreams.of_streams = of_streams.collect();
     let mut known: Vec<(&Spanned<(Method, String)>, StreamPath)> = Vec::new();
     let mut streams = Vec::with_capacity(raw.streams.len());
     for stream in &raw.streams {
         let paths = [&stream.rest, &stream.rpc].map(|call| {
             let path = path(call, routes, problems)?;
-            check_twin((call, &path), &known, problems);
+            check_twin(call, &path, &known, problems);
             known.push((call, path.clone()));
             Some(path)
         });
@@ -80,7 +81,8 @@ fn path(
 
 /// Rejects two paths that match the same requests: the path determines the side that a client wants.
 fn check_twin(
-    (call, path): (&Spanned<(Method, String)>, &StreamPath),
+    call: &Spanned<(Method, String)>,
+    path: &StreamPath,
     known: &[(&Spanned<(Method, String)>, StreamPath)],
     problems: &mut Vec<Problem>,
 ) {

@@ -164,7 +164,8 @@ pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
 /// configured.
 pub(super) fn upstream<T>(
     raw: Option<&RawClientTls>,
-    (host, url): (&str, &Spanned<T>),
+    host: &str,
+    url: &Spanned<T>,
     problems: &mut Vec<Problem>,
 ) -> ClientTls {
     let configured = raw.and_then(|raw| raw.server_name.as_ref());
@@ -206,7 +207,7 @@ pub(super) fn upstream<T>(
 pub fn store(raw: &RawStore, problems: &mut Vec<Problem>) -> Option<ClientTls> {
     let is_secured = raw.url.value.is_secured();
     let host = raw.url.value.host();
-    is_secured.then(|| upstream(raw.tls.as_ref(), (host, &raw.url), problems))
+    is_secured.then(|| upstream(raw.tls.as_ref(), host, &raw.url, problems))
 }
 
 const NO_NAME: &str = "is neither a host name nor an IP address";

@@ -10,9 +10,7 @@ use http::{HeaderName, Uri};
 use super::authority::{authority, is_secured, port};
 use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
-use crate::config::raw::{
-    IsDefault, RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream,
-};
+use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream};
 use crate::domain::envelope::EnvelopeHeader;
 use crate::domain::plan::{Authority, Multiplexing, Transport, UpstreamPlan, Upstreams};
 use crate::domain::route::Wire;
@@ -143,7 +141,7 @@ fn usual(
         .collect();
     let is_default = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();
-        usual.is_some_and(|usual| usual.value == IsDefault::Yes)
+        usual.is_some_and(|usual| usual.value)
     };
     let mut defaults = indexes.iter().filter(is_default);
     match (&indexes[..], defaults.next(), defaults.next()) {
@@ -171,7 +169,8 @@ fn usual(
 
 /// Returns the upstreams of a route: those that it names, else the defaults for its kinds of calls.
 pub(super) fn for_route(
-    (raw, upstreams): (&RawConfig, &Upstreams),
+    raw: &RawConfig,
+    upstreams: &Upstreams,
     route: &RawRoute,
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
@@ -180,7 +179,7 @@ pub(super) fn for_route(
         Some(_) => (Wire::Frame, upstreams.frames),
         None => (Wire::Http, rest),
     };
-    let [own_rest, own_rpc] = named(raw, (&route.upstreams, wire), problems);
+    let [own_rest, own_rpc] = named(raw, &route.upstreams, wire, problems);
     [own_rest.or(rest), own_rpc.or(rpc)]
 }
 
@@ -190,7 +189,8 @@ type NamedUpstream = (Option<Side>, Spanned<String>);
 /// Returns the upstreams of these names, by side.
 pub(super) fn named(
     raw: &RawConfig,
-    (names, wire): (&[NamedUpstream], Wire),
+    names: &[NamedUpstream],
+    wire: Wire,
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let mut found = [None, None];
@@ -335,7 +335,8 @@ fn secured(raw: &RawUpstream, problems: &mut Vec<Problem>) -> Option<Arc<ClientT
     let host = url.value.host().unwrap_or_default();
     Some(Arc::new(tls::upstream(
         raw.tls.as_ref(),
-        (host, url),
+        host,
+        url,
         problems,
     )))
 }
@@ -424,7 +425,7 @@ fn plan(raw: &RawUpstream, config: &RawConfig, problems: &mut Vec<Problem>) -> U
         idle_timeout: raw.idle_timeout.value,
         connections: raw.connections.value,
         queue: raw.queue.as_ref().map_or(0, |queue| queue.value),
-        credentials: raw.credentials.value.into(),
+        credentials: raw.credentials.value,
         forward: raw
             .forward
             .iter()

@@ -18,10 +18,7 @@ enum HeaderLine {
 
 /// Decodes the headers. `not_sent` are headers that a request sets itself or must not have; `of` names the kind of
 /// requests.
-pub(super) fn headers(
-    table: &mut Table<'_>,
-    (not_sent, of): (&[&str], &str),
-) -> Option<RawHeaders> {
+pub(super) fn headers(table: &mut Table<'_>, not_sent: &[&str], of: &str) -> Option<RawHeaders> {
     if table.shape("headers") == Shape::Absent {
         return Some(RawHeaders::default());
     }

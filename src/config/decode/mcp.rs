@@ -55,7 +55,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
 pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
-    let headers = headers(table, (NOT_SENT, "MCP messages"));
+    let headers = headers(table, NOT_SENT, "MCP messages");
     let revision = table.get_or("revision", revision, Revision::Auto);
     let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
     let queue = table.get_or("queue", whole(1..=MOST), QUEUE);

@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::{compare, example, frame, lifecycle, outcome};
 use crate::config::problem::Spanned;
-use crate::config::raw::{EffectWord, RawRoute, RawSchema, RawSchemas};
+use crate::config::raw::{RawRoute, RawSchema, RawSchemas};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, boolean, name, text, timeout, word};
 use crate::domain::pattern::SourceTree;
-use crate::domain::route::{Extra, Notify};
+use crate::domain::route::{Effect, Extra, Notify};
 use crate::domain::side::Side;
 
-const EFFECTS: &[(&str, EffectWord)] = &[
-    ("safe", EffectWord::Safe),
-    ("idempotent", EffectWord::Idempotent),
-    ("unsafe", EffectWord::Unsafe),
+const EFFECTS: &[(&str, Effect)] = &[
+    ("safe", Effect::Safe),
+    ("idempotent", Effect::Idempotent),
+    ("unsafe", Effect::Unsafe),
 ];
 const EXTRAS: &[(&str, Extra)] = &[
     ("drop", Extra::Drop),

@@ -8,17 +8,17 @@ use super::envelope::envelope;
 use super::shared::{MOST, SIDES};
 use super::{addresses, identity, mcp, stdio, websocket};
 use crate::config::problem::Spanned;
-use crate::config::raw::{CredentialsWord, IsDefault, RawServer, RawUpstream};
+use crate::config::raw::{RawServer, RawUpstream};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{
     RawValue, ValueError, boolean, duration, header, name, timeout, whole, word,
 };
-use crate::domain::plan::Multiplexing;
+use crate::domain::plan::{Credentials, Multiplexing};
 use crate::domain::side::Side;
 
-const CREDENTIALS: &[(&str, CredentialsWord)] = &[
-    ("forward", CredentialsWord::Forward),
-    ("drop", CredentialsWord::Drop),
+const CREDENTIALS: &[(&str, Credentials)] = &[
+    ("forward", Credentials::Forward),
+    ("drop", Credentials::Drop),
 ];
 
 /// Below the keep-alive timeout of common servers (5 s), so that no call meets a closing connection.
@@ -59,17 +59,8 @@ const LINK: &[&str] = &[
     "withhold",
 ];
 
-const PROTOCOLS: &[(&str, ProtocolWord)] =
-    &[("jsonrpc", ProtocolWord::Plain), ("mcp", ProtocolWord::Mcp)];
-
-/// `protocol`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProtocolWord {
-    /// Plain JSON-RPC over HTTP.
-    Plain,
-    /// MCP over Streamable HTTP.
-    Mcp,
-}
+/// The words of `protocol`: whether it is MCP over Streamable HTTP, or plain JSON-RPC.
+const PROTOCOLS: &[(&str, bool)] = &[("jsonrpc", false), ("mcp", true)];
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
     let name = table.named(chosen, name);
@@ -91,11 +82,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         // A link has decoded its own `queue`.
         Some(RawServer::Mcp(_) | RawServer::Socket(_) | RawServer::Command(_)) | None => None,
     };
-    let credentials = table.get_or(
-        "credentials",
-        word(CREDENTIALS, &[]),
-        CredentialsWord::Forward,
-    );
+    let credentials = table.get_or("credentials", word(CREDENTIALS, &[]), Credentials::Forward);
     let forward = table.list("forward", header);
     let envelope = envelope(table);
     let tls = table.table("tls", identity::client_tls);
@@ -104,7 +91,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         let message = "`tls` belongs to an upstream with an `https://` or `wss://` url; remove it";
         table.add(tls.place.problem(message));
     }
-    let usual = table.get("default", boolean(IsDefault::No, IsDefault::Yes));
+    let usual = table.get("default", boolean(false, true));
     Some(RawUpstream {
         name: name?,
         side: side?,
@@ -165,7 +152,7 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<U
 fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<Uri>>)> {
     foreign(table, stdio::OWN, "`command`");
     let protocol = table.get("protocol", word(PROTOCOLS, &[]));
-    let is_mcp = protocol.is_some_and(|protocol| protocol.value == ProtocolWord::Mcp);
+    let is_mcp = protocol.is_some_and(|is_mcp| is_mcp.value);
     let (url, more) = addresses::urls(table)?;
     match (matches!(url.value.scheme_str(), Some("ws" | "wss")), is_mcp) {
         (true, is_mcp) => {
@@ -176,7 +163,7 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<
                 let wrong = "`protocol = \"mcp\"` needs an `http://` url; remove `protocol`, and write `handshake = \"mcp\"`";
                 table.report("protocol", ValueError::new(wrong));
             }
-            let socket = websocket::websocket(table, (url, side))?;
+            let socket = websocket::websocket(table, url, side)?;
             Some((RawServer::Socket(Box::new(socket)), Vec::new()))
         }
         (false, true) => {

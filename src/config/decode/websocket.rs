@@ -67,9 +67,10 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn websocket(
     table: &mut Table<'_>,
-    (url, side): (Spanned<Uri>, Side),
+    url: Spanned<Uri>,
+    side: Side,
 ) -> Option<RawWebSocket> {
-    let headers = headers(table, (NOT_SENT, "WebSocket requests"));
+    let headers = headers(table, NOT_SENT, "WebSocket requests");
     let usual = match side {
         Side::Rest => Sharing::Client,
         Side::Rpc => Sharing::Shared,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::config::flags::{load_flags, parse_flags};
-use crate::config::raw::{RawFlag, WithoutKeyWord};
-use crate::domain::rollout::Stage;
+use crate::config::raw::RawFlag;
+use crate::domain::rollout::{Stage, WithoutKey};
 use crate::domain::side::Side;
 
 fn flags(text: &str) -> Vec<RawFlag> {
@@ -27,7 +27,7 @@ fn a_flag_has_defaults() {
     assert_eq!(flag.side, None);
     assert_eq!(flag.stage.value, Stage::Retired);
     assert_eq!(flag.percent.value, 100_000);
-    assert_eq!(flag.without_key.value, WithoutKeyWord::Out);
+    assert_eq!(flag.without_key.value, WithoutKey::Out);
     assert_eq!(flag.place.to_string(), "flags.toml:1");
 }
 

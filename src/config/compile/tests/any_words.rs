@@ -8,10 +8,11 @@ use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::config::problem::{SourceLocation, Spanned};
 use crate::config::raw::{
-    CredentialsWord, RawAddresses, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch,
-    RawRoute, RawSchemas, RawServer, RawUpstream, WithoutKeyWord,
+    RawAddresses, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
+    RawServer, RawUpstream,
 };
-use crate::domain::rollout::{Arming, Stage};
+use crate::domain::plan::Credentials;
+use crate::domain::rollout::{Arming, Stage, WithoutKey};
 use crate::domain::side::Side;
 
 fn located<T>(value: T, key: &str) -> Spanned<T> {
@@ -105,7 +106,7 @@ fn any_flag() -> impl Strategy<Value = RawFlag> {
         Stage::Translate,
         Stage::Retired,
     ]);
-    let without_key = prop::sample::select(vec![WithoutKeyWord::Out, WithoutKeyWord::In]);
+    let without_key = prop::sample::select(vec![WithoutKey::Out, WithoutKey::In]);
     let side = prop::option::of(any_side());
     (glob(), glob(), side, stage, any::<u32>(), without_key).prop_map(
         |(client, route, side, stage, percent, without_key)| RawFlag {
@@ -150,7 +151,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         max_age: None,
         connections: located(1, "upstream.u.connections"),
         queue: None,
-        credentials: located(CredentialsWord::Drop, "upstream.u.credentials"),
+        credentials: located(Credentials::Drop, "upstream.u.credentials"),
         forward: Vec::new(),
         envelope: None,
         tls: None,
