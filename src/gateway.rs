@@ -14,7 +14,6 @@ mod guard_recorder;
 mod header_map_pool;
 mod headers;
 mod identity;
-mod idle_timer;
 mod labels;
 mod legacy_socket;
 mod link_call;
@@ -59,7 +58,7 @@ use crate::domain::side::Side;
 use crate::domain::stream::StreamMatch;
 use crate::domain::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
 use crate::upstream::link::ClientLinks;
-use crate::upstream::{IncomingBody, Interims, ReusableTimer, boxed, pinned};
+use crate::upstream::{ClientConnections, IncomingBody, Interims, ReusableTimer, boxed, pinned};
 
 pub use cancellation::CancellationRegistry;
 pub use offload::Offload;
@@ -71,7 +70,6 @@ pub use sessions::Sessions;
 pub use shadow::{ComparePool, CompareThread};
 pub use worker::{ConnectionGuard, Shared, Worker};
 
-use legacy_socket::ClientConnections;
 use max_forwards::ForwardDecision;
 use record::{Record, RequestLine};
 

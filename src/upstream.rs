@@ -48,6 +48,7 @@ mod http;
 mod http1;
 mod http2;
 mod http2_pool;
+mod idle_timer;
 mod incoming_body;
 mod inline_body;
 mod interims;
@@ -92,10 +93,14 @@ pub use error::UpstreamError;
 pub use header_case_overlay::HeaderCaseOverlay;
 pub use header_casing::{HeaderCasing, PassedHead};
 pub use http::{Exchange, HttpUpstream, Lease};
+pub use idle_timer::{Activity, IdleAction, IdleTimer};
 pub use incoming_body::{BodyReadError, FullyRead, IncomingBody};
 pub use inline_body::InlineBody;
 pub use interims::Interims;
-pub use legacy_socket::{LegacySocketUpstream, SocketPermit};
+pub use legacy_socket::{
+    ClientConnections, LegacyServerMessage, LegacySocketUpstream, PendingReply, SocketCallError,
+    SocketContext, SocketReply, SocketRequest,
+};
 pub use local_semaphore::Permit;
 pub use mcp::{Mcp, Session};
 pub use memory_budget::{BudgetExhausted, MemoryBudget, Reservation};

@@ -50,7 +50,6 @@ pub struct Worker {
     is_ending: Cell<bool>,
     calls_end: Notify,
     draining: watch::Sender<bool>,
-    plan_replaced: Notify,
     ids: RefCell<IdGenerator>,
 }
 
@@ -178,7 +177,6 @@ impl Worker {
             is_ending: Cell::new(false),
             calls_end: Notify::new(),
             draining: watch::Sender::new(false),
-            plan_replaced: Notify::new(),
         })
     }
 
@@ -195,7 +193,6 @@ impl Worker {
         previous.retire_in_favour_of(&next);
         self.shadow_runner.allow(next.plan.candidates);
         *self.runtime_plan.borrow_mut() = next.clone();
-        self.plan_replaced.notify_waiters();
         // Mismatches of changed routes refer to rules that no longer apply.
         let is_unchanged = next.unchanged_routes(&previous);
         self.shadow_runner.forget(|route| !is_unchanged(route));
@@ -218,11 +215,6 @@ impl Worker {
     #[must_use]
     pub fn runtime_plan(&self) -> Rc<RuntimePlan> {
         self.runtime_plan.borrow().clone()
-    }
-
-    /// Waits until the plan is replaced. Cancel-safe if the caller checks the plan before each wait.
-    pub(super) async fn wait_for_new_plan(&self) {
-        self.plan_replaced.notified().await;
     }
 
     /// Returns the tasks of this worker.

@@ -1,138 +1,16 @@
-//! A server that exchanges frames over WebSockets, one for each client connection, since it keeps state per socket.
+//! Servers that exchange frames over WebSockets, one for each client connection, since they keep state per socket.
 //!
-//! The task that opens a socket owns it, and reads and writes it. This module does not know the content of frames.
+//! One task owns a socket, and reads and writes it. [`crate::domain::frame`] interprets the frames.
+//!
+//! Used by `gateway`.
 
-use std::cell::Cell;
-use std::rc::Rc;
-use std::sync::Arc;
+mod client_queue;
+mod connection;
+mod connections;
+mod request;
+mod server;
 
-use tokio::time::timeout;
-
-use super::link::{LinkStats, Transport};
-use super::websocket::WebSocket;
-use super::{MessageStream, Socket};
-use crate::domain::pending::RequestError;
-use crate::domain::plan::{FramesPlan, UpstreamPlan};
-
-/// A frame server within one worker.
-#[derive(Debug)]
-pub struct LegacySocketUpstream {
-    plan: UpstreamPlan,
-    frames: FramesPlan,
-    server: WebSocket,
-    sockets: Rc<OpenSockets>,
-    stats: Arc<LinkStats>,
-}
-
-/// The sockets of a worker to a server, across plan changes.
-#[derive(Debug, Default)]
-struct OpenSockets {
-    /// The number of open sockets.
-    open: Cell<usize>,
-    /// Set when no plan contains the server any more.
-    over: Cell<bool>,
-}
-
-/// A permit for one open socket of a worker.
-#[derive(Debug)]
-pub struct SocketPermit(Rc<OpenSockets>);
-
-impl Drop for SocketPermit {
-    fn drop(&mut self) {
-        let open = &self.0.open;
-        open.set(open.get() - 1);
-    }
-}
-
-impl LegacySocketUpstream {
-    /// Creates the upstream of a plan; its sockets are counted in the process-wide `stats`.
-    #[must_use]
-    pub fn new(
-        plan: UpstreamPlan,
-        frames: &FramesPlan,
-        stats: Arc<LinkStats>,
-    ) -> LegacySocketUpstream {
-        LegacySocketUpstream {
-            server: WebSocket::for_legacy_socket(&plan, frames),
-            frames: frames.clone(),
-            plan,
-            sockets: Rc::default(),
-            stats,
-        }
-    }
-
-    /// Takes over the sockets that were opened under the previous plan of the same server.
-    #[must_use]
-    pub fn following(self, before: &LegacySocketUpstream) -> LegacySocketUpstream {
-        let sockets = before.sockets.clone();
-        LegacySocketUpstream { sockets, ..self }
-    }
-
-    /// Returns true when `other` is the same server with the same rules, even if other settings of the plan differ.
-    #[must_use]
-    pub fn is_same_server(&self, other: &LegacySocketUpstream) -> bool {
-        Rc::ptr_eq(&self.sockets, &other.sockets)
-    }
-
-    /// Marks the server as removed from all plans: the owners of its sockets close them.
-    pub fn end(&self) {
-        self.sockets.over.set(true);
-    }
-
-    /// Returns true when no plan contains the server any more.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.sockets.over.get()
-    }
-
-    /// Returns the plan of the upstream.
-    #[must_use]
-    pub fn plan(&self) -> &UpstreamPlan {
-        &self.plan
-    }
-
-    /// Returns the plan of its sockets.
-    #[must_use]
-    pub fn frames(&self) -> &FramesPlan {
-        &self.frames
-    }
-
-    /// Returns the statistics of the process.
-    #[must_use]
-    pub fn stats(&self) -> &Arc<LinkStats> {
-        &self.stats
-    }
-
-    /// Returns the number of open sockets.
-    #[must_use]
-    pub fn open(&self) -> usize {
-        self.sockets.open.get()
-    }
-
-    /// Takes a permit for one more socket.
-    ///
-    /// # Errors
-    /// [`RequestError::Busy`] when the limit is reached.
-    pub fn reserve(&self) -> Result<SocketPermit, RequestError> {
-        let open = &self.sockets.open;
-        if open.get() >= self.plan.connections {
-            return Err(RequestError::Busy);
-        }
-        open.set(open.get() + 1);
-        Ok(SocketPermit(self.sockets.clone()))
-    }
-
-    /// Opens a socket within the connect timeout.
-    ///
-    /// # Errors
-    /// The reason, for the log.
-    pub async fn connect(&self) -> Result<MessageStream<Socket>, String> {
-        match timeout(self.plan.connect_timeout, self.server.open()).await {
-            Ok(opened) => opened,
-            Err(_) => Err(format!(
-                "it did not open within {:?}",
-                self.plan.connect_timeout
-            )),
-        }
-    }
-}
+pub use connection::SocketContext;
+pub use connections::{ClientConnections, PendingReply};
+pub use request::{LegacyServerMessage, SocketCallError, SocketReply, SocketRequest};
+pub use server::LegacySocketUpstream;

@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::command::record_result;
-use super::connections::{PendingReply, SocketCallError, SocketReply, SocketRequest};
 use crate::domain::failure::Failure;
 use crate::domain::json::Json;
 use crate::domain::jsonrpc::Call;
@@ -17,9 +16,12 @@ use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::exchange::ensure_client_open;
 use crate::gateway::record::Record;
-use crate::gateway::{RequestOrigin, link_call};
+use crate::gateway::{RequestOrigin, RuntimePlan, Worker, link_call};
 use crate::telemetry::clock;
-use crate::upstream::{LegacySocketUpstream, Upstream};
+use crate::upstream::{
+    LegacySocketUpstream, PendingReply, SocketCallError, SocketContext, SocketReply, SocketRequest,
+    Upstream,
+};
 
 /// Sends a call over the client's socket at the server, and waits for the answer.
 pub(in crate::gateway) async fn send_rpc_call(
@@ -64,9 +66,24 @@ pub(super) fn queue_request(
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(record)?;
     origin.links().record_request(Side::Rest);
-    let context = (record.worker(), record.runtime_plan());
-    let pending = origin.sockets().send(context, upstream, request, limit);
+    let context = socket_context(record.worker(), record.runtime_plan());
+    let pending = origin.sockets().send(&context, upstream, request, limit);
     pending.map_err(|error| link_call::request_failure(error, upstream.plan(), limit))
+}
+
+/// Returns what the sockets of a worker need of it.
+pub(in crate::gateway) fn socket_context(
+    worker: &Rc<Worker>,
+    runtime_plan: &RuntimePlan,
+) -> SocketContext {
+    let counter = worker.clone();
+    SocketContext {
+        plan: runtime_plan.plan.clone(),
+        tasks: worker.tasks().clone(),
+        count_undelivered: Rc::new(move |reason| {
+            counter.count(|shard| shard.count_undelivered(reason));
+        }),
+    }
 }
 
 /// Records an answer that the server gave in a frame, or by staying silent.

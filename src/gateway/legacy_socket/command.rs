@@ -9,7 +9,6 @@ use bytes::Bytes;
 use http::{Method, Version, request};
 
 use super::call::{queue_request, to_failure};
-use super::connections::{PendingReply, SocketReply, SocketRequest};
 use crate::domain::failure::{Blame, Failure, Reason};
 use crate::domain::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
 use crate::domain::json::Json;
@@ -25,7 +24,9 @@ use crate::gateway::rest::decide;
 use crate::gateway::translate::{context, parse_reply, send_rpc};
 use crate::gateway::{RequestOrigin, RuntimePlan, Worker, sessions};
 use crate::telemetry::clock;
-use crate::upstream::{BudgetExhausted, LegacySocketUpstream, Upstream};
+use crate::upstream::{
+    BudgetExhausted, LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream,
+};
 
 /// The client that sent a frame.
 pub(in crate::gateway) struct FrameClient<'a> {

@@ -7,9 +7,8 @@ use tokio::sync::mpsc;
 use super::EVENT_CAPACITY;
 use super::in_flight::{InFlight, OutboundMessage};
 use crate::gateway::RequestOrigin;
-use crate::gateway::legacy_socket::LegacyServerMessage;
-use crate::upstream::CloseReason;
 use crate::upstream::link::{LinkLost, LostBy, Notification, NotificationReceiver, channel};
+use crate::upstream::{CloseReason, LegacyServerMessage};
 
 /// Close codes of RFC 6455 §7.4.1.
 const GOING_AWAY: u16 = 1001;

@@ -44,9 +44,8 @@ use crate::domain::{rejections, websocket};
 use crate::gateway::cancellation::CancelScope;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
-use crate::gateway::idle_timer::{Activity, IdleAction, IdleTimer};
 use crate::gateway::legacy_socket::{
-    FrameClient, FrameOutcome, LegacyServerMessage, format_event, serve_frame,
+    FrameClient, FrameOutcome, format_event, serve_frame, socket_context,
 };
 use crate::gateway::offloaded_parsing;
 use crate::gateway::record::{Record, RequestLine};
@@ -54,7 +53,10 @@ use crate::gateway::request_body::memory_exhausted;
 use crate::gateway::response;
 use crate::gateway::{RequestOrigin, ResponseBody, RuntimePlan, Worker};
 use crate::upstream::link::{Event, Notification};
-use crate::upstream::{CloseReason, MessageStream, ReadMode, Upstream, accept_key};
+use crate::upstream::{
+    Activity, CloseReason, IdleAction, IdleTimer, LegacyServerMessage, MessageStream, ReadMode,
+    Upstream, accept_key,
+};
 
 /// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
 const HEARTBEAT: Heartbeat = Heartbeat {
@@ -344,7 +346,7 @@ impl WebSocketSession {
             (Some(frames), None) => {
                 self.origin.links().record_request(Side::Rest);
                 let sockets = self.origin.sockets();
-                sockets.subscribe(&self.worker, &runtime_plan, frames);
+                sockets.subscribe(&socket_context(&self.worker, &runtime_plan), frames);
             }
             (None, Some(Upstream::Link(link))) => link.listen(self.origin.links()),
             (_, Some(_)) | (None, None) => {}

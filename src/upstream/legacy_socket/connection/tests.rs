@@ -15,14 +15,12 @@ use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::domain::plan::Transport;
-use crate::gateway::Shared;
-use crate::upstream::link::Links;
 
 const LIMIT: Duration = Duration::from_millis(100);
 /// Number of runs, because `select!` picks randomly among ready branches.
 const TIMES: usize = 64;
 
-fn worker(keys: &str) -> Rc<Worker> {
+fn plan(keys: &str) -> Arc<Plan> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dualgauge.toml");
     let text =
@@ -32,33 +30,41 @@ fn worker(keys: &str) -> Rc<Worker> {
         file: Some(file),
         ..Sources::default()
     };
-    let plan = compile(&load(&sources).unwrap(), &[]).unwrap();
-    let shared = Shared::for_tests(&plan);
-    Worker::new((Arc::new(plan), Links::default()), shared)
+    Arc::new(compile(&load(&sources).unwrap(), &[]).unwrap())
 }
 
-fn upstream(worker: &Rc<Worker>) -> LegacySocketUpstream {
-    let runtime_plan = worker.runtime_plan();
-    let plan = runtime_plan.plan.upstreams.all[0].clone();
+fn upstream(plan: &Plan) -> Rc<LegacySocketUpstream> {
+    let plan = plan.upstreams.all[0].clone();
     match &plan.transport {
-        Transport::Frames(frames) => {
-            LegacySocketUpstream::new(plan.clone(), frames, Arc::default())
-        }
+        Transport::Frames(frames) => Rc::new(LegacySocketUpstream::new(
+            plan.clone(),
+            frames,
+            Arc::default(),
+        )),
         Transport::Http | Transport::Stdio(_) | Transport::WebSocket(_) | Transport::Mcp(_) => {
             panic!("no frames")
         }
     }
 }
 
+fn task(plan: &Arc<Plan>, upstream: &Rc<LegacySocketUpstream>) -> ConnectionTask {
+    let context = SocketContext {
+        plan: plan.clone(),
+        tasks: Tasks::default(),
+        count_undelivered: Rc::new(|_| {}),
+    };
+    ConnectionTask::new(context, upstream, ClientSender::default())
+}
+
 /// A request without an answer, and the receiver of its reply.
-fn frame(worker: &Rc<Worker>) -> (QueuedRequest, oneshot::Receiver<SequencedSocketReply>) {
+fn frame(plan: &Arc<Plan>) -> (QueuedRequest, oneshot::Receiver<SequencedSocketReply>) {
     let (reply, reply_receiver) = oneshot::channel();
     let text = Bytes::from_static(b"{\"command\":\"run\"}");
     let SocketMessage::Frame(frame) = SocketMessage::new(&text, 8) else {
         panic!("no frame");
     };
     let queued = QueuedRequest {
-        runtime_plan: worker.runtime_plan(),
+        plan: plan.clone(),
         request: SocketRequest::Passed { frame, text },
         deadline: clock::now() + Duration::from_secs(10),
         reply,
@@ -67,23 +73,18 @@ fn frame(worker: &Rc<Worker>) -> (QueuedRequest, oneshot::Receiver<SequencedSock
 }
 
 async fn request_at_the_end(keys: &str) {
-    let worker = worker(keys);
-    let upstream = Rc::new(upstream(&worker));
+    let plan = plan(keys);
+    let upstream = upstream(&plan);
     for _ in 0..TIMES {
-        let mut task = ConnectionTask::new(
-            &worker,
-            &worker.runtime_plan(),
-            &upstream,
-            ClientSender::default(),
-        );
+        let mut task = task(&plan, &upstream);
         let (near, _far) = duplex(1 << 16);
         let mut frames = MessageStream::server(near, 1 << 16).await;
         let (requests, mut inbox) = mpsc::channel(QUEUE);
         let caller_gone = Notify::new();
-        let mut run = Box::pin(task.run(&mut frames, (&mut inbox, &caller_gone)));
+        let mut run = Box::pin(task.run(&mut frames, &mut inbox, &caller_gone));
         assert!((&mut run).now_or_never().is_none());
         advance(LIMIT).await;
-        let (queued, mut reply_receiver) = frame(&worker);
+        let (queued, mut reply_receiver) = frame(&plan);
         requests.try_send(queued).unwrap();
         // Both branches are ready, and `select!` picks one at random.
         let end = (&mut run).now_or_never();
@@ -132,14 +133,9 @@ async fn a_removed_server_cannot_keep_its_socket_open_by_sending() {
     let local = LocalSet::new();
     local
         .run_until(async {
-            let worker = worker("");
-            let upstream = Rc::new(upstream(&worker));
-            let mut task = ConnectionTask::new(
-                &worker,
-                &worker.runtime_plan(),
-                &upstream,
-                ClientSender::default(),
-            );
+            let plan = plan("");
+            let upstream = upstream(&plan);
+            let mut task = task(&plan, &upstream);
             let (near, far) = duplex(1 << 16);
             let mut frames = MessageStream::server(near, 1 << 16).await;
             let (_requests, mut inbox) = mpsc::channel(QUEUE);
@@ -148,7 +144,7 @@ async fn a_removed_server_cannot_keep_its_socket_open_by_sending() {
             advance(Duration::from_micros(1_000_500)).await;
             upstream.end();
             tokio::select! {
-                end = task.run(&mut frames, (&mut inbox, &caller_gone)) => assert_eq!(end, None),
+                end = task.run(&mut frames, &mut inbox, &caller_gone) => assert_eq!(end, None),
                 () = flood(far) => panic!("the socket stays open"),
             }
         })

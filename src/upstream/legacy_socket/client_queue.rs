@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use tokio::sync::mpsc;
 
-use super::connections::{
+use super::request::{
     LegacyServerMessage, SequencedSocketReply, SocketCallError, SocketReply, SocketReplySender,
 };
 use crate::upstream::link::Delivery;

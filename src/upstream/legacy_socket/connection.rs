@@ -15,34 +15,50 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use super::client_queue::{ClientSender, SocketClientQueue};
-use super::connections::{
-    LegacyServerMessage, QUEUE, QueuedRequest, SequencedSocketReply, SocketCallError, SocketReply,
+use super::request::{
+    LegacyServerMessage, QueuedRequest, SequencedSocketReply, SocketCallError, SocketReply,
     SocketReplySender, SocketRequest,
 };
+use super::server::{LegacySocketUpstream, SocketPermit};
 use crate::domain::frame::{
     CorrelatorOutput, FrameCallError, FrameCommand, FrameCorrelator, ObservedRequest,
     SocketMessage, Undelivered, command_to_rpc,
 };
 use crate::domain::json::Json;
-use crate::domain::pending::{self as link, LinkCounts, Ticket};
+use crate::domain::pending::{LinkCounts, RequestError, Ticket};
+use crate::domain::plan::Plan;
 use crate::domain::rope::Rope;
 use crate::domain::route::{RouteTable, Wire};
 use crate::domain::translate::TranslateContext;
-use crate::gateway::idle_timer::{Activity, IdleAction, IdleTimer};
-use crate::gateway::{RuntimePlan, Worker};
 use crate::telemetry::clock;
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
-use crate::upstream::{LegacySocketUpstream, MessageStream, ReadMode, SocketPermit};
+use crate::upstream::{Activity, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks};
+
+/// The capacity of a socket's request queue, and of its write queue.
+pub(super) const QUEUE: usize = 64;
 
 /// The first id for calls: above ids that clients count up from 1, below the Unix time in seconds, within 32 bits.
 const FIRST_ID: u64 = 1_000_000_001;
 
+/// The values of a worker that its sockets need.
+#[derive(Clone)]
+pub struct SocketContext {
+    /// The plan in use.
+    pub plan: Arc<Plan>,
+    /// The tasks of the worker.
+    pub tasks: Tasks,
+    /// Counts a message of a server that has no receiver.
+    pub count_undelivered: Rc<dyn Fn(Undelivered)>,
+}
+
 /// Opens a socket, and runs it until it closes.
 pub(super) async fn serve(
     mut task: ConnectionTask,
-    (upstream, permit): (Rc<LegacySocketUpstream>, SocketPermit),
-    (mut inbox, caller_gone): (mpsc::Receiver<QueuedRequest>, Rc<Notify>),
+    permit: SocketPermit,
+    mut inbox: mpsc::Receiver<QueuedRequest>,
+    caller_gone: Rc<Notify>,
 ) {
+    let upstream = task.server.clone();
     let name = upstream.plan().name.as_str();
     task.report(0);
     let mut frames = match upstream.connect().await {
@@ -57,7 +73,7 @@ pub(super) async fn serve(
         }
     };
     tracing::debug!(upstream = name, "legacy socket opened");
-    if let Some(error) = task.run(&mut frames, (&mut inbox, &caller_gone)).await {
+    if let Some(error) = task.run(&mut frames, &mut inbox, &caller_gone).await {
         let waiting = task.correlator.len();
         tracing::warn!(
             upstream = name,
@@ -84,7 +100,7 @@ fn refuse_queued(client_queue: &SocketClientQueue, inbox: &mut mpsc::Receiver<Qu
     client_queue.mark_lost();
     inbox.close();
     while let Ok(queued) = inbox.try_recv() {
-        let result = Err(SocketCallError::Link(link::RequestError::Unreachable));
+        let result = Err(SocketCallError::Link(RequestError::Unreachable));
         let sequence = 0;
         // A send fails only if the caller no longer waits.
         drop(queued.reply.send(SequencedSocketReply { result, sequence }));
@@ -93,10 +109,10 @@ fn refuse_queued(client_queue: &SocketClientQueue, inbox: &mut mpsc::Receiver<Qu
 
 /// The task of one socket.
 pub(super) struct ConnectionTask {
-    worker: Rc<Worker>,
     server: Rc<LegacySocketUpstream>,
     /// The plan whose routes apply while a call waits.
-    runtime_plan: Rc<RuntimePlan>,
+    plan: Arc<Plan>,
+    count_undelivered: Rc<dyn Fn(Undelivered)>,
     correlator: FrameCorrelator,
     callers: BTreeMap<Ticket, SocketReplySender>,
     /// Frames to be written.
@@ -124,16 +140,15 @@ enum Intake {
 
 impl ConnectionTask {
     pub(super) fn new(
-        worker: &Rc<Worker>,
-        runtime_plan: &Rc<RuntimePlan>,
+        context: SocketContext,
         upstream: &Rc<LegacySocketUpstream>,
         client_sender: ClientSender,
     ) -> ConnectionTask {
         let (plan, frames) = (upstream.plan(), upstream.frames());
         ConnectionTask {
-            worker: worker.clone(),
             server: upstream.clone(),
-            runtime_plan: runtime_plan.clone(),
+            plan: context.plan,
+            count_undelivered: context.count_undelivered,
             correlator: FrameCorrelator::new(frames.in_flight).with_first_id(FIRST_ID),
             callers: BTreeMap::new(),
             out: VecDeque::new(),
@@ -155,7 +170,8 @@ impl ConnectionTask {
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         frames: &mut MessageStream<S>,
-        (inbox, caller_gone): (&mut mpsc::Receiver<QueuedRequest>, &Notify),
+        inbox: &mut mpsc::Receiver<QueuedRequest>,
+        caller_gone: &Notify,
     ) -> Option<String> {
         let mut intake = Intake::Open;
         self.idle_timer.on_activity();
@@ -186,7 +202,7 @@ impl ConnectionTask {
                     Some(queued) => self.on_request(queued),
                     None => intake = Intake::Closed,
                 },
-                () = self.worker.wait_for_new_plan() => {}
+                () = self.server.wait_for_end() => {}
                 () = caller_gone.notified() => self.cancel_abandoned(),
                 event = frames.next(read_mode) => {
                     if let Some(error) = self.on_event(event) {
@@ -264,7 +280,7 @@ impl ConnectionTask {
 
     fn translate_context(&self) -> TranslateContext {
         TranslateContext {
-            depth: self.runtime_plan.plan.limits.depth,
+            depth: self.plan.limits.depth,
             now: clock::rfc3339,
         }
     }
@@ -274,14 +290,14 @@ impl ConnectionTask {
             return;
         }
         self.idle_timer.on_activity();
-        if self.correlator.is_empty() && !Rc::ptr_eq(&self.runtime_plan, &queued.runtime_plan) {
-            self.runtime_plan = queued.runtime_plan;
+        if self.correlator.is_empty() && !Arc::ptr_eq(&self.plan, &queued.plan) {
+            self.plan = queued.plan;
         }
         let ticket = Ticket(self.next);
         self.next += 1;
         self.callers.insert(ticket, queued.reply);
         if queued.deadline <= clock::now() {
-            return self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Late)));
+            return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Late)));
         }
         let deadline = queued.deadline.saturating_duration_since(self.began);
         match queued.request {
@@ -294,12 +310,12 @@ impl ConnectionTask {
     }
 
     fn call(&mut self, ticket: Ticket, call: (&str, Option<&Json>), deadline: Duration) {
-        let runtime_plan = self.runtime_plan.clone();
+        let plan = self.plan.clone();
         let (context, now) = (self.translate_context(), self.now());
-        let table = &runtime_plan.plan.routes;
+        let table = &plan.routes;
         let Some(route) = table.select_rpc_to(Wire::Frame, call) else {
             // A plan that was installed in between has the route, and this one does not.
-            return self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Busy)));
+            return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Busy)));
         };
         let command = FrameCommand {
             ticket,
@@ -312,12 +328,11 @@ impl ConnectionTask {
 
     /// Writes a frame of the client, and watches for its answer if the route describes it.
     fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
-        let (runtime_plan, context) = (self.runtime_plan.clone(), self.translate_context());
-        let table = &runtime_plan.plan.routes;
+        let (plan, context) = (self.plan.clone(), self.translate_context());
+        let table = &plan.routes;
         match observe(table, (ticket, frame.clone()), (deadline, context)) {
             Some(observed) if self.correlator.clashes(table, &observed) => {
-                return self
-                    .send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Busy)));
+                return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Busy)));
             }
             Some(observed) => self.correlator.observe(table, observed),
             None => self
@@ -362,9 +377,8 @@ impl ConnectionTask {
     }
 
     fn on_written(&mut self, ticket: Ticket) {
-        let (runtime_plan, now) = (self.runtime_plan.clone(), self.now());
-        self.correlator
-            .sent(&runtime_plan.plan.routes, (now, ticket));
+        let (plan, now) = (self.plan.clone(), self.now());
+        self.correlator.sent(&plan.routes, (now, ticket));
         if !self.correlator.waits(ticket) {
             self.send_reply(ticket, Ok(SocketReply::Sent));
         }
@@ -372,8 +386,8 @@ impl ConnectionTask {
 
     fn on_message(&mut self, text: Bytes) {
         self.idle_timer.on_activity();
-        let runtime_plan = self.runtime_plan.clone();
-        let table = &runtime_plan.plan.routes;
+        let plan = self.plan.clone();
+        let table = &plan.routes;
         let (context, now) = (self.translate_context(), self.now());
         match SocketMessage::new(&text, context.depth) {
             SocketMessage::Frame(frame) => {
@@ -391,17 +405,15 @@ impl ConnectionTask {
             }
             SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => {
                 self.counts.skipped += 1;
-                self.worker
-                    .count(|shard| shard.count_undelivered(Undelivered::Noise));
+                (self.count_undelivered)(Undelivered::Noise);
             }
         }
     }
 
     fn tick(&mut self) {
-        let runtime_plan = self.runtime_plan.clone();
+        let plan = self.plan.clone();
         let (context, now) = (self.translate_context(), self.now());
-        self.correlator
-            .tick(&runtime_plan.plan.routes, now, context);
+        self.correlator.tick(&plan.routes, now, context);
         self.apply_all(None);
     }
 
@@ -412,8 +424,7 @@ impl ConnectionTask {
         }
         let undelivered = self.correlator.counts().unmatched;
         for _ in self.counts.late..undelivered {
-            self.worker
-                .count(|shard| shard.count_undelivered(Undelivered::Late));
+            (self.count_undelivered)(Undelivered::Late);
         }
         self.counts.late = undelivered;
     }
@@ -448,7 +459,7 @@ impl ConnectionTask {
                 if received_text.is_none() && self.is_unwritten(ticket) =>
             {
                 self.withdraw(ticket);
-                self.send_reply(ticket, Err(SocketCallError::Link(link::RequestError::Late)));
+                self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Late)));
             }
             CorrelatorOutput::Done(ticket) => self.send_reply(ticket, Ok(SocketReply::Sent)),
         }
@@ -489,9 +500,9 @@ fn observe(
 
 fn call_error(error: FrameCallError) -> SocketCallError {
     match error {
-        FrameCallError::Busy => SocketCallError::Link(link::RequestError::Busy),
-        FrameCallError::Late => SocketCallError::Link(link::RequestError::Late),
-        FrameCallError::Cut => SocketCallError::Link(link::RequestError::Cut),
+        FrameCallError::Busy => SocketCallError::Link(RequestError::Busy),
+        FrameCallError::Late => SocketCallError::Link(RequestError::Late),
+        FrameCallError::Cut => SocketCallError::Link(RequestError::Cut),
         FrameCallError::Misfit(error) => SocketCallError::Misfit(error),
     }
 }

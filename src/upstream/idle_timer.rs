@@ -1,16 +1,16 @@
-//! Idle timeouts and heartbeats of sockets. Used by `legacy_socket::connection` and `rpc::websocket_session`.
+//! Idle timeouts and heartbeats of sockets. Used by `gateway` and `legacy_socket::connection`.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::ReadMode;
 use crate::domain::pending::Heartbeat;
 use crate::telemetry::clock;
-use crate::upstream::ReadMode;
 
 /// The state of a socket: busy with calls, or idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Activity {
+pub enum Activity {
     /// At least one call is in progress.
     Busy,
     /// No call is in progress.
@@ -18,7 +18,9 @@ pub(super) enum Activity {
 }
 
 impl Activity {
-    pub(super) const fn new(count: usize) -> Activity {
+    /// Returns `Busy` if any of `count` calls is in progress.
+    #[must_use]
+    pub const fn new(count: usize) -> Activity {
         match count {
             0 => Activity::Idle,
             _ => Activity::Busy,
@@ -28,7 +30,7 @@ impl Activity {
 
 /// The action to take when a deadline passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IdleAction {
+pub enum IdleAction {
     /// Send a ping.
     Ping,
     /// Do nothing.
@@ -39,7 +41,7 @@ pub(super) enum IdleAction {
 
 /// The idle state of one socket.
 #[derive(Debug)]
-pub(super) struct IdleTimer {
+pub struct IdleTimer {
     /// Time of the last received data, pongs included.
     received_at: Instant,
     /// Time of the last message in either direction.
@@ -51,7 +53,8 @@ pub(super) struct IdleTimer {
 
 impl IdleTimer {
     /// Creates a timer with an idle timeout of `limit` and pings as configured in `heartbeat`.
-    pub(super) fn new(limit: Duration, heartbeat: Option<Heartbeat>) -> IdleTimer {
+    #[must_use]
+    pub fn new(limit: Duration, heartbeat: Option<Heartbeat>) -> IdleTimer {
         let now = clock::now();
         IdleTimer {
             received_at: now,
@@ -63,19 +66,20 @@ impl IdleTimer {
     }
 
     /// Records received data.
-    pub(super) fn on_received(&mut self) {
+    pub fn on_received(&mut self) {
         self.received_at = clock::now();
         self.pinged_at = None;
     }
 
     /// Records a message in either direction.
-    pub(super) fn on_activity(&mut self) {
+    pub fn on_activity(&mut self) {
         self.on_received();
         self.active_at = self.received_at;
     }
 
     /// Returns the time of the next check.
-    pub(super) fn next_deadline(&self) -> Instant {
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
         let idle = self.active_at + self.limit;
         let heartbeat = self.heartbeat.map(|heartbeat| match self.pinged_at {
             Some(pinged_at) => pinged_at + heartbeat.within,
@@ -85,11 +89,7 @@ impl IdleTimer {
     }
 
     /// Returns the action for a client whose reads may be paused.
-    pub(super) fn action_when_paused(
-        &mut self,
-        read_mode: ReadMode,
-        activity: Activity,
-    ) -> IdleAction {
+    pub fn action_when_paused(&mut self, read_mode: ReadMode, activity: Activity) -> IdleAction {
         if read_mode == ReadMode::Shut {
             // While reads are paused, pongs are not seen. Writing the ping still detects a connection that is gone.
             self.on_activity();
@@ -99,7 +99,7 @@ impl IdleTimer {
     }
 
     /// Returns the action at a deadline. A socket with calls in progress is not idle, but its peer may be gone.
-    pub(super) fn on_deadline(&mut self, activity: Activity) -> IdleAction {
+    pub fn on_deadline(&mut self, activity: Activity) -> IdleAction {
         let now = clock::now();
         if self.active_at + self.limit <= now {
             if activity == Activity::Idle {

@@ -1,0 +1,84 @@
+//! Requests over a legacy socket, their replies, and the messages of the server.
+//!
+//! Used by `gateway` and `legacy_socket`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::domain::json::Json;
+use crate::domain::outcome::{RpcAnswer, TranslatedReply};
+use crate::domain::pending::RequestError;
+use crate::domain::plan::Plan;
+use crate::domain::route::MatchError;
+
+/// A request over a socket.
+#[derive(Debug)]
+pub enum SocketRequest {
+    /// An RPC call, to be translated to a frame.
+    Call {
+        /// The method.
+        method: String,
+        /// The params, if the call has any.
+        params: Option<Json>,
+    },
+    /// A frame of the client, forwarded unchanged.
+    Passed {
+        /// The frame as read.
+        frame: Json,
+        /// The frame as received.
+        text: Bytes,
+    },
+}
+
+/// The reply to a request.
+#[derive(Debug)]
+pub enum SocketReply {
+    /// An answer.
+    Answer(TranslatedReply<RpcAnswer>),
+    /// The frame was written, and no answer is expected.
+    Sent,
+}
+
+/// The failure of a request.
+#[derive(Debug)]
+pub enum SocketCallError {
+    /// The socket or the server failed.
+    Link(RequestError),
+    /// The call does not fit its route.
+    Misfit(MatchError),
+}
+
+/// A server message for the client.
+#[derive(Debug)]
+pub enum LegacyServerMessage {
+    /// A message that is, or may be, the answer to a frame of the client.
+    Answer(Bytes),
+    /// An event.
+    Event(Bytes),
+    /// The socket was lost, and with it the server's state for the client.
+    Gone,
+}
+
+/// A reply with its position among the server messages.
+#[derive(Debug)]
+pub(super) struct SequencedSocketReply {
+    pub(super) result: Result<SocketReply, SocketCallError>,
+    /// The number of server messages sent to the client before the reply.
+    pub(super) sequence: u64,
+}
+
+/// The sender of a reply.
+pub(super) type SocketReplySender = oneshot::Sender<SequencedSocketReply>;
+
+/// A request in the queue of a socket's task.
+#[derive(Debug)]
+pub(super) struct QueuedRequest {
+    /// The plan under which it was queued.
+    pub(super) plan: Arc<Plan>,
+    pub(super) request: SocketRequest,
+    pub(super) deadline: Instant,
+    pub(super) reply: SocketReplySender,
+}
