@@ -270,11 +270,11 @@ impl<'v> Iterator for RightToLeft<'v> {
     fn next(&mut self) -> Option<&'v str> {
         let rest = self.0?;
         let bytes = rest.as_bytes();
-        let mut quoted = Quoted::No;
+        let mut is_quoted = false;
         for (at, byte) in bytes.iter().enumerate().rev() {
-            match (byte, quoted) {
-                (b'"', _) if !is_escaped(&bytes[..at]) => quoted = quoted.other(),
-                (b',', Quoted::No) => {
+            match byte {
+                b'"' if !is_escaped(&bytes[..at]) => is_quoted = !is_quoted,
+                b',' if !is_quoted => {
                     self.0 = Some(&rest[..at]);
                     return Some(rest[at + 1..].trim());
                 }
@@ -283,21 +283,6 @@ impl<'v> Iterator for RightToLeft<'v> {
         }
         self.0 = None;
         Some(rest.trim())
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Quoted {
-    Yes,
-    No,
-}
-
-impl Quoted {
-    const fn other(self) -> Quoted {
-        match self {
-            Quoted::Yes => Quoted::No,
-            Quoted::No => Quoted::Yes,
-        }
     }
 }
 

@@ -24,15 +24,8 @@ pub use tree::Target;
 #[derive(Debug, Default)]
 pub struct LenientPaths {
     tree: Tree,
-    letter_case: LetterCase,
-}
-
-/// The presence of capital letters in literals of a path. If there are any, a path in lower case may be irregular.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum LetterCase {
-    #[default]
-    Lower,
-    Mixed,
+    /// True if literals of a path have capital letters; then a path in lower case may be irregular.
+    has_capitals: bool,
 }
 
 impl LenientPaths {
@@ -99,7 +92,7 @@ impl LenientPaths {
             Part::One | Part::Rest => false,
         };
         if parts.clone().any(is_mixed) {
-            self.letter_case = LetterCase::Mixed;
+            self.has_capitals = true;
         }
         self.tree.insert(parts, end);
     }
@@ -114,9 +107,8 @@ impl LenientPaths {
         path: &str,
         counts: impl Fn(Target) -> bool,
     ) -> Option<Target> {
-        let is_regular = |path: &str| {
-            self.letter_case == LetterCase::Lower && !reading::may_be_irregular(path.as_bytes())
-        };
+        let is_regular =
+            |path: &str| !self.has_capitals && !reading::may_be_irregular(path.as_bytes());
         if is_regular(path) {
             return None;
         }

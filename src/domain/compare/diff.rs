@@ -240,7 +240,7 @@ impl<'a> Differ<'a, '_> {
         Visibility {
             show: self.rules.source().show,
             salt: &self.terms.salt,
-            secrecy: self.pointer_path.secrecy(&self.rules.source().redaction),
+            is_secret: self.pointer_path.is_secret(&self.rules.source().redaction),
         }
     }
 }

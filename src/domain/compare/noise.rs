@@ -48,13 +48,6 @@ pub struct Judgement<'c> {
     pub noisy: usize,
 }
 
-/// The two responses that were compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Raw,
-    Noise,
-}
-
 impl Noise {
     /// Restores the counts of an earlier run; fields beyond the limit are only counted.
     #[must_use]
@@ -74,19 +67,15 @@ impl Noise {
 
     /// Counts a comparison of control and candidate.
     pub fn feed_raw(&mut self, found: &Comparison) {
-        self.feed(found, Of::Raw);
+        self.feed(found, NoiseCounts { raw: 1, noise: 0 });
     }
 
     /// Counts a comparison of two controls.
     pub fn feed_noise(&mut self, found: &Comparison) {
-        self.feed(found, Of::Noise);
+        self.feed(found, NoiseCounts { raw: 0, noise: 1 });
     }
 
-    fn feed(&mut self, found: &Comparison, of: Of) {
-        let one = match of {
-            Of::Raw => NoiseCounts { raw: 1, noise: 0 },
-            Of::Noise => NoiseCounts { raw: 0, noise: 1 },
-        };
+    fn feed(&mut self, found: &Comparison, one: NoiseCounts) {
         if !self.compared.is_below(MEMORY) {
             self.age();
         }

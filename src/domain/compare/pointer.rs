@@ -3,7 +3,6 @@
 //! Used by `compare::diff` and `compare::parts`.
 
 use super::path::{Star, write_token};
-use super::redacted::Secrecy;
 use crate::domain::json::Spelled;
 use crate::domain::redact::Redaction;
 
@@ -43,17 +42,12 @@ impl<'a> PointerBuilder<'a> {
         self.0.len()
     }
 
-    /// Returns the secrecy of the place: secret if any name on the path looks like that of a credential.
-    pub(super) fn secrecy(&self, redaction: &Redaction) -> Secrecy {
-        let secret = self.0.iter().any(|step| match step {
+    /// Returns true if any name on the path looks like that of a credential.
+    pub(super) fn is_secret(&self, redaction: &Redaction) -> bool {
+        self.0.iter().any(|step| match step {
             PointerStep::Name(name) => redaction.hides_in_reports(&name.shown()),
             PointerStep::Element(..) => false,
-        });
-        if secret {
-            Secrecy::Secret
-        } else {
-            Secrecy::Open
-        }
+        })
     }
 
     /// Returns the pointer, and the path under which a difference here is counted; both end at the same place.

@@ -72,16 +72,8 @@ impl fmt::Display for RedactedValue {
 pub(super) struct Visibility<'t> {
     pub(super) show: Show,
     pub(super) salt: &'t Salt,
-    pub(super) secrecy: Secrecy,
-}
-
-/// The secrecy of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Secrecy {
-    /// The name does not look like that of a credential.
-    Open,
-    /// The name looks like that of a credential.
-    Secret,
+    /// True if a name on the path looks like that of a credential.
+    pub(super) is_secret: bool,
 }
 
 impl Visibility<'_> {
@@ -93,9 +85,7 @@ impl Visibility<'_> {
             JsonKind::Null => "null".into(),
             JsonKind::Object => format!("object of {}", value.children().count()),
             JsonKind::Array => format!("array of {}", value.children().count()),
-            kind @ (JsonKind::Boolean | JsonKind::Number | JsonKind::String)
-                if self.secrecy == Secrecy::Secret =>
-            {
+            kind @ (JsonKind::Boolean | JsonKind::Number | JsonKind::String) if self.is_secret => {
                 format!("{} (hidden)", word(kind))
             }
             JsonKind::Boolean => plain(),
@@ -113,10 +103,10 @@ impl Visibility<'_> {
 
     /// Redacts a text that is not JSON, or the content of a string.
     pub(super) fn text(&self, what: &str, text: &str) -> RedactedValue {
-        RedactedValue(match (self.secrecy, self.show) {
-            (Secrecy::Secret, _) => format!("{what} (hidden)"),
-            (Secrecy::Open, Show::Values) => format!("\"{}\"", cut(text)),
-            (Secrecy::Open, Show::Likeness) => {
+        RedactedValue(match self.show {
+            _ if self.is_secret => format!("{what} (hidden)"),
+            Show::Values => format!("\"{}\"", cut(text)),
+            Show::Likeness => {
                 let length = text.chars().count();
                 format!("{what} of {length} #{}", self.hash(text.as_bytes()))
             }
@@ -174,11 +164,11 @@ mod tests {
 
     const SALT: Salt = Salt([7; 16]);
 
-    fn shown(text: &str, show: Show, secrecy: Secrecy) -> String {
+    fn shown(text: &str, show: Show, is_secret: bool) -> String {
         let visibility = Visibility {
             show,
             salt: &SALT,
-            secrecy,
+            is_secret,
         };
         visibility
             .value(&JsonIndex::read(text.as_bytes()).root())
@@ -187,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_value_is_described_by_its_type_and_length() {
-        let plain = |text| shown(text, Show::Likeness, Secrecy::Open);
+        let plain = |text| shown(text, Show::Likeness, false);
         for (text, expected) in [
             ("null", "null"),
             ("true", "true"),
@@ -212,7 +202,7 @@ mod tests {
         let visibility = |salt| Visibility {
             show: Show::Likeness,
             salt,
-            secrecy: Secrecy::Open,
+            is_secret: false,
         };
         assert_ne!(
             visibility(&SALT).text("string", "a"),
@@ -223,14 +213,14 @@ mod tests {
 
     #[test]
     fn a_route_may_allow_values_but_not_those_of_credentials() {
-        let open = |text| shown(text, Show::Values, Secrecy::Open);
+        let open = |text| shown(text, Show::Values, false);
         assert_eq!(open("\"a\\nb\""), "\"a\\nb\"");
         assert_eq!(open("1234567890"), "1234567890");
         let long = format!("\"{}\"", "x".repeat(200));
         assert_eq!(open(&long), format!("\"{}…\"", "x".repeat(LONGEST)));
         assert_eq!(open("[\"a\"]"), "array of 1");
         for show in [Show::Likeness, Show::Values] {
-            let secret = |text| shown(text, show, Secrecy::Secret);
+            let secret = |text| shown(text, show, true);
             assert_eq!(secret("\"hunter2\""), "string (hidden)");
             assert_eq!(secret("1234"), "number (hidden)");
             assert_eq!(secret("true"), "boolean (hidden)");
@@ -243,8 +233,8 @@ mod tests {
         #[test]
         fn no_text_of_some_length_is_shown_unless_allowed(text in "[a-z]{12,40}") {
             let quoted = format!("\"{text}\"");
-            prop_assert!(!shown(&quoted, Show::Likeness, Secrecy::Open).contains(&text));
-            prop_assert!(!shown(&quoted, Show::Values, Secrecy::Secret).contains(&text));
+            prop_assert!(!shown(&quoted, Show::Likeness, false).contains(&text));
+            prop_assert!(!shown(&quoted, Show::Values, true).contains(&text));
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct PathMask(Vec<MaskStep>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MaskStep {
     fits: Fits,
-    shown: MaskedPiece,
+    is_hidden: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,12 +25,6 @@ enum Fits {
     Any,
     /// All remaining segments.
     Rest,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MaskedPiece {
-    Yes,
-    No,
 }
 
 impl PathMask {
@@ -49,7 +43,7 @@ impl PathMask {
         // A trailing slash does not matter here.
         let segments = segments.iter().filter(|segment| !segment.is_empty());
         let steps: Vec<_> = segments.map(step).collect();
-        if steps.iter().all(|step| step.shown == MaskedPiece::Yes) {
+        if !steps.iter().any(|step| step.is_hidden) {
             return Err("it hides nothing; write `*` for a segment, or `**` for the rest");
         }
         let before_last = steps.iter().rev().skip(1);
@@ -82,22 +76,15 @@ impl PathMask {
             return None;
         }
         let (segments, _) = template.before_slash();
-        let steps = segments.iter().enumerate().map(|(at, segment)| {
-            let inside = holes
+        let steps = segments.iter().enumerate().map(|(at, segment)| MaskStep {
+            fits: match segment {
+                SegmentPattern::Literal(text) => Fits::Text(text.clone()),
+                SegmentPattern::One => Fits::Any,
+                SegmentPattern::Rest => Fits::Rest,
+            },
+            is_hidden: holes
                 .iter()
-                .any(|hole| (hole.start..hole.end).contains(&at));
-            MaskStep {
-                fits: match segment {
-                    SegmentPattern::Literal(text) => Fits::Text(text.clone()),
-                    SegmentPattern::One => Fits::Any,
-                    SegmentPattern::Rest => Fits::Rest,
-                },
-                shown: if inside {
-                    MaskedPiece::No
-                } else {
-                    MaskedPiece::Yes
-                },
-            }
+                .any(|hole| (hole.start..hole.end).contains(&at)),
         });
         Some(PathMask(steps.collect()))
     }
@@ -107,7 +94,7 @@ impl PathMask {
         let mut hidden = Vec::new();
         for (at, step) in self.0.iter().enumerate() {
             if step.fits == Fits::Rest {
-                hidden.extend((at..pieces.len()).filter(|_| step.shown == MaskedPiece::No));
+                hidden.extend((at..pieces.len()).filter(|_| step.is_hidden));
                 break;
             }
             let Some(piece) = pieces.get(at) else { return };
@@ -116,32 +103,32 @@ impl PathMask {
             {
                 return;
             }
-            if step.shown == MaskedPiece::No {
+            if step.is_hidden {
                 hidden.push(at);
             }
         }
         for index in hidden {
             if let Some(piece) = pieces.get_mut(index) {
-                piece.shown = MaskedPiece::No;
+                piece.is_hidden = true;
             }
         }
     }
 }
 
 fn step(segment: &str) -> MaskStep {
-    let (fits, shown) = match segment {
-        "*" => (Fits::Any, MaskedPiece::No),
-        "**" => (Fits::Rest, MaskedPiece::No),
-        text => (Fits::Text(normalise(text).into_owned()), MaskedPiece::Yes),
+    let (fits, is_hidden) = match segment {
+        "*" => (Fits::Any, true),
+        "**" => (Fits::Rest, true),
+        text => (Fits::Text(normalise(text).into_owned()), false),
     };
-    MaskStep { fits, shown }
+    MaskStep { fits, is_hidden }
 }
 
 /// A non-empty segment.
 struct PathPiece<'p> {
     raw: &'p str,
     normal: Cow<'p, str>,
-    shown: MaskedPiece,
+    is_hidden: bool,
 }
 
 impl PathPiece<'_> {
@@ -178,17 +165,14 @@ pub(super) fn hide<'p>(masks: &[PathMask], path: &'p str) -> Cow<'p, str> {
     }
     let misled = significant.iter().position(PathPiece::misleads);
     for piece in significant.iter_mut().skip(misled.unwrap_or(usize::MAX)) {
-        piece.shown = MaskedPiece::No;
+        piece.is_hidden = true;
     }
-    if significant
-        .iter()
-        .all(|piece| piece.shown == MaskedPiece::Yes)
-    {
+    if !significant.iter().any(|piece| piece.is_hidden) {
         return Cow::Borrowed(path);
     }
-    let shown = significant.iter().map(|piece| match piece.shown {
-        MaskedPiece::Yes => piece.raw,
-        MaskedPiece::No => HIDDEN,
+    let shown = significant.iter().map(|piece| match piece.is_hidden {
+        true => HIDDEN,
+        false => piece.raw,
     });
     Cow::Owned(shown.fold(String::new(), |path, piece| path + "/" + piece))
 }
@@ -197,6 +181,6 @@ fn piece(raw: &str) -> PathPiece<'_> {
     PathPiece {
         raw,
         normal: normalise(raw),
-        shown: MaskedPiece::Yes,
+        is_hidden: false,
     }
 }

@@ -132,21 +132,19 @@ impl Flag {
         }
     }
 
-    /// Returns the clients that the flag covers, each with whether its callers have keys.
-    fn covered<'c>(&self, clients: &'c Clients) -> Vec<(&'c str, Keyed)> {
-        let named = clients.all().iter().map(|client| {
-            let keyed = client.key.as_ref().map_or(Keyed::No, |_| Keyed::Yes);
-            (client.name.as_str(), keyed)
-        });
+    /// Returns the clients that the flag covers, each with true if its callers have keys.
+    fn covered<'c>(&self, clients: &'c Clients) -> Vec<(&'c str, bool)> {
+        let clients = clients.all().iter();
+        let named = clients.map(|client| (client.name.as_str(), client.key.is_some()));
         named
-            .chain([(OTHER, Keyed::No)])
+            .chain([(OTHER, false)])
             .filter(|(name, _)| self.client.fits(name))
             .collect()
     }
 
-    fn missing_key(&self, covered: &[(&str, Keyed)]) -> Option<FlagFault> {
+    fn missing_key(&self, covered: &[(&str, bool)]) -> Option<FlagFault> {
         let is_off = self.percent.thousandths() == 0 && self.without_key == WithoutKey::Out;
-        let any_keyed = covered.iter().any(|(_, keyed)| *keyed == Keyed::Yes);
+        let any_keyed = covered.iter().any(|(_, has_key)| *has_key);
         if self.share() == Percent::ALL || is_off || any_keyed || covered.is_empty() {
             return None;
         }
@@ -159,11 +157,4 @@ impl Flag {
             clients: names.join(", "),
         })
     }
-}
-
-/// Tells whether the callers of a client have keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keyed {
-    Yes,
-    No,
 }

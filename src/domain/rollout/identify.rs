@@ -158,7 +158,7 @@ impl Clients {
             digest: OnceCell::new(),
             claims: OnceCell::new(),
             address: OnceCell::new(),
-            hop: OnceCell::new(),
+            is_trusted: OnceCell::new(),
         };
         let Some(index) = self.order.first(&reading) else {
             return Identity::OTHER;
@@ -173,13 +173,6 @@ impl Clients {
     }
 }
 
-/// Tells whether the declarations of the peer are trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LastProxy {
-    Believed,
-    Ignored,
-}
-
 /// The reader of the evidence; it computes each expensive part at most once.
 struct IdentityReader<'a, 'm, 'c> {
     clients: &'c Clients,
@@ -187,7 +180,8 @@ struct IdentityReader<'a, 'm, 'c> {
     digest: OnceCell<Option<Digest>>,
     claims: OnceCell<Option<Rc<Claims>>>,
     address: OnceCell<Option<IpAddr>>,
-    hop: OnceCell<LastProxy>,
+    /// True if the declarations of the peer are trusted.
+    is_trusted: OnceCell<bool>,
 }
 
 impl CallEvidence for IdentityReader<'_, '_, '_> {
@@ -267,20 +261,11 @@ impl<'a> IdentityReader<'a, '_, '_> {
     /// Returns true if the declarations of the peer are trusted. If trusted proxies are configured, those of any other
     /// peer are ignored.
     fn is_trusted(&self) -> bool {
-        let hop = || {
-            let hops = &self.clients.hops;
-            if hops.is_empty()
-                || self
-                    .evidence
-                    .peer
-                    .is_none_or(|peer| hops.trusts(peer.address()))
-            {
-                LastProxy::Believed
-            } else {
-                LastProxy::Ignored
-            }
+        let is_trusted = || {
+            let (hops, peer) = (&self.clients.hops, self.evidence.peer);
+            hops.is_empty() || peer.is_none_or(|peer| hops.trusts(peer.address()))
         };
-        *self.hop.get_or_init(hop) == LastProxy::Believed
+        *self.is_trusted.get_or_init(is_trusted)
     }
 }
 

@@ -7,7 +7,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventBoundary {
     line: LinePosition,
-    event: EventPosition,
+    /// True if lines of an event were sent without their blank line.
+    is_in_event: bool,
 }
 
 /// The position of the next byte in a line.
@@ -21,18 +22,11 @@ enum LinePosition {
     Field,
 }
 
-/// The presence of event lines that were sent without their blank line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EventPosition {
-    None,
-    Begun,
-}
-
 impl Default for EventBoundary {
     fn default() -> Self {
         EventBoundary {
             line: LinePosition::Start,
-            event: EventPosition::None,
+            is_in_event: false,
         }
     }
 }
@@ -41,8 +35,7 @@ impl EventBoundary {
     /// Returns whether the stream may end here.
     #[must_use]
     pub fn is_here(self) -> bool {
-        self.event == EventPosition::None
-            && matches!(self.line, LinePosition::Start | LinePosition::BehindReturn)
+        !self.is_in_event && matches!(self.line, LinePosition::Start | LinePosition::BehindReturn)
     }
 
     /// Follows the next chunk of the stream. Returns the number of bytes up to the last place where the stream may end,
@@ -69,14 +62,14 @@ impl EventBoundary {
             LinePosition::BehindReturn if byte == b'\n' => next,
             LinePosition::Start | LinePosition::BehindReturn if is_end => {
                 // A blank line.
-                self.event = EventPosition::None;
+                self.is_in_event = false;
                 next
             }
             LinePosition::Start | LinePosition::BehindReturn if byte == b':' => {
                 LinePosition::Comment
             }
             LinePosition::Start | LinePosition::BehindReturn => {
-                self.event = EventPosition::Begun;
+                self.is_in_event = true;
                 LinePosition::Field
             }
             LinePosition::Comment | LinePosition::Field if is_end => next,

@@ -35,16 +35,10 @@ pub struct SseReader {
     searched: usize,
     /// The maximum size of one event, in bytes.
     limit: usize,
-    start: MarkPosition,
+    /// True until the stream is known to begin with a byte order mark or without one.
+    may_have_mark: bool,
     event: HeldEvent,
     before: LastPiece,
-}
-
-/// The possibility of a byte order mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MarkPosition {
-    Yes,
-    No,
 }
 
 /// The presence of event lines in the buffer.
@@ -86,7 +80,7 @@ impl SseReader {
             line: 0,
             searched: 0,
             limit,
-            start: MarkPosition::Yes,
+            may_have_mark: true,
             event: HeldEvent::None,
             before: LastPiece::Any,
         }
@@ -146,11 +140,11 @@ impl SseReader {
     /// Reads a byte order mark, or a line feed that belongs to the previous piece; returns `Some(None)` if more input
     /// is needed.
     fn beginning(&mut self) -> Option<Option<StreamPiece>> {
-        if self.start == MarkPosition::Yes {
+        if self.may_have_mark {
             if self.held.len() < MARK.len() && MARK.starts_with(&self.held) {
                 return Some(None);
             }
-            self.start = MarkPosition::No;
+            self.may_have_mark = false;
             if self.held.starts_with(MARK) {
                 return Some(Some(StreamPiece::Between(self.cut(MARK.len()))));
             }

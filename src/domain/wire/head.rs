@@ -34,14 +34,6 @@ pub(super) enum TargetForm {
 /// The maximum length of a raw target: the HTTP library accepts no URI of 64 KiB.
 const LONGEST_RAW: usize = 20 * 1024;
 
-/// The client's request to switch protocols (RFC 9110 §7.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum UpgradeHeader {
-    Asked,
-    #[default]
-    No,
-}
-
 /// The framing of the body (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum MessageFraming {
@@ -58,20 +50,14 @@ enum HttpVersion {
     Http11,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum HostField {
-    Seen,
-    #[default]
-    Missing,
-}
-
 /// The state after the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct HeadParser {
     version: HttpVersion,
-    host: HostField,
+    has_host: bool,
     pub(super) te: Te,
-    pub(super) upgrade: UpgradeHeader,
+    /// True if the client asks to switch protocols (RFC 9110 §7.8).
+    pub(super) asks_upgrade: bool,
     pub(super) framing: MessageFraming,
     content_length: Option<u64>,
     fields: u8,
@@ -141,7 +127,7 @@ impl HeadParser {
 
     /// Ends the head, and checks that nothing is missing.
     pub(super) fn end(&self) -> Result<(), Violation> {
-        if self.version == HttpVersion::Http11 && self.host == HostField::Missing {
+        if self.version == HttpVersion::Http11 && !self.has_host {
             return Err(Violation::NoHost);
         }
         Ok(())
@@ -150,15 +136,15 @@ impl HeadParser {
     fn read_upgrade(&mut self) {
         // RFC 9110 §7.8: ignored in an HTTP/1.0 request.
         if self.version == HttpVersion::Http11 {
-            self.upgrade = UpgradeHeader::Asked;
+            self.asks_upgrade = true;
         }
     }
 
     fn read_host(&mut self, value: &[u8]) -> Result<(), Violation> {
-        if self.host == HostField::Seen {
+        if self.has_host {
             return Err(Violation::HostRepeated);
         }
-        self.host = HostField::Seen;
+        self.has_host = true;
         if !is_host(value) {
             return Err(Violation::Host);
         }

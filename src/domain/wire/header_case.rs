@@ -55,13 +55,6 @@ impl CaseBits {
     }
 }
 
-/// The progress of reading: the end of a head, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeadRead {
-    Whole,
-    Part,
-}
-
 impl HeaderCaseReader {
     /// Begins the next head.
     pub(super) fn begin(&mut self) {
@@ -120,10 +113,11 @@ impl HeaderCaseReader {
         self.inspected > 0
     }
 
-    /// Keeps the names of the inspected lines at the end of `passed`, unless the case flags describe them completely.
-    pub(super) fn store(&mut self, passed: &[u8], read: HeadRead) {
+    /// Keeps the names of the inspected lines at the end of `passed`, unless the head is whole and the case flags
+    /// describe them completely.
+    pub(super) fn store(&mut self, passed: &[u8], is_whole: bool) {
         let inspected = mem::take(&mut self.inspected);
-        if inspected == 0 || (read == HeadRead::Whole && !self.cases.are_others()) {
+        if inspected == 0 || (is_whole && !self.cases.are_others()) {
             return;
         }
         let lines = &passed[passed.len().saturating_sub(inspected)..];
@@ -294,7 +288,7 @@ pub(super) mod tests {
         for (line, name) in lines.iter().zip(names) {
             read.read(line.as_bytes(), name.len(), line.len());
         }
-        read.store(lines.concat().as_bytes(), HeadRead::Whole);
+        read.store(lines.concat().as_bytes(), true);
         read.header_case()
     }
 
@@ -344,7 +338,7 @@ pub(super) mod tests {
         let name = [b'A'; 10 * ROOM];
         let line = [&name[..], b": 1\r\n"].concat();
         read.read(&line, name.len(), line.len());
-        read.store(&line, HeadRead::Whole);
+        read.store(&line, true);
         assert!(read.names.capacity() >= 10 * ROOM);
         read.begin();
         assert!(read.names.capacity() < 2 * ROOM);

@@ -3,8 +3,8 @@
 use super::body::{BodyFollower, BodyProgress};
 use super::class::{self, TOKEN};
 use super::field::Field;
-use super::head::{HeadParser, MessageFraming, TargetForm, Te, UpgradeHeader};
-use super::header_case::{HeadRead, HeaderCase, HeaderCaseReader};
+use super::head::{HeadParser, MessageFraming, TargetForm, Te};
+use super::header_case::{HeaderCase, HeaderCaseReader};
 use super::line::{LineFinder, LineLimit};
 use super::violation::Violation;
 
@@ -226,14 +226,8 @@ impl RequestInspector {
                 }
             }
         }
-        let read = match found {
-            Finding::HeadEnd { .. } => HeadRead::Whole,
-            Finding::More
-            | Finding::RawTarget { .. }
-            | Finding::Upgrade
-            | Finding::Refused { .. } => HeadRead::Part,
-        };
-        self.names.store(&input[..passed], read);
+        let is_whole = matches!(found, Finding::HeadEnd { .. });
+        self.names.store(&input[..passed], is_whole);
         InspectorStep { passed, found }
     }
 
@@ -369,9 +363,9 @@ impl RequestInspector {
     }
 
     fn end_message(&mut self) {
-        self.state = match self.head.upgrade {
-            UpgradeHeader::Asked => InspectorState::Upgrade,
-            UpgradeHeader::No => InspectorState::RequestLine,
+        self.state = match self.head.asks_upgrade {
+            true => InspectorState::Upgrade,
+            false => InspectorState::RequestLine,
         };
     }
 

@@ -6,7 +6,7 @@ use memchr::memchr;
 
 use super::class::trimmed;
 use super::field::Field;
-use super::header_case::{HeadRead, HeaderCase, HeaderCaseReader};
+use super::header_case::{HeaderCase, HeaderCaseReader};
 use super::response::is_interim;
 
 /// A recorder of header case in responses. It does not check that the bytes are a valid response.
@@ -63,17 +63,16 @@ impl ResponseCaseReader {
                 let mut whole = mem::take(&mut self.held);
                 whole.extend_from_slice(&bytes[consumed..end]);
                 self.read_line(&whole, whole.len() - 1);
-                self.names.store(&whole, HeadRead::Part);
+                self.names.store(&whole, false);
             }
             if self.names.has_names_to_keep() && self.part == HeadPart::Fields {
                 fields_end = end;
             }
             consumed = end;
         }
-        if self.part == HeadPart::Over {
-            self.names.store(&bytes[..fields_end], HeadRead::Whole);
-        } else {
-            self.names.store(&bytes[..fields_end], HeadRead::Part);
+        let is_whole = self.part == HeadPart::Over;
+        self.names.store(&bytes[..fields_end], is_whole);
+        if !is_whole {
             self.held.extend_from_slice(&bytes[consumed..]);
         }
     }
