@@ -78,7 +78,7 @@ impl BatchReader<'_> {
         let invalid = match item {
             MessageItem::Call(call) => {
                 let (id, call) = (call.id.clone(), call.clone());
-                return self.call((call, id), None, session);
+                return self.call(call, id, None, session);
             }
             // A response of the client to a request of the server.
             MessageItem::Response(_) => {
@@ -93,7 +93,7 @@ impl BatchReader<'_> {
         let id = Some(invalid.id.clone());
         let (passes, fault) = match reread(self.plan, invalid).reading {
             LooseCall::Call(call) => {
-                return self.call((*call, id), Some(MessageFault::Invalid), session);
+                return self.call(*call, id, Some(MessageFault::Invalid), session);
             }
             LooseCall::Unreadable => (
                 may_pass_unread(self.plan, self.poster),
@@ -106,23 +106,22 @@ impl BatchReader<'_> {
 
     fn call<'s>(
         &self,
-        (call, id): (Call, Option<RequestId>),
+        call: Call,
+        id: Option<RequestId>,
         fault: Option<MessageFault>,
         session: impl Fn(&Call, Option<usize>) -> Option<SessionStart<'s>>,
     ) -> Option<(usize, BatchMember)> {
         let plan = self.plan;
-        let (caller, headers) = (self.poster.caller, self.poster.head.headers);
         rejections::ambiguous_credentials(plan, &call).ok()?;
-        routing::check_mcp_headers(plan, headers, &call).ok()?;
+        routing::check_mcp_headers(plan, self.poster.head.headers, &call).ok()?;
         // The upstream may know the cancelled call by another id.
         let cancels = id.is_none() && *call.method == *CANCELLED;
         if cancels || plan.locals.rpc(&call.method).is_some() {
             return None;
         }
         let route = plan.select_rpc(&call.method, call.params.as_ref());
-        let target = (route, Side::Rpc);
-        let session = session(&call, route);
-        let decision = routing::decide(plan, (caller, headers), target, self.poster.at, session);
+        let requester = self.poster.requester().with_session(session(&call, route));
+        let decision = routing::decide(plan, requester, route, Side::Rpc, self.poster.at);
         if route.is_some() && decision.stage.control() != Some(Way::Old) {
             return None;
         }

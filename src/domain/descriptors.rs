@@ -45,12 +45,12 @@ impl Budget {
     #[must_use]
     pub fn from_plan(plan: &Plan, files: Descriptors) -> Budget {
         let all = plan.upstreams.all.iter();
-        let wanted = all.map(|upstream| need(upstream, (plan.candidates.concurrency, files)));
+        let wanted = all.map(|upstream| need(upstream, plan.candidates.concurrency, files));
         let wanted = wanted.fold(0, usize::saturating_add);
-        Budget::new((plan.limits.connections, wanted), files)
+        Budget::new(plan.limits.connections, wanted, files)
     }
 
-    fn new((clients, upstreams): (usize, usize), files: Descriptors) -> Budget {
+    fn new(clients: usize, upstreams: usize, files: Descriptors) -> Budget {
         let limit = files.limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(usize::MAX);
         let reserved = RESERVED.saturating_add(PER_WORKER.saturating_mul(files.workers));
@@ -105,7 +105,7 @@ impl Budget {
 }
 
 /// Returns the descriptors of all connections that an upstream may have, including those of candidates.
-fn need(upstream: &UpstreamPlan, (candidates, files): (usize, Descriptors)) -> usize {
+fn need(upstream: &UpstreamPlan, candidates: usize, files: Descriptors) -> usize {
     let of_workers = |own: usize| own.saturating_mul(files.workers);
     match &upstream.transport {
         Transport::Http => of_workers(upstream.connections.saturating_add(candidates)),
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn upstreams_get_at_most_half_and_clients_the_rest() {
-        let of = |limit| Budget::new((10_000, 1_024), files(limit, 4));
+        let of = |limit| Budget::new(10_000, 1_024, files(limit, 4));
         // 160 and 4 times 8 are reserved.
         let small = of(1_024);
         assert_eq!((small.clients(), small.fits()), (416, false));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_leaves_nothing_leaves_one_connection() {
-        let budget = Budget::new((10_000, 256), files(100, 2));
+        let budget = Budget::new(10_000, 256, files(100, 2));
         assert_eq!((budget.clients(), budget.connections(256)), (1, 1));
     }
 
@@ -159,7 +159,7 @@ mod tests {
             limit: None,
             workers: 64,
         };
-        let budget = Budget::new((1_000_000, 1_000_000), files);
+        let budget = Budget::new(1_000_000, 1_000_000, files);
         assert!(budget.fits());
         assert_eq!(budget.connections(7), 7);
     }
@@ -173,7 +173,7 @@ mod tests {
             upstreams in prop::collection::vec(1..5_000_usize, 1..5),
         ) {
             let wanted = upstreams.iter().sum::<usize>() * workers;
-            let budget = Budget::new((clients, wanted), files(limit, workers));
+            let budget = Budget::new(clients, wanted, files(limit, workers));
             let given = upstreams.iter().map(|own| budget.connections(*own)).sum::<usize>();
             // Each upstream has one connection in any case.
             let given = given.saturating_sub(upstreams.len()) * workers;
@@ -187,9 +187,9 @@ mod tests {
             clients in 2..50_000_usize,
             upstreams in 0..50_000_usize,
         ) {
-            let small = Budget::new((clients, upstreams), files(1, workers));
+            let small = Budget::new(clients, upstreams, files(1, workers));
             let needed = small.needed(workers) as u64;
-            let fits = |limit| Budget::new((clients, upstreams), files(limit, workers)).fits();
+            let fits = |limit| Budget::new(clients, upstreams, files(limit, workers)).fits();
             prop_assert!(fits(needed) && !fits(needed - 1));
         }
     }

@@ -35,8 +35,8 @@ use super::pattern::{Bindings, Now};
 use super::plan::{Plan, Transport, UpstreamPlan};
 use super::redact::Redaction;
 use super::rollout::{
-    self, Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Percent,
-    Stage, Way, WithoutKey, bucket,
+    Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Percent,
+    Requester, Stage, Way, WithoutKey, bucket,
 };
 use super::route::Route;
 use super::routing::{self, RequestHead, classify_request};
@@ -205,6 +205,11 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Returns the sender of the request.
+    fn requester(&self) -> Requester<'a> {
+        Requester::new(self.caller, self.request.head.headers)
+    }
+
     /// Returns the current time.
     fn at(&self) -> Timestamp {
         Timestamp::parse(&(self.context.now)()).unwrap_or_default()
@@ -212,13 +217,7 @@ impl<'a> Case<'a> {
 
     /// Records the route and the decision.
     fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
-        let decision = routing::decide(
-            self.plan,
-            (self.caller, self.request.head.headers),
-            (route, self.side),
-            self.at(),
-            None,
-        );
+        let decision = routing::decide(self.plan, self.requester(), route, self.side, self.at());
         explanation.route = route.map(|index| NamedRoute::new(self.plan.routes.route(index)));
         explanation.decision = Some(Decided {
             stage: decision.stage.as_str().into(),
@@ -270,13 +269,7 @@ impl<'a> Case<'a> {
     /// Returns the flags for the call that were tried before the deciding one, each with the reason why it did not
     /// decide.
     fn passed_over(&self, route: &str) -> Vec<PassedOver> {
-        let call = rollout::CallFacts {
-            caller: self.caller,
-            route,
-            side: self.side,
-            headers: self.request.head.headers,
-            session: None,
-        };
+        let call = self.requester().call(route, self.side);
         let covers = |flag: &&Flag| flag.covers(&call);
         let flags = self.plan.rollout.flags.iter().filter(covers);
         flags
@@ -407,7 +400,7 @@ struct TranslatedCall<'a> {
 
 impl TranslatedCall<'_> {
     /// Returns the values of the holes. Credentials and values of hidden names are hidden.
-    fn holes(&self, (secrets, redaction): (&Secrets, &Redaction)) -> Vec<HoleValue> {
+    fn holes(&self, secrets: &Secrets, redaction: &Redaction) -> Vec<HoleValue> {
         let holes = self.route.facts.holes.iter().enumerate();
         let values = holes.map(|(place, hole)| HoleValue {
             name: hole.name.clone(),

@@ -93,7 +93,8 @@ pub struct AllowedHosts<'a> {
 /// [`OriginDenied`] for the first header that is not allowed.
 pub fn check(
     allowed: AllowedHosts<'_>,
-    (uri, headers): (&Uri, &HeaderMap),
+    uri: &Uri,
+    headers: &HeaderMap,
     is_hop: impl Fn() -> bool,
 ) -> Result<(), OriginDenied> {
     let AllowedHosts { hosts, cors, reach } = allowed;

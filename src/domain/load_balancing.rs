@@ -243,12 +243,13 @@ impl Addresses {
     /// Records the end of a call.
     pub fn record_end(
         &mut self,
-        (index, role): (usize, CallRole),
+        index: usize,
+        role: CallRole,
         end: End,
         now: Duration,
     ) -> Vec<HealthEvent> {
         let breaker = self.breaker.as_mut();
-        let breaker_event = breaker.and_then(|breaker| breaker.record((end, role), now));
+        let breaker_event = breaker.and_then(|breaker| breaker.record(end, role, now));
         self.count(index, end, now)
             .into_iter()
             .chain(breaker_event)

@@ -151,7 +151,7 @@ impl Plan {
     /// Returns whether calls of a route are translated and compared as those of a route of another plan, and go to
     /// upstreams of the same names.
     #[must_use]
-    pub fn compares_like(&self, route: usize, (other, of_other): (&Plan, usize)) -> bool {
+    pub fn compares_like(&self, route: usize, other: &Plan, of_other: usize) -> bool {
         let upstream = |plan: &Plan, route, side| {
             let upstream = plan.upstream_for(Some(route), side);
             upstream.map(|upstream| upstream.name.clone())

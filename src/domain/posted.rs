@@ -17,7 +17,7 @@ use super::jsonrpc::{
 };
 use super::plan::{Credentials, Plan, UpstreamPlan};
 use super::rejections;
-use super::rollout::{Caller, FlagHistory, ProcessTime};
+use super::rollout::{Caller, FlagHistory, ProcessTime, Requester};
 use super::route::Segments;
 use super::routing::{self, RequestHead, may_move};
 use super::side::Side;
@@ -115,6 +115,14 @@ pub struct Poster<'a> {
     pub past: Option<(&'a FlagHistory, ProcessTime)>,
 }
 
+impl<'a> Poster<'a> {
+    /// Returns the sender, without a session.
+    #[must_use]
+    pub fn requester(&self) -> Requester<'a> {
+        Requester::new(self.caller, self.head.headers)
+    }
+}
+
 /// Classifies a body. Callers may skip this for valid messages.
 #[must_use]
 pub fn classify(plan: &Plan, poster: Poster<'_>, body: PostedBody) -> Posted {
@@ -150,11 +158,11 @@ pub fn reread(plan: &Plan, invalid: &Invalid) -> Loose {
 /// shadow. Former flags count too, since an unreadable message does not name its session.
 #[must_use]
 pub fn may_pass_unread(plan: &Plan, poster: Poster<'_>) -> bool {
-    let browned_out = |route| routing::browned_out(plan, (Some(route), Side::Rpc), poster.at);
-    let client = (poster.caller, poster.head.headers);
+    let browned_out = |route| routing::browned_out(plan, Some(route), Side::Rpc, poster.at);
+    let requester = poster.requester();
     let rollout = &plan.rollout;
-    let may_keep = |past| rollout.session_may_move(past, Side::Rpc, client);
-    !may_move(plan, Some(client))
+    let may_keep = |(past, now)| rollout.session_may_move(past, now, Side::Rpc, requester);
+    !may_move(plan, Some(requester))
         && !poster.past.is_some_and(may_keep)
         && !(0..plan.routes.routes().len()).any(|route| browned_out(route).is_some())
 }

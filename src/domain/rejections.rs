@@ -262,8 +262,10 @@ pub fn no_stream(found: &str) -> Failure {
 #[must_use]
 pub fn browned_out(
     plan: &Plan,
-    (route, side): (usize, Side),
-    (window, at): (Window, Timestamp),
+    route: usize,
+    side: Side,
+    window: Window,
+    at: Timestamp,
 ) -> Failure {
     let deprecated = plan.lifecycle.of(Some(route), side);
     let sunset = deprecated.and_then(|deprecated| deprecated.announcement().sunset);
@@ -294,13 +296,13 @@ pub fn bind_failure(error: MatchError) -> Failure {
             Failure::new(Reason::UnknownQuery, error.to_string())
         }
         (Some(exceeded), _) => {
-            schema_budget_exceeded(exceeded, (Reason::SchemaTooCostly, error.to_string()))
+            schema_budget_exceeded(exceeded, Reason::SchemaTooCostly, error.to_string())
         }
     }
 }
 
 /// Returns the failure of a value whose validation exceeded its budget; `reason` is the one for too many steps.
-fn schema_budget_exceeded(exceeded: Exceeded, (reason, message): (Reason, String)) -> Failure {
+fn schema_budget_exceeded(exceeded: Exceeded, reason: Reason, message: String) -> Failure {
     match exceeded {
         Exceeded::Steps => Failure::new(reason, message),
         Exceeded::Memory => Failure::new(Reason::MemoryFull, message).advise(Advice::RetryAfter(1)),
@@ -464,7 +466,7 @@ pub fn unless_valid(route: &Route, result: &Json) -> Result<(), Failure> {
         }
         Some(exceeded) => {
             let message = format!("the server's answer was not checked completely: {error}");
-            schema_budget_exceeded(exceeded, (Reason::UpstreamTooCostly, message))
+            schema_budget_exceeded(exceeded, Reason::UpstreamTooCostly, message)
         }
     })
 }

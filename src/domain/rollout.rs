@@ -29,11 +29,13 @@ mod unix_ms;
 pub use aggregate::{Aggregate, Reporter, Tallies};
 pub use bucket::{Bucket, bucket};
 pub use client::{Caller, Client, Digest, KeySource, Matcher, MatcherSource, OTHER, Proof};
-pub use decide::{CallFacts, DecidedBy, Decision, DecisionReason, Defaults, Kill, Rollout};
+pub use decide::{
+    CallFacts, DecidedBy, Decision, DecisionReason, Defaults, Kill, Requester, Rollout,
+};
 pub use fault::{FlagFault, RouteEntry, StageFault};
 pub use flag::{Arming, Flag, WithoutKey};
 pub use flag_history::{
-    FlagHistory, Generation, Membership, PreviousFlag, ProcessTime, SessionStart,
+    FlagHistory, Generation, Membership, PlanStart, PreviousFlag, ProcessTime, SessionStart,
 };
 pub use flags::Flags;
 pub use glob::Glob;

@@ -23,7 +23,7 @@ use super::local_reply::{LocalMatch, RestLocalReply};
 use super::plan::{PathIrregularity, Plan, Unrouted, UpstreamPlan};
 use super::proxy_protocol::ProxyProtocolUse;
 use super::rejections;
-use super::rollout::{Caller, DecisionReason, Way};
+use super::rollout::{Caller, DecisionReason, Requester, Way};
 use super::route::{NearRoutes, OverlapGroup, RestSelection, Segments};
 use super::side::Side;
 use super::stream::StreamMatch;
@@ -171,7 +171,7 @@ pub fn check_origin(
             ProxyProtocolUse::Required => Reach::Network,
         },
     };
-    hosts::check(allowed, (head.uri, head.headers), is_hop).map_err(rejections::origin_denied)
+    hosts::check(allowed, head.uri, head.headers, is_hop).map_err(rejections::origin_denied)
 }
 
 /// Returns the response headers for a CORS preflight if the proxy answers it, that is, if the announced call would not
@@ -179,13 +179,14 @@ pub fn check_origin(
 #[must_use]
 pub fn preflight(
     plan: &Plan,
-    (caller, at): (Caller<'_>, Timestamp),
+    caller: Caller<'_>,
+    at: Timestamp,
     head: RequestHead<'_>,
 ) -> Option<HeaderMap> {
     let cors = plan.cors.as_ref()?;
     let wanted = cors::requested_method(head.method, head.headers)?;
     let is_ours =
-        |method: &Method| is_intercepted(plan, (caller, at), RequestHead { method, ..head });
+        |method: &Method| is_intercepted(plan, caller, at, RequestHead { method, ..head });
     if !is_ours(&wanted) {
         return None;
     }
@@ -201,33 +202,24 @@ pub fn preflight(
 }
 
 /// Returns true if the proxy serves a REST call in any way other than passing it through.
-fn is_intercepted(
-    plan: &Plan,
-    (caller, at): (Caller<'_>, Timestamp),
-    head: RequestHead<'_>,
-) -> bool {
+fn is_intercepted(plan: &Plan, caller: Caller<'_>, at: Timestamp, head: RequestHead<'_>) -> bool {
+    let requester = Requester::new(caller, head.headers);
     let target = classify_request(plan, head);
     if let (Some(followed), None) = (target.stream, &target.refused) {
-        let decision = decide_stream(plan, (caller, head.headers), followed);
+        let decision = decide_stream(plan, requester, followed);
         return decision.stage.control() != Some(Way::Old);
     }
     if target.refused.is_some() {
         return false;
     }
     if target.side == Side::Rpc {
-        return *head.method == Method::POST && may_serve_rpc(plan, caller, head.headers);
+        return *head.method == Method::POST && may_serve_rpc(plan, requester);
     }
     if is_local(plan, head) {
         return true;
     }
     let serves = |route: usize| {
-        let decision = decide(
-            plan,
-            (caller, head.headers),
-            (Some(route), Side::Rest),
-            at,
-            None,
-        );
+        let decision = decide(plan, requester, Some(route), Side::Rest, at);
         decision.stage.control() != Some(Way::Old)
     };
     match match_route(plan, head) {
@@ -240,21 +232,22 @@ fn is_intercepted(
 /// Returns true if the proxy may serve a POST to an RPC path itself, for any client: a preflight contains neither the
 /// message nor the credentials. If the origin is not in `cors.origins`, only the rules for this caller count, so that
 /// the RPC upstream answers the preflights of its own pages.
-fn may_serve_rpc(plan: &Plan, caller: Caller<'_>, headers: &HeaderMap) -> bool {
+fn may_serve_rpc(plan: &Plan, requester: Requester<'_>) -> bool {
     if plan.rpc_over_http().is_none() {
         return true;
     }
-    let admits = |cors: &cors::Cors| cors::origin(headers).is_some_and(|page| cors.admits(page));
+    let page = cors::origin(requester.headers);
+    let admits = |cors: &cors::Cors| page.is_some_and(|page| cors.admits(page));
     let is_admitted = plan.cors.as_ref().is_some_and(admits);
-    let caller = (!is_admitted).then_some((caller, headers));
-    may_move(plan, caller) || (is_admitted && plan.locals.answers_rpc())
+    let requester = (!is_admitted).then_some(requester);
+    may_move(plan, requester) || (is_admitted && plan.locals.answers_rpc())
 }
 
-/// Returns true if an RPC call of this caller, or of any without one, may get a stage other than passthrough and
+/// Returns true if an RPC call of this requester, or of any without one, may get a stage other than passthrough and
 /// shadow.
 #[must_use]
-pub fn may_move(plan: &Plan, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
-    !plan.routes.routes().is_empty() && plan.rollout.may_move(Side::Rpc, caller)
+pub fn may_move(plan: &Plan, requester: Option<Requester<'_>>) -> bool {
+    !plan.routes.routes().is_empty() && plan.rollout.may_move(Side::Rpc, requester)
 }
 
 /// Returns true if a route matches the request.
@@ -330,7 +323,8 @@ fn other_methods(plan: &Plan, head: RequestHead<'_>, mut methods: Vec<Method>) -
 /// Fails if no route matches and the call may not pass.
 pub fn by_body(
     plan: &Plan,
-    (group, head): (&OverlapGroup, RequestHead<'_>),
+    group: &OverlapGroup,
+    head: RequestHead<'_>,
     body: Option<&Json>,
 ) -> Result<Option<usize>, Failure> {
     let segments = Segments::split(head.uri.path());
@@ -368,11 +362,12 @@ fn may_pass(plan: &Plan) -> bool {
 pub fn refused(
     plan: &Plan,
     why: DecisionReason,
-    (route, side): (usize, Side),
+    route: usize,
+    side: Side,
     at: Timestamp,
 ) -> Failure {
     let window = match why {
-        DecisionReason::Brownout => browned_out(plan, (Some(route), side), at),
+        DecisionReason::Brownout => browned_out(plan, Some(route), side, at),
         DecisionReason::Flag(_)
         | DecisionReason::Share(..)
         | DecisionReason::Keyless(_)
@@ -384,7 +379,7 @@ pub fn refused(
         | DecisionReason::Preflight => None,
     };
     match window {
-        Some(window) => rejections::browned_out(plan, (route, side), (window, at)),
+        Some(window) => rejections::browned_out(plan, route, side, window, at),
         None => rejections::retired(plan, plan.routes.route(route), side),
     }
 }

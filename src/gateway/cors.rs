@@ -37,7 +37,7 @@ pub(super) fn answer_preflight(
     plan: &Plan,
     (caller, head): (Caller<'_>, RequestHead<'_>),
 ) -> Option<CallResponse> {
-    let headers = routing::preflight(plan, (caller, record.wall_time()), head)?;
+    let headers = routing::preflight(plan, caller, record.wall_time(), head)?;
     record.handle_locally(DecisionReason::Preflight);
     record.set_local_response(StatusCode::NO_CONTENT.as_u16(), None);
     let mut answer = response::acknowledgement(StatusCode::NO_CONTENT);

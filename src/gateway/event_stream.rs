@@ -15,7 +15,7 @@ use super::rest::respond;
 use super::{IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors};
 use crate::domain::failure::Failure;
 use crate::domain::rejections;
-use crate::domain::rollout::Way;
+use crate::domain::rollout::{Requester, Way};
 use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::domain::sse;
@@ -57,7 +57,7 @@ async fn open_stream(
     let plan = &runtime_plan.plan;
     let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
-    let decision = routing::decide_stream(plan, (caller, &head.headers), matched);
+    let decision = routing::decide_stream(plan, Requester::new(caller, &head.headers), matched);
     let stage = decision.stage;
     record.set_stream(matched.stream, decision);
     record.admit()?;

@@ -417,7 +417,7 @@ impl Record {
 
     /// Returns the failure for a call whose decision has no backend to serve it.
     pub(super) fn unserved_failure(&self, plan: &Plan, route: usize) -> Failure {
-        routing::refused(plan, self.why, (route, self.side), self.wall_time)
+        routing::refused(plan, self.why, route, self.side, self.wall_time)
     }
 
     /// Sets the RPC method of the call, for the log.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, request};
+use http::{HeaderValue, Response, request};
 
 use super::exchange::with_total_timeout;
 use super::identity::identify;
@@ -19,7 +19,7 @@ use super::{
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::rejections;
-use crate::domain::rollout::{Caller, SessionStart, Stage, Way};
+use crate::domain::rollout::{Requester, Stage, Way};
 use crate::domain::routing::{self, RequestHead, RouteMatch};
 use crate::domain::side::Side;
 use crate::telemetry::clock;
@@ -80,6 +80,7 @@ async fn serve_call(
     let caller = identity.caller(&plan.rollout.clients);
     record.admit()?;
     let request_head = RequestHead::new(&head);
+    let requester = Requester::new(caller, &head.headers);
     if let Some(answer) = local_reply::answer_rest(record, plan, (request_head, origin))? {
         return Ok(answer);
     }
@@ -91,7 +92,7 @@ async fn serve_call(
         RouteMatch::Route(route) => (Some(route), content),
         RouteMatch::Unrouted => (None, content),
         RouteMatch::Near(nearby) => {
-            routing::pass_near(plan, (caller, &head.headers), &nearby, record.wall_time())?;
+            routing::pass_near(plan, requester, &nearby, record.wall_time())?;
             (None, content)
         }
         RouteMatch::ByBody(group) => {
@@ -101,13 +102,12 @@ async fn serve_call(
             };
             let bounds = (&plan.limits, &**record.worker());
             let json = request_body::read_json(&head.headers, body.clone(), bounds, None).await;
-            let index =
-                routing::by_body(plan, (group, request_head), json.ok().flatten().as_ref())?;
+            let index = routing::by_body(plan, group, request_head, json.ok().flatten().as_ref())?;
             (index, RequestBody::Read(body))
         }
     };
     let session = sessions::for_rest((record, &runtime_plan), caller, request_head, selected);
-    let stage = decide(record, plan, (caller, &head.headers, session), selected);
+    let stage = decide(record, plan, requester.with_session(session), selected);
     if stage.control() != Some(Way::Old) {
         routing::check_origin(plan, request_head, origin.entry())?;
     }
@@ -159,11 +159,10 @@ async fn read_for_matching(record: &mut Record, body: IncomingBody) -> Result<By
 pub(super) fn decide(
     record: &mut Record,
     plan: &Plan,
-    (caller, headers, session): (Caller<'_>, &HeaderMap, Option<SessionStart<'_>>),
+    requester: Requester<'_>,
     selected: Option<usize>,
 ) -> Stage {
-    let (target, at) = ((selected, record.side()), record.wall_time());
-    let decision = routing::decide(plan, (caller, headers), target, at, session);
+    let decision = routing::decide(plan, requester, selected, record.side(), record.wall_time());
     let stage = decision.stage;
     record.set_decision(selected, decision);
     stage

@@ -28,7 +28,7 @@ use crate::domain::jsonrpc::{self, Call, Invalid, MessageItem, RequestId};
 use crate::domain::plan::Plan;
 use crate::domain::posted::{Handling, MessageFault};
 use crate::domain::rejections;
-use crate::domain::rollout::{Caller, Identity, Way};
+use crate::domain::rollout::{Caller, Identity, Requester, Way};
 use crate::domain::routing::{self, RequestHead};
 use crate::domain::side::Side;
 use crate::domain::websocket;
@@ -443,7 +443,8 @@ impl RpcRequest {
         let context = (&*record, &*self.runtime_plan);
         let session = sessions::for_rpc(context, (caller, headers), call, selected)
             .or_else(|| sessions::for_socket(context, caller, self.socket?));
-        let stage = decide(record, plan, (caller, headers, session), selected);
+        let requester = Requester::new(caller, headers).with_session(session);
+        let stage = decide(record, plan, requester, selected);
         if stage.control() != Some(Way::Old) {
             self.check_origin()?;
         }

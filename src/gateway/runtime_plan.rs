@@ -16,7 +16,7 @@ use crate::domain::descriptors::{Budget, Descriptors};
 use crate::domain::failure::Failure;
 use crate::domain::pending::Priority;
 use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
-use crate::domain::rollout::{Digest, FlagHistory, Generation};
+use crate::domain::rollout::{Digest, FlagHistory, Generation, PlanStart};
 use crate::domain::schema::MemoryShare;
 use crate::domain::side::Side;
 use crate::domain::token::{Claims, TokenFault};
@@ -107,10 +107,11 @@ impl RuntimePlan {
             .collect();
         let labels = PlanLabels::new(&plan, &shared.names);
         let flag_history = previous.map_or_else(FlagHistory::default, |previous| {
-            let now = shared.sessions.now();
-            let flags = &*previous.plan.rollout.flags;
-            let past = (&previous.flag_history, flags);
-            plan.rollout.history_after(past, (generation, now))
+            let at = shared.sessions.now();
+            let flags = &previous.plan.rollout.flags;
+            let start = PlanStart { generation, at };
+            plan.rollout
+                .history_after(&previous.flag_history, flags, start)
         });
         account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
@@ -183,7 +184,7 @@ impl RuntimePlan {
         let now = LazyCell::new(|| route_indexes(&self.plan));
         let then = LazyCell::new(|| route_indexes(&previous.plan));
         move |name| match (now.get(name), then.get(name)) {
-            (Some(now), Some(then)) => self.plan.compares_like(*now, (&previous.plan, *then)),
+            (Some(now), Some(then)) => self.plan.compares_like(*now, &previous.plan, *then),
             (None, _) | (_, None) => false,
         }
     }

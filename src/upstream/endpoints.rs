@@ -185,8 +185,11 @@ impl Endpoints {
         self.all.iter().map(|endpoint| &endpoint.idle)
     }
 
-    fn record_end(&self, upstream: &str, index: (usize, CallRole), end: End) {
-        let events = self.core.borrow_mut().record_end(index, end, self.now());
+    fn record_end(&self, upstream: &str, index: usize, role: CallRole, end: End) {
+        let events = self
+            .core
+            .borrow_mut()
+            .record_end(index, role, end, self.now());
         for event in events {
             self.report(upstream, event);
         }
@@ -360,11 +363,11 @@ impl<'a> CallTracker<'a> {
     }
 
     fn report_end(&self) {
-        if let Some(index) = self.endpoint.take() {
+        if let Some((index, role)) = self.endpoint.take() {
             let upstream = &self.upstream.plan().name;
             self.upstream
                 .endpoints()
-                .record_end(upstream, index, self.end.get());
+                .record_end(upstream, index, role, self.end.get());
         }
     }
 }

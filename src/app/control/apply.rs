@@ -72,7 +72,7 @@ impl Control {
             let revision = self.revision + 1;
             let changed = self
                 .standing
-                .change(&asked.change, (revision, by), |flag| self.text_hash(flag));
+                .change(&asked.change, revision, by, |flag| self.text_hash(flag));
             let next = match changed.map_err(Refusal::Fault)? {
                 ChangeResult::To(next) => *next,
                 ChangeResult::Already => return Ok(Applied::Already),

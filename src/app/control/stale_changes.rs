@@ -99,7 +99,7 @@ impl Control {
         let revision = self.revision + 1;
         let mut next = self.standing.clone();
         for (change, by) in self.drops(at) {
-            let changed = next.change(&change, (revision, &by), |flag| self.text_hash(flag));
+            let changed = next.change(&change, revision, &by, |flag| self.text_hash(flag));
             match changed {
                 Ok(ChangeResult::To(without)) => next = *without,
                 // The change is gone already.

@@ -42,7 +42,8 @@ impl FailedCandidate {
     #[must_use]
     pub fn new(
         called: CallInfo,
-        (control, candidate): (RunEnding, RunEnding),
+        control: RunEnding,
+        candidate: RunEnding,
         reason: Option<&'static str>,
         cause: Option<&str>,
     ) -> FailedCandidate {

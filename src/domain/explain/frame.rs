@@ -79,11 +79,8 @@ fn try_explain(
     let route = plan.routes.select_frame(frame);
     let decision = case.decide(explanation, route);
     match (decision.stage.control(), route) {
-        (None, Some(index)) => {
-            let called = (index, Side::Rest);
-            Err(refused(plan, decision.why, called, case.at()))
-        }
-        (Some(Way::New), Some(index)) => translate(case, (index, frame), explanation),
+        (None, Some(index)) => Err(refused(plan, decision.why, index, Side::Rest, case.at())),
+        (Some(Way::New), Some(index)) => translate(case, index, frame, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let upstream =
                 passthrough_upstream(plan, route).ok_or_else(|| rejections::no_frame(frame))?;
@@ -115,7 +112,8 @@ fn passthrough_upstream(plan: &Plan, route: Option<usize>) -> Option<&UpstreamPl
 
 fn translate(
     case: &Case<'_>,
-    (index, frame): (usize, &Json),
+    index: usize,
+    frame: &Json,
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let route = case.plan.routes.route(index);
@@ -128,15 +126,12 @@ fn translate(
         call: &translated.bindings,
     };
     let secrets = secrets(case, &translated_call);
-    explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
+    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = translated.bindings.clone();
     explanation.sends = Some(render_sent_request(
-        case,
-        route,
-        (upstream, translated),
-        &secrets,
+        case, route, upstream, translated, &secrets,
     ));
     if route.expects_reply == ExpectsReply::Yes {
         explanation.outcomes = outcome_rows(route, Side::Rpc);

@@ -32,7 +32,8 @@ pub(super) fn rest(
     if let Some(local) = found? {
         explanation.answer = Some(answer(
             case,
-            (local.status.as_u16(), &local.headers),
+            local.status.as_u16(),
+            &local.headers,
             &local.body,
         ));
         return Ok(LocalExplanation::Complete);
@@ -43,11 +44,11 @@ pub(super) fn rest(
 /// Explains a preflight that the proxy answers.
 pub(super) fn preflight(case: &Case<'_>, explanation: &mut Explanation) -> LocalExplanation {
     let head = case.request.head;
-    let Some(headers) = routing::preflight(case.plan, (case.caller, case.at()), head) else {
+    let Some(headers) = routing::preflight(case.plan, case.caller, case.at(), head) else {
         return LocalExplanation::NotLocal;
     };
     record_decision(case, DecisionReason::Preflight, explanation);
-    explanation.answer = Some(answer(case, (204, &headers), &Bytes::new()));
+    explanation.answer = Some(answer(case, 204, &headers, &Bytes::new()));
     LocalExplanation::Complete
 }
 
@@ -68,7 +69,7 @@ pub(super) fn rpc(
             Err(error) => jsonrpc::error(id, &error),
         };
         let message = message.into_bytes();
-        explanation.answer = Some(answer(case, (200, &HeaderMap::new()), &message));
+        explanation.answer = Some(answer(case, 200, &HeaderMap::new(), &message));
     }
     Ok(LocalExplanation::Complete)
 }
@@ -87,16 +88,17 @@ pub(super) fn record_decision(case: &Case<'_>, why: DecisionReason, explanation:
 /// Returns a reply of the proxy of which only status and headers are known beforehand.
 pub(super) fn noted(
     case: &Case<'_>,
-    (status, headers): (u16, &HeaderMap),
+    status: u16,
+    headers: &HeaderMap,
     note: &'static str,
 ) -> ExplainedAnswer {
     ExplainedAnswer {
         note: Some(note.into()),
-        ..answer(case, (status, headers), &Bytes::new())
+        ..answer(case, status, headers, &Bytes::new())
     }
 }
 
-fn answer(case: &Case<'_>, (status, headers): (u16, &HeaderMap), body: &Bytes) -> ExplainedAnswer {
+fn answer(case: &Case<'_>, status: u16, headers: &HeaderMap, body: &Bytes) -> ExplainedAnswer {
     let mut secrets = case.secrets();
     secrets.note_members(&case.plan.redaction, body, case.context.depth);
     let hidden = secrets.hide_bytes(body);

@@ -69,7 +69,8 @@ pub(super) fn answer_rest(
 /// Translates the reply of a REST upstream for an RPC client.
 pub(super) fn answer_rpc(
     case: &Case<'_>,
-    (route, call): (&Route, &Bindings),
+    route: &Route,
+    call: &Bindings,
     id: &RequestId,
 ) -> Result<Option<ExplainedAnswer>, Failure> {
     let Some(reply) = case.request.reply else {

@@ -37,21 +37,18 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
         RouteMatch::Route(index) => Some(index),
         RouteMatch::ByBody(group) => {
             let body = body(case).ok().flatten();
-            by_body(plan, (group, head), body.as_ref())?
+            by_body(plan, group, head, body.as_ref())?
         }
         RouteMatch::Unrouted => None,
         RouteMatch::Near(nearby) => {
-            pass_near(plan, (case.caller, head.headers), &nearby, case.at())?;
+            pass_near(plan, case.requester(), &nearby, case.at())?;
             None
         }
     };
     let decision = case.decide(explanation, route);
     case.guard(decision.stage)?;
     match (decision.stage.control(), route) {
-        (None, Some(index)) => {
-            let called = (index, Side::Rest);
-            Err(refused(plan, decision.why, called, case.at()))
-        }
+        (None, Some(index)) => Err(refused(plan, decision.why, index, Side::Rest, case.at())),
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let none = || rejections::no_route(head.method, head.uri.path());
@@ -108,11 +105,11 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
         call: &call.bindings,
     };
     let secrets = secrets(case, &translated_call);
-    explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
+    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
     let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.bindings.clone();
-    explanation.sends = Some(render_sent_request(case, route, (upstream, call), &secrets));
+    explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
     if route.expects_reply == ExpectsReply::Yes {
         explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
@@ -124,7 +121,8 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
 pub(super) fn render_sent_request(
     case: &Case<'_>,
     route: &Route,
-    (upstream, call): (&UpstreamPlan, ToRpc<'_>),
+    upstream: &UpstreamPlan,
+    call: ToRpc<'_>,
     secrets: &Secrets,
 ) -> SentRequest {
     let (method, headers) = match upstream.transport.link() {

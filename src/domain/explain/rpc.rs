@@ -17,7 +17,6 @@ use crate::domain::posted::{
 };
 use crate::domain::rejections;
 use crate::domain::rollout::Way;
-use crate::domain::route::Route;
 use crate::domain::routing::{self, refused};
 use crate::domain::side::Side;
 use crate::domain::translate::ToRest;
@@ -141,7 +140,7 @@ fn socket(case: &Case<'_>) -> Explanation {
         headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     let note = "a WebSocket that the proxy serves; each message is handled like one posted here";
-    explanation.answer = Some(local_reply::noted(case, (101, &headers), note));
+    explanation.answer = Some(local_reply::noted(case, 101, &headers, note));
     explanation
 }
 
@@ -240,7 +239,7 @@ fn message(case: &Case<'_>, item: MessageItem, sending: SendPlan<'_>) -> Explana
             });
             let line = format!("{position}{method}, {id}");
             explanation.message = Some(case.secrets().hide(&line));
-            match explain_call(case, &call, (sending, &mut explanation)) {
+            match explain_call(case, &call, sending, &mut explanation) {
                 Ok(()) => explanation,
                 Err(failure) => {
                     let null = RequestId::null();
@@ -267,7 +266,8 @@ fn client_response(case: &Case<'_>, mut explanation: Explanation) -> Explanation
 fn explain_call(
     case: &Case<'_>,
     call: &Call,
-    (sending, explanation): (SendPlan<'_>, &mut Explanation),
+    sending: SendPlan<'_>,
+    explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let plan = case.plan;
     rejections::ambiguous_credentials(plan, call)?;
@@ -284,19 +284,18 @@ fn explain_call(
     match (decision.stage.control(), selected) {
         (None, Some(index)) => {
             sending.check_valid()?;
-            let called = (index, Side::Rpc);
-            Err(refused(plan, decision.why, called, case.at()))
+            Err(refused(plan, decision.why, index, Side::Rpc, case.at()))
         }
         (Some(Way::New), Some(index)) => {
             sending.check_valid()?;
-            translate(case, (index, call), explanation)
+            translate(case, index, call, explanation)
         }
         (Some(Way::Old), _) | (_, None) => {
             let Some(upstream) = plan.upstream_for(selected, Side::Rpc) else {
                 sending.check_valid()?;
                 return Err(rejections::unknown_method(plan, call));
             };
-            pass_call(case, upstream, call, (sending, explanation))
+            pass_call(case, upstream, call, sending, explanation)
         }
     }
 }
@@ -308,7 +307,8 @@ fn pass_call(
     case: &Case<'_>,
     upstream: &UpstreamPlan,
     call: &Call,
-    (sending, explanation): (SendPlan<'_>, &mut Explanation),
+    sending: SendPlan<'_>,
+    explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let plan = case.plan;
     let shared = upstream.transport.link().is_some();
@@ -324,7 +324,7 @@ fn pass_call(
             Some(_) => 200,
             None => routing::notification_status(plan, case.request.head.headers).as_u16(),
         };
-        explanation.answer = Some(local_reply::noted(case, (status, &HeaderMap::new()), note));
+        explanation.answer = Some(local_reply::noted(case, status, &HeaderMap::new(), note));
         return Ok(());
     }
     let target = match shared {
@@ -369,7 +369,8 @@ fn link_note(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
 
 fn translate(
     case: &Case<'_>,
-    (index, call): (usize, &Call),
+    index: usize,
+    call: &Call,
     explanation: &mut Explanation,
 ) -> Result<(), Failure> {
     let (limits, routes) = (&case.plan.limits, &case.plan.routes);
@@ -392,84 +393,72 @@ fn translate(
         call: &made.bindings,
     };
     let secrets = secrets(case, &translated_call);
-    explanation.holes = translated_call.holes((&secrets, &case.plan.redaction));
+    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
     if made.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
     }
     let upstream = case.plan.upstream_for(Some(index), Side::Rest);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     if route.is_frame() {
-        explanation.sends = Some(frame_request((upstream, &made), &secrets));
+        explanation.sends = Some(frame_request(upstream, &made, &secrets));
         if call.id.is_some() {
             explanation.outcomes = outcome_rows(route, Side::Rest);
         }
         return Ok(());
     }
-    let credentials = credential_headers(case, upstream, call)?;
-    explanation.sends = Some(render_sent_request(
-        case,
-        route,
-        (upstream, &made, credentials),
-        &secrets,
-    ));
+    let headers = request_headers(case, upstream, call, &made)?;
+    explanation.sends = Some(SentRequest {
+        upstream: upstream.name.clone(),
+        authority: upstream.authority.as_str().to_owned(),
+        method: route.method.as_str().to_owned(),
+        target: secrets.hide(&made.target),
+        headers: case.headers(&headers),
+        body: body_of(&made, &secrets),
+        note: None,
+    });
     if let Some(id) = &call.id {
         explanation.outcomes = outcome_rows(route, Side::Rest);
-        explanation.answer = answer_rpc(case, (route, &made.bindings), id)?;
+        explanation.answer = answer_rpc(case, route, &made.bindings, id)?;
     }
     Ok(())
 }
 
 /// Describes a frame to a server that speaks in frames.
-fn frame_request(
-    (upstream, made): (&UpstreamPlan, &ToRest),
-    secrets: &super::Secrets,
-) -> SentRequest {
-    let body = made.body.clone().map(|body| body.into_bytes());
+fn frame_request(upstream: &UpstreamPlan, made: &ToRest, secrets: &super::Secrets) -> SentRequest {
     SentRequest {
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: carrier(upstream).to_owned(),
         target: String::new(),
         headers: Vec::new(),
-        body: body.map(|body| Value::from_text(secrets.hide_bytes(&body))),
+        body: body_of(made, secrets),
         note: Some(
             "over this client's own connection; the proxy assigns the id, if it has one".into(),
         ),
     }
 }
 
-/// Returns the credential headers in the envelope, for an upstream that gets them.
-fn credential_headers(
+/// Returns the body of a translated request, without credentials.
+fn body_of(made: &ToRest, secrets: &super::Secrets) -> Option<Value> {
+    let body = made.body.clone().map(|body| body.into_bytes());
+    body.map(|body| Value::from_text(secrets.hide_bytes(&body)))
+}
+
+/// Returns the headers of the request to the REST upstream.
+fn request_headers(
     case: &Case<'_>,
     upstream: &UpstreamPlan,
     call: &Call,
+    made: &ToRest,
 ) -> Result<HeaderMap, Failure> {
-    match upstream.credentials {
-        Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.context.depth),
-        Credentials::Drop => Ok(HeaderMap::new()),
-    }
-}
-
-/// Describes the request to the REST upstream.
-fn render_sent_request(
-    case: &Case<'_>,
-    route: &Route,
-    (upstream, made, credentials): (&UpstreamPlan, &ToRest, HeaderMap),
-    secrets: &super::Secrets,
-) -> SentRequest {
+    let credentials = match upstream.credentials {
+        Credentials::Forward => credentials_of(&case.plan.face.envelope, call, case.context.depth)?,
+        Credentials::Drop => HeaderMap::new(),
+    };
     let has_body = HasBody::new(&made.body);
     let mut headers = translated(case.request.head.headers, upstream, has_body);
     headers.extend(credentials);
     set(&mut headers, made.headers.clone());
     withhold_credentials(&mut headers, upstream);
-    let body = made.body.clone().map(|body| body.into_bytes());
-    SentRequest {
-        upstream: upstream.name.clone(),
-        authority: upstream.authority.as_str().to_owned(),
-        method: route.method.as_str().to_owned(),
-        target: secrets.hide(&made.target),
-        headers: case.headers(&headers),
-        body: body.map(|body| Value::from_text(secrets.hide_bytes(&body))),
-        note: None,
-    }
+    Ok(headers)
 }

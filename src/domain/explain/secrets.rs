@@ -13,13 +13,6 @@ pub(super) use crate::domain::redact::HIDDEN;
 /// The shortest value, in characters, that is hidden everywhere: shorter ones such as `1` occur too often.
 const SHORTEST: usize = 3;
 
-/// A named boolean: a member of a hidden name encloses the value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SeenSecrets {
-    Open,
-    Hidden,
-}
-
 /// The texts to hide.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
@@ -96,33 +89,26 @@ impl Secrets {
     pub(super) fn note_members(&mut self, redaction: &Redaction, body: &[u8], depth: u16) {
         if let Ok(json) = Json::parse(Bytes::copy_from_slice(body), depth) {
             let tree = JsonIndex::read(json.as_bytes());
-            self.note_branch(redaction, (tree.root(), SeenSecrets::Open));
+            self.note_branch(redaction, tree.root(), false);
         }
     }
 
-    fn note_branch(&mut self, redaction: &Redaction, (branch, seen): (Value<'_>, SeenSecrets)) {
+    /// Adds the hidden values of a branch; `is_hidden` if a member with a hidden name encloses it.
+    fn note_branch(&mut self, redaction: &Redaction, branch: Value<'_>, is_hidden: bool) {
         let value = branch.value();
         match branch.kind() {
             JsonKind::Object => {
                 for member in branch.children() {
-                    let hidden =
-                        seen == SeenSecrets::Hidden || redaction.hides(&member.name().shown());
-                    let seen = if hidden {
-                        SeenSecrets::Hidden
-                    } else {
-                        SeenSecrets::Open
-                    };
-                    self.note_branch(redaction, (member, seen));
+                    let is_hidden = is_hidden || redaction.hides(&member.name().shown());
+                    self.note_branch(redaction, member, is_hidden);
                 }
             }
             JsonKind::Array => {
                 for element in branch.children() {
-                    self.note_branch(redaction, (element, seen));
+                    self.note_branch(redaction, element, is_hidden);
                 }
             }
-            JsonKind::String | JsonKind::Number
-                if seen == SeenSecrets::Hidden && value.len() >= SHORTEST =>
-            {
+            JsonKind::String | JsonKind::Number if is_hidden && value.len() >= SHORTEST => {
                 if branch.kind() == JsonKind::String {
                     let text = Spelled::read(value);
                     self.note_long(&text.shown());

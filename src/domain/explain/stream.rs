@@ -15,8 +15,7 @@ pub(super) fn explain(case: &Case<'_>, followed: StreamMatch) -> Explanation {
     let Some(declared) = case.plan.streams.all().get(followed.stream) else {
         return explanation;
     };
-    let head = case.request.head;
-    let decision = decide_stream(case.plan, (case.caller, head.headers), followed);
+    let decision = decide_stream(case.plan, case.requester(), followed);
     let line = |side: Side| format!("GET {}", declared.path(side).as_str());
     explanation.route = Some(NamedRoute {
         name: declared.name.clone(),

@@ -41,7 +41,7 @@ fn asked(hosts: &[HostName], cors: Option<&Cors>, headers: &HeaderMap) -> Result
         cors,
         reach: Reach::Network,
     };
-    check(allowed, (&Uri::from_static("/"), headers), || false)
+    check(allowed, &Uri::from_static("/"), headers, || false)
 }
 
 /// Checks a request on a listener without `listen.hosts` and `[cors]`.
@@ -55,7 +55,7 @@ fn plain(
         cors: None,
         reach,
     };
-    check(allowed, (&Uri::from_static(uri), headers), is_hop)
+    check(allowed, &Uri::from_static(uri), headers, is_hop)
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn the_host_of_an_absolute_target_is_the_one_that_counts() {
     };
     let absolute = Uri::from_static("http://rebound.example/x");
     let asked = headers(&[("host", "api.example")]);
-    let found = check(allowed, (&absolute, &asked), || false);
+    let found = check(allowed, &absolute, &asked, || false);
     assert_eq!(found, Err(OriginDenied::Host));
 }
 

@@ -13,16 +13,16 @@ pub type ExtraMembers<'m> = &'m [(&'m str, Json)];
 /// Writes a request with an id of the proxy.
 #[must_use]
 pub fn request(id: u64, method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
-    call(Some(id), (method, params), members)
+    call(Some(id), method, params, members)
 }
 
 /// Writes a notification.
 #[must_use]
 pub fn notification(method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
-    call(None, (method, params), members)
+    call(None, method, params, members)
 }
 
-fn call(id: Option<u64>, (method, params): (&str, Rope), members: ExtraMembers<'_>) -> Rope {
+fn call(id: Option<u64>, method: &str, params: Rope, members: ExtraMembers<'_>) -> Rope {
     let around = br#"{"jsonrpc":"2.0","id":,"method":"","params":}"#.len();
     let digits = id.map_or(0, |id| id.checked_ilog10().unwrap_or_default() as usize + 1);
     let mut writer = RopeWriter::with_capacity(around + digits + method.len() + params.copied());

@@ -227,7 +227,7 @@ impl RouteUsage<'_> {
     fn judge(&self, side: Side) -> (DeletionVerdict, Vec<String>) {
         let mut calls = Vec::new();
         for (client, of, seen) in self.usage.callers(&self.route.name) {
-            calls.extend(self.still_calls(side, (client, of, seen)));
+            calls.extend(self.still_calls(side, client, of, seen));
         }
         if let Some((prefix, count)) = self.unrouted(side)
             && let Some(ago) = self.ago(&count)
@@ -251,7 +251,9 @@ impl RouteUsage<'_> {
     fn still_calls(
         &self,
         side: Side,
-        (client, of, seen): (&str, Side, &ClientUsage),
+        client: &str,
+        of: Side,
+        seen: &ClientUsage,
     ) -> Option<String> {
         if of == side {
             let ago = self.ago(&seen.all())?;

@@ -63,7 +63,8 @@ impl Breaker {
     /// Records the end of an admitted call: the trial, or another call.
     pub(super) fn record(
         &mut self,
-        (end, role): (End, CallRole),
+        end: End,
+        role: CallRole,
         now: Duration,
     ) -> Option<HealthEvent> {
         if let (BreakerState::Trial { .. }, CallRole::Usual, End::Failed | End::Abandoned) =

@@ -37,7 +37,7 @@ fn chosen(addresses: &mut Addresses, now: Duration) -> usize {
 
 fn fails(addresses: &mut Addresses, index: usize, times: u32, now: Duration) -> Vec<HealthEvent> {
     let each =
-        (0..times).flat_map(|_| addresses.record_end((index, CallRole::Usual), End::Failed, now));
+        (0..times).flat_map(|_| addresses.record_end(index, CallRole::Usual, End::Failed, now));
     each.collect()
 }
 
@@ -58,7 +58,7 @@ fn an_address_that_fails_is_ejected_and_tried_again_after_its_pause() {
     let mut two = Addresses::new(plan(), 2);
     assert_eq!(fails(&mut two, 0, 2, seconds(0)), []);
     assert_eq!(
-        two.record_end((0, CallRole::Usual), End::Answered, seconds(0)),
+        two.record_end(0, CallRole::Usual, End::Answered, seconds(0)),
         []
     );
     assert_eq!(
@@ -164,7 +164,7 @@ fn an_open_breaker_lets_one_call_through_after_its_pause() {
     );
     assert_eq!(one.choose(seconds(10), None), unavailable(10));
     assert_eq!(
-        one.record_end((0, CallRole::Trial), End::Failed, seconds(11)),
+        one.record_end(0, CallRole::Trial, End::Failed, seconds(11)),
         [HealthEvent::Opened(seconds(20))]
     );
     assert_eq!(
@@ -173,12 +173,12 @@ fn an_open_breaker_lets_one_call_through_after_its_pause() {
     );
     // A call that began before the breaker opened is not the trial.
     for end in [End::Abandoned, End::Failed] {
-        assert_eq!(one.record_end((0, CallRole::Usual), end, seconds(31)), []);
+        assert_eq!(one.record_end(0, CallRole::Usual, end, seconds(31)), []);
         assert_eq!(one.choose(seconds(31), None), unavailable(10));
     }
     // The trial went away; the next call is one.
     assert_eq!(
-        one.record_end((0, CallRole::Trial), End::Abandoned, seconds(31)),
+        one.record_end(0, CallRole::Trial, End::Abandoned, seconds(31)),
         []
     );
     assert_eq!(
@@ -186,7 +186,7 @@ fn an_open_breaker_lets_one_call_through_after_its_pause() {
         Choice::Address(0, CallRole::Trial)
     );
     assert_eq!(
-        one.record_end((0, CallRole::Trial), End::Answered, seconds(32)),
+        one.record_end(0, CallRole::Trial, End::Answered, seconds(32)),
         [HealthEvent::Closed]
     );
     assert_eq!(
@@ -214,11 +214,11 @@ fn a_trial_that_does_not_end_blocks_calls_for_one_pause_at_most() {
     assert_eq!(one.choose(seconds(29), None), unavailable);
     // Either of them shows whether the upstream is back.
     assert_eq!(
-        one.record_end((0, CallRole::Trial), End::Answered, seconds(29)),
+        one.record_end(0, CallRole::Trial, End::Answered, seconds(29)),
         [HealthEvent::Closed]
     );
     assert_eq!(
-        one.record_end((0, CallRole::Trial), End::Abandoned, seconds(29)),
+        one.record_end(0, CallRole::Trial, End::Abandoned, seconds(29)),
         []
     );
     assert_eq!(
@@ -315,7 +315,7 @@ proptest! {
                     Choice::Address(index, role) => {
                         prop_assert!(index < count);
                         addresses.acquire(index);
-                        addresses.record_end((index, role), end, now);
+                        addresses.record_end(index, role, end, now);
                         addresses.release(index);
                     }
                 },
@@ -340,7 +340,7 @@ proptest! {
             match (lasts, one.choose(now, None)) {
                 (Lasts::Ends(end, _), Choice::Address(index, role)) => {
                     trials += u32::from(role == CallRole::Trial);
-                    one.record_end((index, role), end, now);
+                    one.record_end(index, role, end, now);
                     ended += 1;
                 }
                 (Lasts::Stays, Choice::Address(index, role)) => {
@@ -357,8 +357,8 @@ proptest! {
                 }
             }
             if let Lasts::Ends(end, at) = lasts && !open.is_empty() {
-                let earlier = open.swap_remove(at % open.len());
-                one.record_end(earlier, end, now);
+                let (index, role) = open.swap_remove(at % open.len());
+                one.record_end(index, role, end, now);
                 ended += 1;
             }
             let pauses = u32::try_from(now.as_secs() / 10).unwrap();

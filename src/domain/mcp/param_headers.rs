@@ -110,7 +110,7 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) ->
     for (key, value) in schema {
         let is_fine = match key.as_str() {
             "properties" => true,
-            KEY => note(schema, value, (path, found)),
+            KEY => note(schema, value, path, found),
             _ => !mentions(value),
         };
         if !is_fine {
@@ -132,7 +132,8 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) ->
 fn note(
     schema: &serde_json::Map<String, Value>,
     name: &Value,
-    (path, found): (&[String], &mut Vec<ParamHeader>),
+    path: &[String],
+    found: &mut Vec<ParamHeader>,
 ) -> bool {
     let kind = schema.get("type").and_then(Value::as_str);
     let is_primitive = matches!(kind, Some("string" | "integer" | "boolean"));

@@ -89,7 +89,8 @@ pub enum ResponseBody {
 /// do that route by session (MCP 2025-11-25, "Session Management").
 #[must_use]
 pub fn read_body(
-    (status, body): (u16, &Bytes),
+    status: u16,
+    body: &Bytes,
     id: Option<u64>,
     session: Option<&str>,
     depth: u16,
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn an_answer_is_the_one_that_was_asked_for() {
         let read = |status, body: &'static str, session| {
-            read_body((status, &body.into()), Some(3), session, 8)
+            read_body(status, &body.into(), Some(3), session, 8)
         };
         let answer = r#"{"id":3,"result":{}}"#;
         assert_eq!(read(200, answer, None), ResponseBody::Answer(answer.into()));
@@ -180,7 +181,7 @@ mod tests {
             let body =
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-1,"message":"m"}}}}"#);
             let wanted = r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"m"}}"#;
-            let got = read_body((400, &body.into()), Some(3), Some("s"), 8);
+            let got = read_body(400, &body.into(), Some(3), Some("s"), 8);
             assert_eq!(got, ResponseBody::Answer(wanted.into()));
         }
         assert_eq!(
@@ -200,11 +201,11 @@ mod tests {
             (404, ""),
             (400, "No valid session ID"),
         ] {
-            let read = |session| read_body((status, &body.into()), Some(3), session, 8);
+            let read = |session| read_body(status, &body.into(), Some(3), session, 8);
             assert_eq!(read(Some("s")), ResponseBody::Forgotten, "{status} {body}");
             assert_ne!(read(None), ResponseBody::Forgotten, "{status} {body}");
         }
-        let not_found = read_body((404, &Bytes::new()), None, Some("s"), 8);
+        let not_found = read_body(404, &Bytes::new(), None, Some("s"), 8);
         assert_eq!(not_found, ResponseBody::Forgotten);
     }
 }

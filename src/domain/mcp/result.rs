@@ -139,7 +139,8 @@ pub fn missing_members_for(
 pub fn render_for(
     client_revision: ClientRevision,
     method: &str,
-    (result, result_type): (Rope, ResultType),
+    result: Rope,
+    result_type: ResultType,
 ) -> Result<Rope, InputRequired> {
     if !client_revision.may_change(method) {
         return Ok(result);
@@ -291,7 +292,8 @@ mod tests {
                 render_for(
                     client_revision,
                     method,
-                    (result.clone(), ResultType::Possible),
+                    result.clone(),
+                    ResultType::Possible,
                 )
             };
             assert_eq!(sent(ClientRevision::Sessions, &asks), Err(InputRequired));
@@ -301,8 +303,8 @@ mod tests {
             let completed = sent(ClientRevision::Stateless, &text).unwrap().into_bytes();
             assert!(completed.starts_with(br#"{"resultType":"complete","#));
         }
-        let asked = (asks.clone(), ResultType::Possible);
-        let other = render_for(ClientRevision::Sessions, "orders/get", asked);
+        let (sessions, possible) = (ClientRevision::Sessions, ResultType::Possible);
+        let other = render_for(sessions, "orders/get", asks.clone(), possible);
         assert_eq!(other.as_ref(), Ok(&asks));
     }
 

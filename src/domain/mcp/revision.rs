@@ -143,7 +143,7 @@ const DROPPED: [&str; 4] = [
 /// Returns the response to a call of a client with sessions that a server without them does not know: the client treats
 /// an error of `ping` as a lost connection. The server itself answers a call that names a revision without sessions.
 #[must_use]
-pub fn answer_locally((id, method): (u64, &str), message: &Bytes, depth: u16) -> Option<String> {
+pub fn answer_locally(id: u64, method: &str, message: &Bytes, depth: u16) -> Option<String> {
     if !DROPPED.contains(&method) {
         return None;
     }
@@ -310,7 +310,7 @@ mod tests {
     fn requests_that_only_older_clients_know_are_answered() {
         let answer = |method, meta| {
             let message = format!(r#"{{"id":3,"method":"{method}","params":{{{meta}}}}}"#);
-            answer_locally((3, method), &message.into(), 8)
+            answer_locally(3, method, &message.into(), 8)
         };
         let empty = Some(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#.to_owned());
         for method in DROPPED {

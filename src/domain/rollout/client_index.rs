@@ -139,14 +139,14 @@ fn add(groups: &mut Vec<HeaderGroup>, rank: usize, matcher: &Matcher) {
                 Vec::new()
             }
         };
-        insert(&mut named, header, (glob, rank));
+        insert(&mut named, header, glob, rank);
         groups.push(HeaderGroup::Named(named));
     } else {
         groups.push(HeaderGroup::One(rank));
     }
 }
 
-fn insert(named: &mut Vec<HeaderClients>, header: &HeaderName, (glob, rank): (&Glob, usize)) {
+fn insert(named: &mut Vec<HeaderClients>, header: &HeaderName, glob: &Glob, rank: usize) {
     let known = named.iter().position(|named| named.header == *header);
     let at = known.unwrap_or_else(|| {
         named.push(HeaderClients {

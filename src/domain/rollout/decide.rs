@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Generation, Membership, Percent,
+    Arming, Bucket, Caller, Clients, Flag, FlagHistory, Flags, Membership, Percent, PlanStart,
     ProcessTime, SessionStart, Stage, Way, WithoutKey, bucket,
 };
 use crate::domain::lifecycle::Brownouts;
@@ -40,6 +40,47 @@ pub enum Kill {
     Off,
     /// Every call passes through if its side has an upstream.
     On,
+}
+
+/// The sender of a request, as flags match it.
+#[derive(Debug, Clone, Copy)]
+pub struct Requester<'a> {
+    /// The caller.
+    pub caller: Caller<'a>,
+    /// The headers of the request.
+    pub headers: &'a HeaderMap,
+    /// The session of the request, if any: the flags at its start decide.
+    pub session: Option<SessionStart<'a>>,
+}
+
+impl<'a> Requester<'a> {
+    /// Creates a requester without a session.
+    #[must_use]
+    pub const fn new(caller: Caller<'a>, headers: &'a HeaderMap) -> Requester<'a> {
+        Requester {
+            caller,
+            headers,
+            session: None,
+        }
+    }
+
+    /// Sets the session.
+    #[must_use]
+    pub const fn with_session(self, session: Option<SessionStart<'a>>) -> Requester<'a> {
+        Requester { session, ..self }
+    }
+
+    /// Returns the facts about a call of a route, named `route`.
+    #[must_use]
+    pub const fn call(self, route: &'a str, side: Side) -> CallFacts<'a> {
+        CallFacts {
+            caller: self.caller,
+            route,
+            side,
+            headers: self.headers,
+            session: self.session,
+        }
+    }
 }
 
 /// The facts about a call that the rollout decides by.
@@ -223,10 +264,11 @@ impl Rollout {
     #[must_use]
     pub fn history_after(
         &self,
-        (past, flags): (&FlagHistory, &[Flag]),
-        at: (Generation, ProcessTime),
+        past: &FlagHistory,
+        flags: &[Flag],
+        start: PlanStart,
     ) -> FlagHistory {
-        past.followed((flags, &self.flags), self.session_grace, at)
+        past.followed(flags, &self.flags, self.session_grace, start)
     }
 
     /// Returns the decision for a call of a route.
@@ -243,7 +285,7 @@ impl Rollout {
                 .and_then(|session| session.was(&flag.name));
             let now = (flag.stage, Membership::Share(flag.share()));
             let (stage, membership) = was.map_or(now, |was| (was.stage, was.membership));
-            if let Some(why) = matches((index, flag, membership), call.caller.key) {
+            if let Some(why) = matches(index, flag, membership, call.caller.key) {
                 let why = was.map_or(why, |_| DecisionReason::Session(index));
                 return Decision {
                     stage,
@@ -263,15 +305,15 @@ impl Rollout {
     }
 
     /// Returns true if a call of this side may get a stage other than passthrough and shadow: from the default, or
-    /// from an active flag for the side and, if a caller is given, for its client. Percentages are ignored.
+    /// from an active flag for the side and, if a requester is given, for its client. Percentages are ignored.
     #[must_use]
-    pub fn may_move(&self, side: Side, caller: Option<(Caller<'_>, &HeaderMap)>) -> bool {
+    pub fn may_move(&self, side: Side, requester: Option<Requester<'_>>) -> bool {
         let moves = |stage: Stage| stage.control() != Some(Way::Old);
         let takes = |flag: &Flag| {
             flag.arming == Arming::Armed
                 && flag.share() != Percent::NONE
                 && flag.side.is_none_or(|flag_side| flag_side == side)
-                && caller.is_none_or(|(caller, headers)| flag.covers_client(caller, headers))
+                && requester.is_none_or(|from| flag.covers_client(from.caller, from.headers))
         };
         self.kill == Kill::Off
             && (moves(self.defaults.of(side))
@@ -286,9 +328,10 @@ impl Rollout {
     #[must_use]
     pub fn session_may_move(
         &self,
-        (past, now): (&FlagHistory, ProcessTime),
+        past: &FlagHistory,
+        now: ProcessTime,
         side: Side,
-        (caller, headers): (Caller<'_>, &HeaderMap),
+        requester: Requester<'_>,
     ) -> bool {
         let may_move = |flag: &Flag| {
             past.retained(&flag.name, now).any(|was| {
@@ -300,7 +343,7 @@ impl Rollout {
             && self.flags.iter().any(|flag| {
                 flag.arming == Arming::Armed
                     && flag.side.is_none_or(|flag_side| flag_side == side)
-                    && flag.covers_client(caller, headers)
+                    && flag.covers_client(requester.caller, requester.headers)
                     && may_move(flag)
             })
     }
@@ -330,7 +373,9 @@ impl Rollout {
 
 /// Returns the reason if the flag matches a caller that it covers.
 fn matches(
-    (index, flag, membership): (usize, &Flag, Membership),
+    index: usize,
+    flag: &Flag,
+    membership: Membership,
     key: Option<&str>,
 ) -> Option<DecisionReason> {
     let Membership::Share(share) = membership else {

@@ -21,6 +21,15 @@ pub type ProcessTime = Duration;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Generation(pub u64);
 
+/// The moment when a plan took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanStart {
+    /// The number of the plan.
+    pub generation: Generation,
+    /// The time.
+    pub at: ProcessTime,
+}
+
 /// The maximum number of remembered changes per flag; sessions from before them use the oldest.
 const MOST: usize = 32;
 
@@ -65,7 +74,7 @@ impl FlagHistory {
     }
 
     /// Returns the state of a flag for a session; `None` if it is the current one.
-    fn of(&self, flag: &str, (began, now): (Generation, ProcessTime)) -> Option<&PreviousFlag> {
+    fn of(&self, flag: &str, began: Generation, now: ProcessTime) -> Option<&PreviousFlag> {
         let mut changes = self.was.get(flag)?.iter();
         changes.find(|was| was.until > began && now < was.at + self.grace)
     }
@@ -80,21 +89,22 @@ impl FlagHistory {
         changes.iter().filter(move |was| now < was.at + self.grace)
     }
 
-    /// Returns the history after the flags `next` replace `flags` at the time `now`. Sessions keep their initial
+    /// Returns the history after the flags `next` of a new plan replace `flags`. Sessions keep their initial
     /// decision for `grace`.
     pub(super) fn followed(
         &self,
-        (flags, next): (&[Flag], &[Flag]),
+        flags: &[Flag],
+        next: &[Flag],
         grace: Duration,
-        (epoch, now): (Generation, ProcessTime),
+        start: PlanStart,
     ) -> FlagHistory {
         let past = FlagHistory::new(grace);
         let was = next.iter().filter_map(|flag| {
             let mut earlier = flags.iter();
             let known = self.was.get(&flag.name).map_or(&[][..], Vec::as_slice);
             let earlier = earlier.find(|earlier| earlier.name == flag.name);
-            let mut changes = changes(flag, (earlier, known), (epoch, now));
-            changes.retain(|was| now < was.at + past.grace);
+            let mut changes = changes(flag, earlier, known, start);
+            changes.retain(|was| start.at < was.at + past.grace);
             let surplus = changes.len().saturating_sub(MOST);
             changes.drain(..surplus);
             (!changes.is_empty()).then(|| (flag.name.clone(), changes))
@@ -119,19 +129,20 @@ pub struct SessionStart<'a> {
 
 impl SessionStart<'_> {
     pub(super) fn was(&self, flag: &str) -> Option<&PreviousFlag> {
-        self.past.of(flag, (self.began, self.now))
+        self.past.of(flag, self.began, self.now)
     }
 }
 
 /// Returns the changes of a flag, with a new entry if the flag differs from before.
 fn changes(
     flag: &Flag,
-    (earlier, known): (Option<&Flag>, &[PreviousFlag]),
-    (until, at): (Generation, ProcessTime),
+    earlier: Option<&Flag>,
+    known: &[PreviousFlag],
+    start: PlanStart,
 ) -> Vec<PreviousFlag> {
     let was = |stage, membership| PreviousFlag {
-        until,
-        at,
+        until: start.generation,
+        at: start.at,
         stage,
         membership,
     };

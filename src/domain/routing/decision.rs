@@ -1,12 +1,8 @@
 //! The stage of a call that begins now. Used by `domain` and `gateway`.
 
-use http::HeaderMap;
-
 use crate::domain::lifecycle::Window;
 use crate::domain::plan::Plan;
-use crate::domain::rollout::{
-    CallFacts, Caller, Decision, DecisionReason, Kill, SessionStart, Stage, Way,
-};
+use crate::domain::rollout::{Decision, DecisionReason, Kill, Requester, Stage, Way};
 use crate::domain::side::Side;
 use crate::domain::time::Timestamp;
 
@@ -14,10 +10,10 @@ use crate::domain::time::Timestamp;
 #[must_use]
 pub fn decide(
     plan: &Plan,
-    (caller, headers): (Caller<'_>, &HeaderMap),
-    (route, side): (Option<usize>, Side),
+    requester: Requester<'_>,
+    route: Option<usize>,
+    side: Side,
     at: Timestamp,
-    session: Option<SessionStart<'_>>,
 ) -> Decision {
     let Some(index) = route else {
         return Decision::plain(Stage::Passthrough, DecisionReason::Unrouted);
@@ -30,22 +26,17 @@ pub fn decide(
         };
         return Decision::plain(stage, DecisionReason::Killed);
     }
-    if browned_out(plan, (route, side), at).is_some() {
+    if browned_out(plan, route, side, at).is_some() {
         return Decision::plain(Stage::Retired, DecisionReason::Brownout);
     }
-    let decision = plan.rollout.decide(&CallFacts {
-        caller,
-        route: &plan.routes.route(index).name,
-        side,
-        headers,
-        session,
-    });
-    served(plan, decision, (index, side))
+    let name = &plan.routes.route(index).name;
+    let decision = plan.rollout.decide(&requester.call(name, side));
+    served(plan, decision, index, side)
 }
 
 /// Replaces the old way with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
 /// only HTTP or only frames, for calls of the other kind.
-fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Decision {
+fn served(plan: &Plan, decision: Decision, route: usize, side: Side) -> Decision {
     let old = decision.stage.control() == Some(Way::Old);
     let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
     let stage = match old && alone {
@@ -57,11 +48,7 @@ fn served(plan: &Plan, decision: Decision, (route, side): (usize, Side)) -> Deci
 
 /// Returns the brownout window in which calls of a side of a route are rejected now, if any.
 #[must_use]
-pub fn browned_out(
-    plan: &Plan,
-    (route, side): (Option<usize>, Side),
-    at: Timestamp,
-) -> Option<Window> {
+pub fn browned_out(plan: &Plan, route: Option<usize>, side: Side, at: Timestamp) -> Option<Window> {
     let window = plan.lifecycle.of(route, side)?.browned_out(at)?;
     let name = &plan.routes.route(route?).name;
     plan.rollout.brownouts.hold(name).then_some(window)

@@ -5,14 +5,12 @@
 //!
 //! Used by `explain::rest`, `routing::irregular` and `gateway::rest`.
 
-use http::HeaderMap;
-
 use super::decision::decide;
 use super::streams::decide_stream;
 use crate::domain::failure::Failure;
 use crate::domain::plan::Plan;
 use crate::domain::rejections;
-use crate::domain::rollout::{Caller, Stage, Way};
+use crate::domain::rollout::{Requester, Stage, Way};
 use crate::domain::route::Likeness;
 use crate::domain::side::Side;
 use crate::domain::stream::StreamMatch;
@@ -53,20 +51,19 @@ impl NearMiss {
 /// Fails with the name of the first one that is translated or retired for the client.
 pub fn pass_near(
     plan: &Plan,
-    (caller, headers): (Caller<'_>, &HeaderMap),
+    requester: Requester<'_>,
     nearby: &NearMiss,
     at: Timestamp,
 ) -> Result<(), Failure> {
     let passes = |stage: Stage| stage.control() == Some(Way::Old);
     for (route, likeness) in &nearby.routes {
-        let asked = (Some(*route), Side::Rest);
-        let decision = decide(plan, (caller, headers), asked, at, None);
+        let decision = decide(plan, requester, Some(*route), Side::Rest, at);
         if !passes(decision.stage) {
             return Err(refused(plan, *route, *likeness));
         }
     }
     for followed in &nearby.streams {
-        let decision = decide_stream(plan, (caller, headers), *followed);
+        let decision = decide_stream(plan, requester, *followed);
         if !passes(decision.stage)
             && let Some(failure) = near_stream(plan, *followed)
         {

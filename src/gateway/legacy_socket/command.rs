@@ -14,7 +14,7 @@ use crate::domain::frame::{self, answer_to_frame, command_to_rpc, failure_to_fra
 use crate::domain::json::Json;
 use crate::domain::outcome::RpcAnswer;
 use crate::domain::rejections;
-use crate::domain::rollout::{self, DecisionReason};
+use crate::domain::rollout::{self, DecisionReason, Requester};
 use crate::domain::route::Route;
 use crate::domain::side::Side;
 use crate::gateway::identity::identify;
@@ -143,7 +143,8 @@ async fn route_frame(
     }
     let selected = info.route.map(|(index, _)| index);
     let session = sessions::for_socket((&*record, runtime_plan), caller, client.socket);
-    let stage = decide(record, plan, (caller, headers, session), selected);
+    let requester = Requester::new(caller, headers).with_session(session);
+    let stage = decide(record, plan, requester, selected);
     match (stage.control(), info.route) {
         (None, Some((index, _))) => Err(record.unserved_failure(plan, index)),
         (Some(rollout::Way::New), Some((_, route))) => {

@@ -46,8 +46,9 @@ impl RpcRequest {
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match translated.answer {
             RpcAnswer::Result(result) => {
-                let result = (result, translated.result_type);
-                let written = mcp::render_for(self.client_revision(call), &call.method, result);
+                let revision = self.client_revision(call);
+                let result_type = translated.result_type;
+                let written = mcp::render_for(revision, &call.method, result, result_type);
                 let result = written.map_err(|_| rejections::input_required())?;
                 jsonrpc::result(&id, result)
             }

@@ -344,13 +344,14 @@ impl CandidateInfo {
     /// Reports a candidate that was not compared; stores and logs one that failed.
     fn report_uncompared(&self, not_compared: NotCompared, why: &FailureCause) {
         if not_compared.verdict == Verdict::CandidateFailed {
-            let endings = not_compared
+            let (control, candidate) = not_compared
                 .endings
                 .unwrap_or((RunEnding::NotRead, RunEnding::NotRead));
             let cause = why.cause.as_deref();
             let cause = cause.map(|cause| self.plan().redaction.text(cause));
             let reason = why.reason.map(|reason| reason.row().label);
-            let failed = FailedCandidate::new(self.call_info(), endings, reason, cause.as_deref());
+            let (called, cause) = (self.call_info(), cause.as_deref());
+            let failed = FailedCandidate::new(called, control, candidate, reason, cause);
             if self.runner().may_log(LogSubject::Failure) {
                 self.log_failed(&failed);
             }

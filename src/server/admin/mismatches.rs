@@ -243,8 +243,9 @@ mod tests {
             };
             mismatches.keep(&items, &at(at_ms), [&difference]);
         }
-        let endings = (RunEnding::Status(200), RunEnding::Status(500));
-        mismatches.keep_failed(&agent, FailedCandidate::new(at(2000), endings, None, None));
+        let (control, candidate) = (RunEnding::Status(200), RunEnding::Status(500));
+        let failed = FailedCandidate::new(at(2000), control, candidate, None, None);
+        mismatches.keep_failed(&agent, failed);
 
         let all = view(&mismatches, None);
         assert_eq!(all["since"], Value::Null);

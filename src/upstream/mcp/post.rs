@@ -288,7 +288,7 @@ impl PostClient {
                 None => PostOutcome::Failed(RequestError::Unusable(status)),
             };
         }
-        match (read_body((status, &body), id, session, self.depth), id) {
+        match (read_body(status, &body, id, session, self.depth), id) {
             (Read::Answer(body), _) if looks == ResponseKind::Json => PostOutcome::Answered(body),
             (Read::Forgotten, _) => PostOutcome::SessionLost,
             (_, None) if success => PostOutcome::Accepted,
@@ -432,7 +432,7 @@ impl PostClient {
                 return Some(PostOutcome::Answered(message));
             }
             PeerMessage::Unaddressed | PeerMessage::Misnumbered(_) => {
-                if let Read::Answer(answer) = read_body((200, &message), id, None, self.depth) {
+                if let Read::Answer(answer) = read_body(200, &message, id, None, self.depth) {
                     return Some(PostOutcome::Answered(answer));
                 }
                 // The request is the only one here, so the misnumbered response belongs to it.

@@ -227,7 +227,7 @@ impl Session {
             McpMessage::Call { id, method } => (id, method),
         };
         let depth = self.mcp.plan.link.settings.depth;
-        if let Some(answer) = answer_locally((id, &method), &message, depth) {
+        if let Some(answer) = answer_locally(id, &method, &message, depth) {
             let answer = Event::Message(answer.into());
             return self.ready_events.extend([Event::Written, answer]);
         }

@@ -222,7 +222,7 @@ impl Link for Child {
             }
             McpMessage::Initialized => self.ready_events.push_back(Event::Written),
             McpMessage::Call { id, method } => {
-                match answer_locally((id, &method), &message, self.depth) {
+                match answer_locally(id, &method, &message, self.depth) {
                     Some(answer) => {
                         let answer = Event::Message(answer.into());
                         self.ready_events.extend([Event::Written, answer]);

@@ -21,7 +21,7 @@ fn compares_like_before(changed: &str) -> bool {
         let mut routes = plan.routes.routes().iter();
         routes.position(|route| route.name == "r").unwrap()
     };
-    after.compares_like(place(&after), (&before, place(&before)))
+    after.compares_like(place(&after), &before, place(&before))
 }
 
 #[test]

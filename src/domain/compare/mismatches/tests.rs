@@ -25,11 +25,11 @@ fn difference(field: &str) -> Difference {
 }
 
 fn failed(at_ms: u64) -> FailedCandidate {
-    let endings = (RunEnding::Status(404), RunEnding::Status(500));
     let cause = "x".repeat(1000);
     FailedCandidate::new(
         called(at_ms),
-        endings,
+        RunEnding::Status(404),
+        RunEnding::Status(500),
         Some("upstream_timeout"),
         Some(&cause),
     )

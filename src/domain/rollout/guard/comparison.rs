@@ -38,7 +38,8 @@ impl GuardComparison<'_> {
     pub(super) fn rates(
         &self,
         limit: Share,
-        (of, instead): (impl Fn(&WindowCounts) -> f64, impl Fn(&WindowCounts) -> f64),
+        of: impl Fn(&WindowCounts) -> f64,
+        instead: impl Fn(&WindowCounts) -> f64,
         breach: impl Fn(Share, Share) -> Breach,
     ) -> Option<FoundBreach> {
         let rates = |compared: &WindowTotals| {
@@ -96,7 +97,7 @@ impl GuardComparison<'_> {
             return None;
         }
         let mut quantiles = [Quantile::P95, Quantile::Median].into_iter();
-        let breach = quantiles.find_map(|quantile| slower(quantile, limit, (new, old)))?;
+        let breach = quantiles.find_map(|quantile| slower(quantile, limit, new, old))?;
         Some(FoundBreach {
             breach,
             new_calls,
@@ -129,7 +130,7 @@ impl GuardComparison<'_> {
 
 /// Returns a breach if a quantile certainly exceeds the limit. The bounds are combined like those of rates, on the
 /// scale of ratios.
-fn slower(quantile: Quantile, limit: Ratio, (new, old): (&Latency, &Latency)) -> Option<Breach> {
+fn slower(quantile: Quantile, limit: Ratio, new: &Latency, old: &Latency) -> Option<Breach> {
     let share = quantile.share();
     let log = |time: Duration| time.max(Duration::from_micros(1)).as_secs_f64().ln();
     let (long, usual) = (new.quantile(share)?, old.quantile(share)?);

@@ -105,7 +105,7 @@ impl GuardState {
                 if self.broken < BROKEN_IN_A_ROW {
                     return GuardDecision::Inconclusive(Inconclusive::Suspect(limit));
                 }
-                let trip = self.fast_trip(guard, at, (limit, span));
+                let trip = self.fast_trip(guard, at, limit, &span);
                 return self.standing.insert(GuardDecision::Trip(trip)).clone();
             }
             Some((_, BurstSignal::Alike)) => {
@@ -253,7 +253,7 @@ impl GuardState {
                 GuardDecision::Inconclusive(Inconclusive::Suspect(found.breach.limit()))
             }
             None => self
-                .unclear(guard, (at, &window), reference.as_ref())
+                .unclear(guard, at, &window, reference.as_ref())
                 .or_else(|| GuardState::tools_unclear(guard, &window, reference.as_ref()))
                 .map_or(GuardDecision::Content, GuardDecision::Inconclusive),
         }
@@ -263,7 +263,8 @@ impl GuardState {
     fn unclear(
         &self,
         guard: &Guard,
-        (at, window): (UnixMillis, &Tally),
+        at: UnixMillis,
+        window: &Tally,
         reference: Option<&WayTally>,
     ) -> Option<Inconclusive> {
         let of = guard.min_calls;
@@ -326,30 +327,25 @@ impl GuardState {
             Limit::Failures => {
                 let limit = limits.failure_delta?;
                 let breach = |new, old| Breach::Failures { new, old, limit };
-                let kinds = (
-                    |calls: &WindowCounts| calls.failed,
-                    |calls: &WindowCounts| calls.tool_errors,
-                );
-                against.rates(limit, kinds, breach)
+                let of = |calls: &WindowCounts| calls.failed;
+                let instead = |calls: &WindowCounts| calls.tool_errors;
+                against.rates(limit, of, instead, breach)
             }
             Limit::Refusals => {
                 let limit = limits.refused_delta?;
                 let breach = |new, old| Breach::Refusals { new, old, limit };
+                let of = |calls: &WindowCounts| calls.refused;
                 let instead = |calls: &WindowCounts| calls.failed + calls.tool_errors;
-                against.rates(
-                    limit,
-                    (|calls: &WindowCounts| calls.refused, instead),
-                    breach,
-                )
+                against.rates(limit, of, instead, breach)
             }
             Limit::Latency => against.latency(limits.latency_ratio?, window),
             Limit::Mismatches => against.mismatches(limits.mismatch?),
             Limit::ToolErrors => {
                 let limit = limits.tool_error_delta?;
                 let breach = |new, old| Breach::ToolErrors { new, old, limit };
+                let of = |calls: &WindowCounts| calls.tool_errors;
                 let instead = |calls: &WindowCounts| calls.failed + calls.refused;
-                let kinds = (|calls: &WindowCounts| calls.tool_errors, instead);
-                among_known.rates(limit, kinds, breach)
+                among_known.rates(limit, of, instead, breach)
             }
         })
     }
@@ -376,7 +372,7 @@ impl GuardState {
         }
     }
 
-    fn fast_trip(&self, guard: &Guard, at: UnixMillis, (limit, span): (Limit, BurstSpan)) -> Trip {
+    fn fast_trip(&self, guard: &Guard, at: UnixMillis, limit: Limit, span: &BurstSpan) -> Trip {
         let share = |bad: u64, calls: &BurstCalls| {
             Share::near(Rate::new(number(bad), number(calls.calls)).share)
         };

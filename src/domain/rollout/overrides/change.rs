@@ -118,7 +118,8 @@ impl Standing {
     pub fn change(
         &self,
         change: &Change,
-        (revision, by): (u64, &ChangeMeta),
+        revision: u64,
+        by: &ChangeMeta,
         text_hash: impl Fn(&str) -> String,
     ) -> Result<ChangeResult, ChangeFault> {
         let mut next = self.clone();
@@ -143,7 +144,7 @@ impl Standing {
         if next == *self {
             return Ok(ChangeResult::Already);
         }
-        next.note(self, change, (revision, by));
+        next.note(self, change, revision, by);
         Ok(ChangeResult::To(Box::new(next)))
     }
 
@@ -256,7 +257,7 @@ impl Standing {
     }
 
     /// Appends a change to the history and sets the revision of its flag.
-    fn note(&mut self, before: &Standing, change: &Change, (revision, by): (u64, &ChangeMeta)) {
+    fn note(&mut self, before: &Standing, change: &Change, revision: u64, by: &ChangeMeta) {
         let flag = if matches!(change, Change::Undo { .. }) {
             self.undone_flag(before)
         } else {

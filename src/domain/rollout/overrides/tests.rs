@@ -33,7 +33,7 @@ impl Run {
     fn to(&mut self, change: &Change) -> Result<(), ChangeFault> {
         match self
             .0
-            .change(change, (self.1 + 1, &by("anna")), str::to_owned)?
+            .change(change, self.1 + 1, &by("anna"), str::to_owned)?
         {
             ChangeResult::To(next) => {
                 self.0 = *next;

@@ -21,8 +21,9 @@ impl Timeline {
     /// Other flags are in force from a second on, which is the number of their plan as well.
     fn become_at(&mut self, flags: Vec<Flag>, at: ProcessTime) {
         let next = rollout(flags);
-        let epoch = Generation(at.as_secs());
-        self.past = next.history_after((&self.past, &self.now.flags), (epoch, at));
+        let generation = Generation(at.as_secs());
+        let start = PlanStart { generation, at };
+        self.past = next.history_after(&self.past, &self.now.flags, start);
         self.now = next;
     }
 
@@ -151,9 +152,9 @@ fn a_new_or_re_armed_flag_takes_no_open_session_without_a_key_either() {
 fn a_session_may_move_while_an_earlier_decision_may_be_in_force() {
     let may_move = |line: &Timeline, now| {
         let headers = HeaderMap::new();
-        let client = (caller("other", None), &headers);
+        let requester = Requester::new(caller("other", None), &headers);
         line.now
-            .session_may_move((&line.past, now), Side::Rest, client)
+            .session_may_move(&line.past, now, Side::Rest, requester)
     };
     for (before, after, expected) in [
         (
