@@ -37,6 +37,7 @@ mod collect;
 mod connect;
 mod connection_driver;
 mod content_encoding;
+mod count_guard;
 #[cfg(test)]
 mod counting_waker;
 mod deferred_writes;
@@ -55,14 +56,13 @@ mod interims;
 mod legacy_socket;
 mod line_decoder;
 pub mod link;
-mod local_semaphore;
 mod mcp;
 mod memory_budget;
 mod message_stream;
 mod monitored_socket;
 mod open;
-mod open_count;
 mod outgoing_request;
+mod permits;
 mod readiness_gate;
 mod response_reader;
 mod retry;
@@ -88,6 +88,7 @@ pub use coalescing_socket::{CoalescingSocket, WriteControl};
 pub use collect::{CollectError, UploadBreak, collect_accounted, collect_all, collect_budgeted};
 pub use connect::{Connector, chain};
 pub use content_encoding::{ContentEncoding, DecodeError};
+pub use count_guard::CountGuard;
 pub use endpoints::CallTracker;
 pub use error::UpstreamError;
 pub use header_case_overlay::HeaderCaseOverlay;
@@ -101,11 +102,11 @@ pub use legacy_socket::{
     ClientConnections, LegacyServerMessage, LegacySocketUpstream, PendingReply, SocketCallError,
     SocketContext, SocketReply, SocketRequest,
 };
-pub use local_semaphore::Permit;
 pub use mcp::{Mcp, Session};
 pub use memory_budget::{BudgetExhausted, MemoryBudget, Reservation};
 pub use message_stream::{CloseReason, MessageStream, ReadMode, accept_key};
 pub use outgoing_request::OutgoingRequest;
+pub use permits::Permit;
 pub use readiness_gate::ReadinessGate;
 pub use retry::{ConnectionNeed, RetryPolicy, SendOptions};
 pub use reusable_timer::ReusableTimer;

@@ -14,12 +14,12 @@ use http::{Request, Response, Version};
 use tokio::time::{Instant, interval, timeout};
 
 use super::channel::Channel;
+use super::count_guard::CountGuard;
 use super::endpoints::{ActiveCall, CallTracker, Endpoints};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
 use super::http1::{Http1Connection, IdleConnection};
 use super::http2_pool::Http2Pool;
-use super::local_semaphore::{LocalSemaphore, Permit};
-use super::open_count::OpenCount;
+use super::permits::{Permit, Permits};
 use super::retry::{ConnectionNeed, RetryCopy, RetryRequest, SendOptions};
 use super::send_error::{RequestDisposition, SendError};
 use super::uploads::{CHECK_INTERVAL, Uploads};
@@ -62,7 +62,7 @@ pub struct HttpUpstream {
     plan: UpstreamPlan,
     endpoints: Endpoints,
     tasks: Tasks,
-    permits: LocalSemaphore,
+    permits: Permits,
     uploads: Uploads,
     open: Rc<Cell<usize>>,
     pooling: Cell<PoolMode>,
@@ -164,7 +164,7 @@ impl HttpUpstream {
     pub fn new(plan: UpstreamPlan, tasks: Tasks) -> HttpUpstream {
         HttpUpstream {
             endpoints: Endpoints::from_plan(&plan),
-            permits: LocalSemaphore::new(plan.connections),
+            permits: Permits::new(plan.connections),
             uploads: Uploads::default(),
             plan,
             tasks,
@@ -258,8 +258,8 @@ impl HttpUpstream {
     }
 
     /// Counts a connection as open.
-    pub(super) fn opens(&self) -> OpenCount {
-        OpenCount::count(self.open.clone())
+    pub(super) fn opens(&self) -> CountGuard {
+        CountGuard::new(self.open.clone())
     }
 
     /// Starts a health check of each endpoint that is due.

@@ -18,9 +18,9 @@ use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 use super::connection_driver::ConnectionDriver;
+use super::count_guard::CountGuard;
 use super::error::UpstreamError;
 use super::header_casing::HeaderCasing;
-use super::open_count::OpenCount;
 use super::response_reader::{HeadByteLimit, ResponseReader};
 use super::send_error::{RequestDisposition, SendError};
 use super::wire_capture::WireCapture;
@@ -61,7 +61,7 @@ impl Http1Connection {
     /// Starts HTTP/1.1 on a new socket. [`super`] shows the stack of I/O layers.
     pub(super) async fn handshake(
         socket: Socket,
-        open: OpenCount,
+        open: CountGuard,
         tasks: &Tasks,
     ) -> Result<Box<Http1Connection>, UpstreamError> {
         let mut builder = Builder::new();
@@ -224,10 +224,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).await;
         let mut far = listener.accept().await.unwrap().0;
-        let (socket, open) = (
-            Socket::Plain(near.unwrap()),
-            OpenCount::count(Rc::default()),
-        );
+        let (socket, open) = (Socket::Plain(near.unwrap()), CountGuard::new(Rc::default()));
         let mut connection = Http1Connection::handshake(socket, open, tasks)
             .await
             .unwrap();

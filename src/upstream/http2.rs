@@ -25,9 +25,9 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
 use super::body::AbortedUpload;
+use super::count_guard::CountGuard;
 use super::error::{ends_connection, is_local_abort, is_refusal};
 use super::monitored_socket::{AbuseCounter, MonitoredSocket};
-use super::open_count::OpenCount;
 use super::send_error::{RequestDisposition, SendError};
 use super::{Body, IncomingBody, Socket, Tasks};
 use crate::domain::plan::UpstreamPlan;
@@ -88,7 +88,7 @@ impl Http2Connection {
     /// Starts HTTP/2 on a new socket. Cancel-safe: dropping the future leaves nothing behind.
     pub(super) async fn handshake(
         socket: Socket,
-        (open, aborts): (OpenCount, AbuseCounter),
+        (open, aborts): (CountGuard, AbuseCounter),
         (tasks, plan): (&Tasks, &UpstreamPlan),
     ) -> Result<Rc<Http2Connection>, Http2HandshakeError> {
         let (ends, ended) = watch::channel(());

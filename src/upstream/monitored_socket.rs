@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::Socket;
 use super::connect::chain;
-use super::open_count::OpenCount;
+use super::count_guard::CountGuard;
 use crate::domain::wire::FrameCounter;
 use crate::telemetry::clock;
 
@@ -62,7 +62,7 @@ pub(super) struct MonitoredSocket {
     flood: FrameCounter,
     began: Instant,
     aborts: AbuseCounter,
-    _open: OpenCount,
+    _open: CountGuard,
 }
 
 /// The error that ends a flooded connection.
@@ -73,7 +73,7 @@ struct FloodError;
 impl MonitoredSocket {
     pub(super) fn new(
         socket: Socket,
-        (open, aborts): (OpenCount, AbuseCounter),
+        (open, aborts): (CountGuard, AbuseCounter),
         data_received: Rc<Notify>,
     ) -> MonitoredSocket {
         MonitoredSocket {

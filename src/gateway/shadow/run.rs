@@ -14,7 +14,7 @@ use http::Method;
 use super::comparison::{CompareContext, Compared, NotCompared, ResponsePair};
 use super::recorded_response::RecordedResponse;
 use super::replay::ReplayableCall;
-use super::runner::{ConcurrencyPermit, Judgement, LogSubject, RunEnd, ShadowRunner};
+use super::runner::{Judgement, LogSubject, RunEnd, ShadowRunner};
 use crate::domain::compare::{
     CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms,
     Verdict,
@@ -28,7 +28,7 @@ use crate::gateway::record::{FailureCause, Record};
 use crate::gateway::{RuntimePlan, Worker};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
-use crate::upstream::BodyCopy;
+use crate::upstream::{BodyCopy, CountGuard};
 
 /// Largest number of differing pointers in a log line.
 const MAX_POINTERS: usize = 5;
@@ -40,7 +40,7 @@ pub(super) struct RunnableCandidate {
     pub(super) budget: BodyCopy,
     /// The response that the client received.
     pub(super) control: RecordedResponse,
-    pub(super) permit: ConcurrencyPermit,
+    pub(super) permit: CountGuard,
     /// The budget of the control's response.
     pub(super) _control_budget: Option<BodyCopy>,
 }

@@ -22,14 +22,14 @@ use crate::domain::compare::{
 use crate::domain::shadow_limits::ShadowLimits;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{CallFields, LabelNames};
-use crate::upstream::{BodyCopy, CopyBudget};
+use crate::upstream::{BodyCopy, CopyBudget, CountGuard};
 
 /// The candidates of one worker.
 #[derive(Debug)]
 pub(in crate::gateway) struct ShadowRunner {
     limits: Cell<ShadowLimits>,
     budget: Rc<CopyBudget>,
-    running: Cell<usize>,
+    running: Rc<Cell<usize>>,
     calls: Cell<u64>,
     state: Cell<RunnerState>,
     closing: Notify,
@@ -72,16 +72,6 @@ enum RunnerState {
     Closed,
 }
 
-/// A permit to run one candidate, released on drop.
-#[derive(Debug)]
-pub(super) struct ConcurrencyPermit(Rc<ShadowRunner>);
-
-impl Drop for ConcurrencyPermit {
-    fn drop(&mut self) {
-        self.0.running.set(self.0.running.get() - 1);
-    }
-}
-
 /// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RunEnd<T> {
@@ -104,7 +94,7 @@ impl ShadowRunner {
         let runner = ShadowRunner {
             limits: Cell::new(limits),
             budget: Rc::default(),
-            running: Cell::new(0),
+            running: Rc::default(),
             calls: Cell::new(0),
             state: Cell::new(RunnerState::Open),
             closing: Notify::new(),
@@ -156,12 +146,8 @@ impl ShadowRunner {
     }
 
     /// Returns a permit if the concurrency limit allows one; never waits.
-    pub(super) fn permit(self: &Rc<Self>) -> Option<ConcurrencyPermit> {
-        if self.running.get() >= self.limits.get().concurrency {
-            return None;
-        }
-        self.running.set(self.running.get() + 1);
-        Some(ConcurrencyPermit(self.clone()))
+    pub(super) fn permit(&self) -> Option<CountGuard> {
+        CountGuard::below(self.limits.get().concurrency, &self.running)
     }
 
     /// Runs a future until it completes, `limit` expires or the process shuts down. A panic ends only this future.

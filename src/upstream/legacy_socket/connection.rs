@@ -19,7 +19,7 @@ use super::request::{
     LegacyServerMessage, QueuedRequest, SequencedSocketReply, SocketCallError, SocketReply,
     SocketReplySender, SocketRequest,
 };
-use super::server::{LegacySocketUpstream, SocketPermit};
+use super::server::LegacySocketUpstream;
 use crate::domain::frame::{
     CorrelatorOutput, FrameCallError, FrameCommand, FrameCorrelator, ObservedRequest,
     SocketMessage, Undelivered, command_to_rpc,
@@ -32,7 +32,7 @@ use crate::domain::route::{RouteTable, Wire};
 use crate::domain::translate::TranslateContext;
 use crate::telemetry::clock;
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
-use crate::upstream::{Activity, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks};
+use crate::upstream::{Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks};
 
 /// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;
@@ -54,7 +54,7 @@ pub struct SocketContext {
 /// Opens a socket, and runs it until it closes.
 pub(super) async fn serve(
     mut task: ConnectionTask,
-    permit: SocketPermit,
+    permit: CountGuard,
     mut inbox: mpsc::Receiver<QueuedRequest>,
     caller_gone: Rc<Notify>,
 ) {

@@ -15,7 +15,7 @@ use crate::domain::pending::RequestError;
 use crate::domain::plan::{FramesPlan, UpstreamPlan};
 use crate::upstream::link::{LinkStats, Transport};
 use crate::upstream::websocket::WebSocket;
-use crate::upstream::{MessageStream, Socket};
+use crate::upstream::{CountGuard, MessageStream, Socket};
 
 /// A frame server within one worker.
 #[derive(Debug)]
@@ -31,22 +31,11 @@ pub struct LegacySocketUpstream {
 #[derive(Debug, Default)]
 struct OpenSockets {
     /// The number of open sockets.
-    open: Cell<usize>,
+    open: Rc<Cell<usize>>,
     /// Set when no plan contains the server any more.
     over: Cell<bool>,
     /// Notified when `over` is set.
     ended: Notify,
-}
-
-/// A permit for one open socket of a worker.
-#[derive(Debug)]
-pub(super) struct SocketPermit(Rc<OpenSockets>);
-
-impl Drop for SocketPermit {
-    fn drop(&mut self) {
-        let open = &self.0.open;
-        open.set(open.get() - 1);
-    }
 }
 
 impl LegacySocketUpstream {
@@ -118,13 +107,8 @@ impl LegacySocketUpstream {
     }
 
     /// Takes a permit for one more socket; returns [`RequestError::Busy`] when the limit is reached.
-    pub(super) fn reserve(&self) -> Result<SocketPermit, RequestError> {
-        let open = &self.sockets.open;
-        if open.get() >= self.plan.connections {
-            return Err(RequestError::Busy);
-        }
-        open.set(open.get() + 1);
-        Ok(SocketPermit(self.sockets.clone()))
+    pub(super) fn reserve(&self) -> Result<CountGuard, RequestError> {
+        CountGuard::below(self.plan.connections, &self.sockets.open).ok_or(RequestError::Busy)
     }
 
     /// Opens a socket within the connect timeout; returns the reason of a failure, for the log.

@@ -54,7 +54,7 @@ pub struct LinkSlots(Arc<SlotState>);
 
 #[derive(Debug, Default)]
 struct SlotState {
-    /// The number of open links.
+    /// The number of open links. Not a semaphore: a new plan may lower the limit below it.
     open: AtomicUsize,
     /// Becomes true when no plan refers to the server any more.
     over: watch::Sender<bool>,
