@@ -1,11 +1,10 @@
 //! The one place that starts tasks, so that a drain can wait for all of them.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::rc::Rc;
 
-use futures_util::FutureExt;
-use tokio::sync::Notify;
 use tokio::task::yield_now;
+use tokio_util::task::TaskTracker;
 
 use super::WriteCoalescer;
 use super::response_reader::SharedReadBuffer;
@@ -18,36 +17,16 @@ pub struct Tasks {
 
 #[derive(Debug, Default)]
 struct TaskState {
-    running: Cell<usize>,
-    ended: Notify,
+    tracker: TaskTracker,
     outbox: OnceCell<WriteCoalescer>,
     room: SharedReadBuffer,
-}
-
-/// A guard that counts a task as ended, whether it returns, panics or is aborted.
-struct TaskGuard(Rc<TaskState>);
-
-impl Drop for TaskGuard {
-    fn drop(&mut self) {
-        self.0.running.set(self.0.running.get() - 1);
-        if self.0.running.get() == 0 {
-            self.0.ended.notify_waiters();
-        }
-    }
 }
 
 impl Tasks {
     /// Starts a task on this worker's runtime.
     pub fn start(&self, task: impl Future<Output = ()> + 'static) {
-        self.shared.running.set(self.shared.running.get() + 1);
-        let running = TaskGuard(self.shared.clone());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one owner of tasks; `idle` awaits them"
-        )]
-        // The handle is dropped: `TaskGuard` reports the end to `idle`. `map` instead of an async block, which would
-        // reserve space for the captured future twice.
-        drop(tokio::task::spawn_local(task.map(move |()| drop(running))));
+        // The handle is dropped: the tracker reports the end to `idle`.
+        drop(self.shared.tracker.spawn_local(task));
     }
 
     /// Starts a task after the current turn of the worker; what was written in this turn is sent by then.
@@ -77,7 +56,7 @@ impl Tasks {
     /// Returns the number of running tasks.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.shared.running.get()
+        self.shared.tracker.len()
     }
 
     /// Waits until no task runs. From now on, writes are sent at once.
@@ -87,13 +66,11 @@ impl Tasks {
             .outbox
             .get_or_init(WriteCoalescer::default)
             .close();
-        loop {
-            // Registered before the count is read, so that a task which ends in between is not missed.
-            let ended = self.shared.ended.notified();
-            if self.running() == 0 {
-                return;
-            }
-            ended.await;
+        let tracker = &self.shared.tracker;
+        tracker.close();
+        // Again if a task was started just after the last one ended.
+        while !tracker.is_empty() {
+            tracker.wait().await;
         }
     }
 }
