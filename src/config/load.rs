@@ -37,11 +37,9 @@ const INHERITED: [&str; 9] = [
 
 /// Variables of systemd's protocols (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)), and the open-file limit
 /// of the process that this one replaces.
-const SUPERVISION: [&str; 5] = [
+const SUPERVISION: [&str; 3] = [
     "LISTEN_FDNAMES",
     "NOTIFY_SOCKET",
-    "WATCHDOG_PID",
-    "WATCHDOG_USEC",
     SOFT_NOFILE,
 ];
 

@@ -23,15 +23,6 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Returns the system's monotonic clock in microseconds, which a service manager compares with its own.
-#[must_use]
-pub fn monotonic_us() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let whole = u64::try_from(time.tv_sec).unwrap_or_default();
-    let part = u64::try_from(time.tv_nsec / 1000).unwrap_or_default();
-    whole * 1_000_000 + part
-}
-
 /// Returns the CPU time used by this process.
 #[must_use]
 pub fn cpu() -> Duration {
