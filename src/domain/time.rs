@@ -1,19 +1,24 @@
 //! Timestamps: parsing and formatting of calendar dates.
 //!
-//! This module does not read a clock. Laws: `parse` reads what `Display` writes; every day follows the one before.
+//! This module does not read a clock. Law: `parse` reads what `Display` writes.
 //!
 //! Used in most modules.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use time::format_description::StaticFormatDescription;
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{OffsetDateTime, SignedDuration, UtcDateTime};
 
-const SECONDS_PER_DAY: i64 = 86_400;
-/// 1970-01-01 was a Thursday.
-const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+/// RFC 3339 in UTC with whole seconds.
+const RFC_3339: StaticFormatDescription =
+    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
+/// An HTTP date (RFC 9110 §5.6.7).
+const HTTP_DATE: StaticFormatDescription = format_description!(
+    "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
+);
 
 /// A timestamp in whole seconds since 1970, UTC.
 #[derive(
@@ -80,171 +85,63 @@ impl Timestamp {
     /// ```
     pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
         let text = text.trim();
-        let (date, time) = match text.find(['T', 't', ' ']) {
-            None => (text, None),
-            Some(at) => (&text[..at], Some(&text[at + 1..])),
-        };
-        let [year, month, day] = numbers(date, '-', [4, 2, 2]).ok_or(TimestampError::Form)?;
-        let known = (1970..=9999).contains(&year)
-            && (1..=12).contains(&month)
-            && (1..=days_of(year, month)).contains(&day);
-        if !known {
-            return Err(TimestampError::NoSuchDay);
+        let (date, time) = text
+            .split_once(['T', 't', ' '])
+            .unwrap_or((text, "00:00Z"));
+        let (time, offset) = time.split_at(time.find(['Z', 'z', '+', '-']).unwrap_or(time.len()));
+        let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
+        let seconds = if has_form(time, "00:00") { ":00" } else { "" };
+        let is_time = !seconds.is_empty() || has_form(time, "00:00:00");
+        let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let is_offset = ["", "Z", "z", "+00:00", "-00:00"]
+            .iter()
+            .any(|form| has_form(offset, form));
+        if !(has_form(date, "0000-00-00") && is_time && is_fraction && is_offset) {
+            return Err(TimestampError::Form);
         }
-        let of_day = time.map_or(Ok(0), seconds_of_day)?;
-        Ok(Timestamp(
-            days_from_civil(year, month, day) * SECONDS_PER_DAY + of_day,
-        ))
+        // A wrong day is reported before a missing offset.
+        let known = |offset| OffsetDateTime::parse(&format!("{date}T{time}{seconds}{offset}"), &Rfc3339);
+        let found = known(if offset.is_empty() { "Z" } else { offset });
+        let found = found.ok().filter(|found| found.year() >= 1970);
+        let found = found.ok_or(TimestampError::NoSuchDay)?;
+        if offset.is_empty() {
+            return Err(TimestampError::NoOffset);
+        }
+        Ok(Timestamp(found.unix_timestamp()))
     }
 
     /// Formats the timestamp as an HTTP date (RFC 9110 §5.6.7): `Mon, 31 Dec 2018 23:59:59 GMT`.
     #[must_use]
     pub fn http_date(self) -> String {
-        let days = self.0.div_euclid(SECONDS_PER_DAY);
-        let (year, month, day) = civil_from_days(days);
-        let of_day = self.0.rem_euclid(SECONDS_PER_DAY);
-        let name = |names: &[&'static str], at: i64| {
-            usize::try_from(at)
-                .ok()
-                .and_then(|at| names.get(at).copied())
-                .unwrap_or_default()
-        };
-        format!(
-            "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
-            name(&WEEKDAYS, days.rem_euclid(7)),
-            name(&MONTHS, month - 1),
-            of_day / 3600,
-            of_day / 60 % 60,
-            of_day % 60,
-        )
+        self.format(HTTP_DATE)
+    }
+
+    fn format(self, form: StaticFormatDescription) -> String {
+        // Years before -9999 and after 9999 are written as these.
+        let time = UtcDateTime::UNIX_EPOCH.saturating_add(SignedDuration::seconds(self.0));
+        // Formatting fails only if a part is missing.
+        time.format(form).unwrap_or_default()
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0.div_euclid(SECONDS_PER_DAY));
-        let of_day = self.0.rem_euclid(SECONDS_PER_DAY);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-            of_day / 3600,
-            of_day / 60 % 60,
-            of_day % 60,
-        )
+        f.write_str(&self.format(RFC_3339))
     }
 }
 
-/// Parses `12:00`, `12:00:00` or `12:00:00.5` with an offset, into seconds since midnight UTC.
-fn seconds_of_day(time: &str) -> Result<i64, TimestampError> {
-    let (clock, offset) = match time.find(['Z', 'z', '+', '-']) {
-        None => (time, None),
-        Some(at) => (&time[..at], Some(&time[at..])),
+/// Returns true if the text is the form with any digits in place of its zeros.
+fn has_form(text: &str, form: &str) -> bool {
+    let is_same = |(byte, form): (u8, u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        _ => byte == form,
     };
-    let (whole, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-    if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(TimestampError::Form);
-    }
-    let [hour, minute, second] = numbers(whole, ':', [2, 2, 2])
-        .or_else(|| numbers(whole, ':', [2, 2]).map(|[hour, minute]| [hour, minute, 0]))
-        .ok_or(TimestampError::Form)?;
-    if hour > 23 || minute > 59 || second > 59 {
-        return Err(TimestampError::NoSuchDay);
-    }
-    let offset = match offset {
-        None => return Err(TimestampError::NoOffset),
-        Some("Z" | "z") => 0,
-        Some(signed) => {
-            let [hours, minutes] =
-                numbers(&signed[1..], ':', [2, 2]).ok_or(TimestampError::Form)?;
-            if hours > 23 || minutes > 59 {
-                return Err(TimestampError::NoSuchDay);
-            }
-            let east = hours * 3600 + minutes * 60;
-            if signed.starts_with('-') { -east } else { east }
-        }
-    };
-    Ok(hour * 3600 + minute * 60 + second - offset)
-}
-
-/// Parses numbers of fixed widths between separators.
-fn numbers<const N: usize>(text: &str, between: char, widths: [usize; N]) -> Option<[i64; N]> {
-    let mut found = [0; N];
-    let mut pieces = text.split(between);
-    for (number, width) in found.iter_mut().zip(widths) {
-        let piece = pieces.next()?;
-        if piece.len() != width || !piece.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        *number = piece.parse().ok()?;
-    }
-    pieces.next().is_none().then_some(found)
-}
-
-fn days_of(year: i64, month: i64) -> i64 {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Returns the date of a number of days since 1970-01-01 in the proleptic Gregorian calendar.
-///
-/// Years begin in March here, so that the leap day is the last of its year. 400 of them are an era of 146,097 days,
-/// which has the same layout in every era.
-#[must_use]
-pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468; // from 0000-03-01
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (year, month, day)
-}
-
-/// Returns the days since 1970 of a date; the inverse of [`civil_from_days`].
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(is_same)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Counts every day of eight centuries by the rule of leap years.
-    #[test]
-    fn every_day_follows_the_one_before() {
-        let (mut year, mut month, mut day) = (1600, 1, 1);
-        for days in -135_140..157_057 {
-            assert_eq!(civil_from_days(days), (year, month, day));
-            assert_eq!(days_from_civil(year, month, day), days);
-            day += 1;
-            if day > days_of(year, month) {
-                (month, day) = (month + 1, 1);
-            }
-            if month > 12 {
-                (year, month) = (year + 1, 1);
-            }
-        }
-        assert_eq!((year, month), (2400, 1));
-    }
 
     /// The examples of RFC 9745 §2.1, RFC 8594 §3 and RFC 9110 §5.6.7.
     #[test]

@@ -4,14 +4,20 @@
 //!
 //! Used in most modules.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use time::format_description::StaticFormatDescription;
+use time::macros::{format_description, utc_datetime};
+use time::{SignedDuration, UtcDateTime};
 use tokio::time::Instant;
 
-use crate::domain::time::{Timestamp, civil_from_days};
+use crate::domain::time::Timestamp;
 
-const SECONDS_PER_DAY: i64 = 86_400;
+const RFC_3339: StaticFormatDescription =
+    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+/// The last second that can be written.
+const LAST: i64 = utc_datetime!(9999-12-31 23:59:59).unix_timestamp();
 
 /// Returns the monotonic time, which tests can pause.
 #[must_use]
@@ -48,34 +54,10 @@ pub struct Rfc3339(pub SystemTime);
 impl Rfc3339 {
     /// Appends the formatted time to `text`.
     pub fn push_to(self, text: &mut String) {
-        let milliseconds = unix_milliseconds(self.0);
-        let seconds = milliseconds.div_euclid(1000);
-        let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY));
-        let of_day = seconds.rem_euclid(SECONDS_PER_DAY);
-        let mut written = *b"0000-00-00T00:00:00.000Z";
-        let parts = [
-            (5, month, 2),
-            (8, day, 2),
-            (11, of_day / 3600, 2),
-            (14, of_day / 60 % 60, 2),
-            (17, of_day % 60, 2),
-            (20, milliseconds.rem_euclid(1000), 3),
-        ];
-        for (start, value, digits) in parts {
-            put(&mut written[start..start + digits], value);
-        }
-        let rest = match year {
-            0..=9999 => {
-                put(&mut written[..4], year);
-                &written[..]
-            }
-            _ => {
-                // Writing to a string cannot fail.
-                let _ = write!(text, "{year:04}");
-                &written[4..]
-            }
-        };
-        text.push_str(std::str::from_utf8(rest).unwrap_or_default());
+        let milliseconds = SignedDuration::milliseconds(unix_milliseconds(self.0));
+        let time = UtcDateTime::UNIX_EPOCH.saturating_add(milliseconds);
+        // Formatting fails only if a part is missing.
+        text.push_str(&time.format(RFC_3339).unwrap_or_default());
     }
 }
 
@@ -102,7 +84,7 @@ impl TimestampCache {
         }
         let start = text.len();
         Rfc3339(time).push_to(text);
-        // A year with more than four digits is not cached.
+        // A year before 0 is longer, and is not cached.
         let whole = text.as_bytes()[start..].try_into();
         self.0 = whole.ok().map(|text| CachedSecond { second, text });
     }
@@ -165,9 +147,10 @@ pub fn timestamp(at: SystemTime) -> Timestamp {
     Timestamp::from_unix(unix_milliseconds(at).div_euclid(1000))
 }
 
-/// Returns whole milliseconds since 1970, rounded down and limited to the range of an `i64`.
+/// Returns whole milliseconds since 1970, rounded down; at most those of the year 9999.
 fn unix_milliseconds(at: SystemTime) -> i64 {
-    let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    const MOST: i64 = LAST * 1000 + 999;
+    let whole = |time: Duration| i64::try_from(time.as_millis()).map_or(MOST, |time| time.min(MOST));
     match at.duration_since(UNIX_EPOCH) {
         Ok(since) => whole(since),
         Err(before) => -whole(before.duration() + Duration::from_nanos(999_999)),
