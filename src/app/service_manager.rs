@@ -111,7 +111,11 @@ mod tests {
         let message = received();
         let lines: Vec<_> = message.lines().collect();
         assert_eq!((lines[0], lines[2]), ("RELOADING=1", "STATUS=reloading"));
-        let since: u64 = lines[1].strip_prefix("MONOTONIC_USEC=").unwrap().parse().unwrap();
+        let since: u64 = lines[1]
+            .strip_prefix("MONOTONIC_USEC=")
+            .unwrap()
+            .parse()
+            .unwrap();
         assert!(since > 0);
     }
 }

@@ -37,11 +37,7 @@ const INHERITED: [&str; 9] = [
 
 /// Variables of systemd's protocols (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)), and the open-file limit
 /// of the process that this one replaces.
-const SUPERVISION: [&str; 3] = [
-    "LISTEN_FDNAMES",
-    "NOTIFY_SOCKET",
-    SOFT_NOFILE,
-];
+const SUPERVISION: [&str; 3] = ["LISTEN_FDNAMES", "NOTIFY_SOCKET", SOFT_NOFILE];
 
 /// The variable that passes the original soft limit of open files to the successor process.
 pub const SOFT_NOFILE: &str = "PREDECESSOR_SOFT_NOFILE";

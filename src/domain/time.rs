@@ -85,14 +85,13 @@ impl Timestamp {
     /// ```
     pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
         let text = text.trim();
-        let (date, time) = text
-            .split_once(['T', 't', ' '])
-            .unwrap_or((text, "00:00Z"));
+        let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00Z"));
         let (time, offset) = time.split_at(time.find(['Z', 'z', '+', '-']).unwrap_or(time.len()));
         let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
         let seconds = if has_form(time, "00:00") { ":00" } else { "" };
         let is_time = !seconds.is_empty() || has_form(time, "00:00:00");
-        let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let is_fraction =
+            !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
         let is_offset = ["", "Z", "z", "+00:00", "-00:00"]
             .iter()
             .any(|form| has_form(offset, form));
@@ -100,7 +99,8 @@ impl Timestamp {
             return Err(TimestampError::Form);
         }
         // A wrong day is reported before a missing offset.
-        let known = |offset| OffsetDateTime::parse(&format!("{date}T{time}{seconds}{offset}"), &Rfc3339);
+        let known =
+            |offset| OffsetDateTime::parse(&format!("{date}T{time}{seconds}{offset}"), &Rfc3339);
         let found = known(if offset.is_empty() { "Z" } else { offset });
         let found = found.ok().filter(|found| found.year() >= 1970);
         let found = found.ok_or(TimestampError::NoSuchDay)?;

@@ -150,7 +150,8 @@ pub fn timestamp(at: SystemTime) -> Timestamp {
 /// Returns whole milliseconds since 1970, rounded down; at most those of the year 9999.
 fn unix_milliseconds(at: SystemTime) -> i64 {
     const MOST: i64 = LAST * 1000 + 999;
-    let whole = |time: Duration| i64::try_from(time.as_millis()).map_or(MOST, |time| time.min(MOST));
+    let whole =
+        |time: Duration| i64::try_from(time.as_millis()).map_or(MOST, |time| time.min(MOST));
     match at.duration_since(UNIX_EPOCH) {
         Ok(since) => whole(since),
         Err(before) => -whole(before.duration() + Duration::from_nanos(999_999)),

@@ -32,7 +32,9 @@ use crate::domain::route::{RouteTable, Wire};
 use crate::domain::translate::TranslateContext;
 use crate::telemetry::clock;
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
-use crate::upstream::{Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks};
+use crate::upstream::{
+    Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks,
+};
 
 /// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;
