@@ -31,6 +31,7 @@ mod http2;
 mod http2_delivery;
 pub mod inspected_socket;
 pub mod listen;
+pub mod listening_sockets;
 mod proxy_protocol;
 mod shared_timer;
 mod tls_handshake;

@@ -59,13 +59,14 @@ use crate::config::problem::{Problems, SourceLocation, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::domain::plan::Plan;
 use crate::domain::rollout::Kill;
-use crate::domain::rollout::overrides::{ChangeMeta, Standing};
+use crate::domain::rollout::overrides::Standing;
 use crate::server::admin::{Refusal, Reloaded};
 use crate::store::{Health, Late, SnapshotDir, Store, StoreError, StoreSettings};
 use crate::telemetry::metrics::GuardTrips;
 use file_watch::{FileChange, FileContents, FileWatch};
 use guards::Guards;
 use kill::KillRequest;
+use overrides::RuntimeChanges;
 use reading::FilesRead;
 use reports::Reporting;
 use restart_only::{RestartOnly, keep_what_is_fixed};
@@ -217,7 +218,7 @@ impl Control {
     /// # Errors
     /// Returns a [`StartError`] with every problem of the files.
     pub async fn open(files: Files, at: SystemTime) -> Result<Control, StartError> {
-        Control::begin((files, Tenure::Own), at).await
+        Control::begin(files, Tenure::Own, at).await
     }
 
     /// Opens the state alongside the process that this one replaces. State owned by that process is read now, and
@@ -226,13 +227,10 @@ impl Control {
     /// # Errors
     /// Returns a [`StartError`] with every problem of the files.
     pub async fn succeed(files: Files, at: SystemTime) -> Result<Control, StartError> {
-        Control::begin((files, Tenure::Awaited), at).await
+        Control::begin(files, Tenure::Awaited, at).await
     }
 
-    async fn begin(
-        (files, tenure): (Files, Tenure),
-        at: SystemTime,
-    ) -> Result<Control, StartError> {
+    async fn begin(files: Files, tenure: Tenure, at: SystemTime) -> Result<Control, StartError> {
         let Files {
             sources,
             config,
@@ -245,14 +243,15 @@ impl Control {
             Tenure::Own => Store::open(&settings).await?,
             Tenure::Awaited => Store::open_unlocked(&settings).await?,
         };
-        let begun = replication::begin(&mut store, (&config, tenure)).await?;
+        let begun = replication::begin(&mut store, &config, tenure).await?;
         let reporting = Reporting::from_config(&config);
-        let compiled = compile_with(
-            config,
-            file_flags,
-            (&begun.standing, &BTreeMap::new(), None),
-        )
-        .map_err(|problems| with_way_out(problems, begun.way_out))?;
+        let changes = RuntimeChanges {
+            standing: &begun.standing,
+            tripped_here: &BTreeMap::new(),
+            kill: begun.standing.kill.as_ref(),
+        };
+        let compiled = compile_with(config, file_flags, changes)
+            .map_err(|problems| with_way_out(problems, begun.way_out))?;
         let mut control = Control {
             sources,
             fixed: RestartOnly::from_config(&compiled.config),
@@ -351,7 +350,7 @@ impl Control {
 
     /// Applies the files that were read.
     async fn take_files(&mut self, said: FilesRead, trigger: Trigger, at: SystemTime) -> Reloaded {
-        match said.and_then(|said| self.compile_again(said)) {
+        match said.and_then(|(config, flags)| self.compile_again(config, flags)) {
             Ok(Some(compiled)) => {
                 self.replace(compiled);
                 self.forget(at).await;
@@ -381,7 +380,8 @@ impl Control {
     /// Compiles the files, or returns `None` if they are unchanged.
     fn compile_again(
         &mut self,
-        (mut config, file_flags): (Box<RawConfig>, Vec<RawFlag>),
+        mut config: Box<RawConfig>,
+        file_flags: Vec<RawFlag>,
     ) -> Result<Option<Compiled>, Problems> {
         let fixed = RestartOnly::from_config(&config);
         fixed.warn_of_changes(&self.fixed, &RestartOnly::from_config(&self.config));
@@ -392,7 +392,12 @@ impl Control {
         }
         let here = self.still_tripped_here(&file_flags);
         let kill = self.kill_over(self.standing.kill.as_ref());
-        compile_with(config, file_flags, (&self.standing, &here, kill.as_ref())).map(Some)
+        let changes = RuntimeChanges {
+            standing: &self.standing,
+            tripped_here: &here,
+            kill: kill.as_ref(),
+        };
+        compile_with(config, file_flags, changes).map(Some)
     }
 
     /// Returns the flags tripped in this process only, without those that were edited since.
@@ -465,11 +470,10 @@ fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
 fn compile_with(
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
-    (standing, tripped_here, kill): (&Standing, &BTreeMap<String, String>, Option<&ChangeMeta>),
+    changes: RuntimeChanges<'_>,
 ) -> Result<Compiled, Problems> {
-    let flags = overrides::laid(&file_flags, standing, tripped_here);
-    let kill = kill.or(standing.kill.as_ref());
-    let plan = overrides::plan(&config, &flags, (standing, kill))?;
+    let flags = overrides::laid(&file_flags, changes);
+    let plan = overrides::plan(&config, &flags, changes)?;
     Ok(Compiled {
         config,
         file_flags,

@@ -60,7 +60,7 @@ impl InheritedSockets {
     pub(super) fn calls_for(&mut self, wanted: SocketAddr) -> io::Result<Vec<TcpListener>> {
         let mut fit = Vec::new();
         for listener in std::mem::take(&mut self.calls) {
-            if self.fits(&listener, ("listen.address", wanted))? {
+            if self.fits(&listener, "listen.address", wanted)? {
                 fit.push(listener);
             }
         }
@@ -72,12 +72,11 @@ impl InheritedSockets {
         let Some(listener) = self.admin.take() else {
             return Ok(None);
         };
-        let fits = self.fits(&listener, ("admin.address", wanted))?;
+        let fits = self.fits(&listener, "admin.address", wanted)?;
         Ok(Some(listener).filter(|_| fits))
     }
 
-    fn fits(&self, listener: &TcpListener, wanted: (&str, SocketAddr)) -> io::Result<bool> {
-        let (key, wanted) = wanted;
+    fn fits(&self, listener: &TcpListener, key: &str, wanted: SocketAddr) -> io::Result<bool> {
         let given = listener.local_addr()?;
         let port = wanted.port() == 0 || wanted.port() == given.port();
         if port && wanted.ip() == given.ip() {

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::sockets::Server;
 use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
-use crate::telemetry::metrics::{LinkNeed, LinkState};
+use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{
     LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
     Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
@@ -92,7 +92,7 @@ impl LinkThread {
         let thread = thread::Builder::new()
             .name("links".to_owned())
             .spawn(move || {
-                if let Err(error) = serve(inbox, (&memory, open_files)) {
+                if let Err(error) = serve(inbox, &memory, open_files) {
                     tracing::error!(%error, "the link thread failed");
                 }
                 // Dropping the sender has the same effect.
@@ -130,12 +130,8 @@ impl LinkThread {
         let known = self.known.borrow();
         let state = |name: &String| {
             let standing = known.standings.get(name)?;
-            let need = match known.apart.contains(name) && standing.has_no_links() {
-                true => LinkNeed::None,
-                false => LinkNeed::Open,
-            };
             Some(LinkState {
-                need,
+                is_idle: known.apart.contains(name) && standing.has_no_links(),
                 ..standing.state(name)
             })
         };
@@ -281,7 +277,8 @@ impl KnownUpstream {
 /// Runs the link tasks until no more can be launched and all have ended.
 fn serve(
     mut launches: mpsc::Receiver<LinkCommand>,
-    (memory, open_files): (&MemoryBudget, Option<u64>),
+    memory: &MemoryBudget,
+    open_files: Option<u64>,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -348,7 +345,7 @@ async fn conduct(
         Transport::Http | Transport::Frames(_) => {}
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();
-            let transport = Mcp::new(&plan, *server, (tasks, memory));
+            let transport = Mcp::new(&plan, *server, tasks, memory);
             run_link((&plan.name, transport), settings, inbox, &standing).await;
         }
         Transport::Stdio(child) => {

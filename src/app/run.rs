@@ -33,16 +33,16 @@ use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
 use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
 use crate::domain::plan::Plan;
-use crate::domain::rollout::Glob;
+use crate::domain::rollout::{Generation, Glob};
 use crate::domain::time::Timestamp;
 use crate::server::admin::{self, AdminTokens, Readiness};
-use crate::server::listen;
+use crate::server::listen::WorkerConfig;
+use crate::server::listening_sockets;
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
-    FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, StoreState, Sunset,
-    address_counts, render,
+    FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset, address_counts, render,
 };
 use crate::upstream::MemoryBudget;
 
@@ -94,7 +94,8 @@ pub struct ProcessEnvironment {
 /// # Errors
 /// Returns a [`RunError`] if the run fails before the first call is accepted, or if a worker fails.
 pub fn run(
-    (sources, surroundings): (Sources, ProcessEnvironment),
+    sources: Sources,
+    surroundings: ProcessEnvironment,
     ready: impl FnOnce(StartupSummary) -> io::Result<()>,
 ) -> Result<(), RunError> {
     // The runtime's other threads do file operations.
@@ -102,7 +103,7 @@ pub fn run(
         .enable_all()
         .thread_name("files")
         .build_local(LocalOptions::default())?;
-    let ended = run_on(&runtime, (sources, surroundings), ready);
+    let ended = run_on(&runtime, sources, surroundings, ready);
     // Operations on a hanging file system cannot be aborted, and the process does not wait for them.
     runtime.shutdown_background();
     ended
@@ -110,7 +111,8 @@ pub fn run(
 
 fn run_on(
     runtime: &LocalRuntime,
-    (sources, surroundings): (Sources, ProcessEnvironment),
+    sources: Sources,
+    surroundings: ProcessEnvironment,
     ready: impl FnOnce(StartupSummary) -> io::Result<()>,
 ) -> Result<(), RunError> {
     let started = clock::wall();
@@ -133,15 +135,15 @@ fn run_on(
     let linked = runtime.block_on(links.follow(&plan));
     let exported = plan.trace.as_ref().and_then(|trace| trace.export.as_ref());
     let sending = SpanThread::start(exported)?;
-    let workers = Workers::start(
-        listeners,
-        (&plan, &linked),
-        (&names, sending.spans(), memory),
-        certificates.follow(&plan).as_ref(),
-    )
-    .map_err(at("listen.address", config.listen.address.value))?;
+    let first = WorkerConfig {
+        plan: plan.clone(),
+        links: linked,
+        tls: certificates.follow(&plan),
+        generation: Generation::default(),
+    };
     // Only the workers keep the links open.
-    drop(linked);
+    let workers = Workers::start(listeners, first, &names, sending.spans(), memory)
+        .map_err(at("listen.address", config.listen.address.value))?;
     // Before readiness is reported: a signal that follows at once must start a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
     let addresses = BoundAddresses::new(&workers, &sockets, &plan)?;
@@ -150,7 +152,7 @@ fn run_on(
         summary: SummaryLine::new(config, &plan, addresses),
     })?;
     let page = MetricsSources {
-        counting: counting((&workers, &names), &control),
+        counting: counting(&workers, &names, &control),
         open_files,
         remote: workers.remote(),
         links,
@@ -172,9 +174,10 @@ fn run_on(
     runtime.block_on(operate(control, life, tokens, page))
 }
 
-fn counting((workers, names): (&Workers, &Arc<LabelNames>), control: &Control) -> UsageCounts {
+fn counting(workers: &Workers, names: &Arc<LabelNames>, control: &Control) -> UsageCounts {
     UsageCounts::begin(
-        (workers.remote(), names.clone()),
+        workers.remote(),
+        names.clone(),
         control.replica().to_owned(),
         &control.plan(),
         clock::timestamp(clock::wall()),
@@ -218,7 +221,8 @@ fn sockets(
     };
     admin.set_nonblocking(true)?;
     let given = inherited.calls_for(listen)?;
-    let listeners = listen::open(listen, count, &given).map_err(at("listen.address", listen))?;
+    let listeners = listening_sockets::open(listen, count, &given);
+    let listeners = listeners.map_err(at("listen.address", listen))?;
     let calls = match given.is_empty() {
         false => given,
         true => {
@@ -295,10 +299,7 @@ impl MetricsSources {
             trips: facts.trips,
             rulings: facts.rulings,
             kill: facts.kill,
-            store: match facts.store {
-                Health::Fine => StoreState::Up,
-                Health::Away { .. } => StoreState::Away,
-            },
+            is_store_up: facts.store == Health::Fine,
             links: self.links.states(),
             sunsets: Sunset::all(plan),
             sessions: self.remote.sessions(),
@@ -310,12 +311,7 @@ impl MetricsSources {
         let snapshots = self.remote.snapshots().await;
         let mut shown = self.shown.borrow_mut();
         let was_over = shown.over() > 0;
-        let page = render(
-            &self.names,
-            &snapshots,
-            &process,
-            (&plan.series, &mut shown),
-        );
+        let page = render(&self.names, &snapshots, &process, &plan.series, &mut shown);
         if shown.over() > 0 && !was_over {
             tracing::warn!(
                 limit = plan.series.limit,
@@ -344,7 +340,7 @@ async fn operate(
             page.counting.follow(&plan, clock::timestamp(clock::wall()));
             let links = page.links.follow(&plan).await;
             let tls = page.certificates.follow(&plan);
-            page.remote.install((plan, links), tls).await;
+            page.remote.install(plan, links, tls).await;
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Timestamp| page.counting.counts(&plan, at).await,
@@ -353,13 +349,13 @@ async fn operate(
         upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,
     };
     let owner = own(control, inbox, hooks);
-    let admin = admin::serve(listener, (commands.clone(), tokens), async {
+    let admin = admin::serve(listener, commands.clone(), tokens, async {
         let _ = closed.await;
     });
     let life = async {
         let asking = commands.clone();
         // The admin listener responds until the last call is served; the control task ends once no command can come.
-        let served = live((life, &page.links), (commands, close));
+        let served = live(life, &page.links, commands, close);
         tokio::select! {
             result = served => result.map_err(RunError::Worker),
             never = lively(&supervisor, &asking) => match never {},

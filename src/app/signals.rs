@@ -41,8 +41,10 @@ enum StopReason {
 
 /// Waits for the end, and drains. Dropping `close` ends the admin listener. Fails if a worker ends early.
 pub(super) async fn live(
-    (mut life, links): (Lifetime, &LinkThread),
-    (commands, close): (mpsc::Sender<AdminCommand>, oneshot::Sender<()>),
+    mut life: Lifetime,
+    links: &LinkThread,
+    commands: mpsc::Sender<AdminCommand>,
+    close: oneshot::Sender<()>,
 ) -> io::Result<()> {
     let end = serve(&mut life, &commands).await?;
     let Lifetime {

@@ -25,7 +25,8 @@ pub(super) struct UsageCounts {
 impl UsageCounts {
     /// Starts counting with a plan.
     pub(super) fn begin(
-        (remote, names): (WorkersHandle, Arc<LabelNames>),
+        remote: WorkersHandle,
+        names: Arc<LabelNames>,
         replica: String,
         plan: &Plan,
         at: Timestamp,

@@ -47,18 +47,19 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts one worker for each group of listeners.
+    /// Starts one worker for each group of listeners, with a first configuration.
     ///
     /// # Errors
     /// Returns the error of the operating system for a listener or a thread.
     pub fn start(
         listeners: Vec<Vec<TcpListener>>,
-        (plan, links): (&Arc<Plan>, &Links),
-        (names, spans, memory): (&Arc<LabelNames>, Option<&Spans>, MemoryBudget),
-        tls: Option<&Arc<ServerConfig>>,
+        first: WorkerConfig,
+        names: &Arc<LabelNames>,
+        spans: Option<&Spans>,
+        memory: MemoryBudget,
     ) -> io::Result<Workers> {
-        let first = listeners.iter().flatten().next();
-        let address = first.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
+        let listener = listeners.iter().flatten().next();
+        let address = listener.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
         let common = Shared {
@@ -90,7 +91,7 @@ impl Workers {
         };
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
-            let (plan, links, over) = (plan.clone(), links.clone(), over.clone());
+            let (plan, links, over) = (first.plan.clone(), first.links.clone(), over.clone());
             let common = Shared {
                 ids: IdGenerator::new(seed()),
                 share: WorkerShare {
@@ -101,14 +102,13 @@ impl Workers {
             };
             let entrance = Listeners {
                 listeners,
-                tls: tls.cloned(),
+                tls: first.tls.clone(),
             };
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
-                    let result = catch_unwind(AssertUnwindSafe(|| {
-                        work(entrance, inbox, (plan, links), common)
-                    }));
+                    let worked = || work(entrance, inbox, plan, links, common);
+                    let result = catch_unwind(AssertUnwindSafe(worked));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
                     // Fails only when the program is ending anyway.
@@ -184,7 +184,7 @@ pub struct WorkersHandle {
 
 impl WorkersHandle {
     /// Installs a plan, its links and the TLS configuration for new connections; returns when all workers use them.
-    pub async fn install(&self, (plan, links): (Arc<Plan>, Links), tls: Option<Arc<ServerConfig>>) {
+    pub async fn install(&self, plan: Arc<Plan>, links: Links, tls: Option<Arc<ServerConfig>>) {
         let generation = Generation(1 + self.installs.fetch_add(1, Ordering::Relaxed));
         let next = WorkerConfig {
             plan,
@@ -275,7 +275,8 @@ fn seed() -> u64 {
 fn work(
     entrance: Listeners,
     commands: mpsc::Receiver<WorkerCommand>,
-    serves: (Arc<Plan>, Links),
+    plan: Arc<Plan>,
+    links: Links,
     common: Shared,
 ) -> io::Result<()> {
     buffer_lines();
@@ -284,7 +285,7 @@ fn work(
         .on_thread_park(flush_lines)
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(serves, common);
+        let worker = Worker::new((plan, links), common);
         flushing_lines(listen::run(worker, entrance, commands)).await
     })
 }

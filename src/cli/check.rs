@@ -17,7 +17,6 @@ use crate::config::load::{Sources, environment};
 use crate::config::problem::{Problem, Problems};
 use crate::domain::check;
 use statements::Detail;
-use upgrade::UpgradeNotes;
 use verdict::Checked;
 
 pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError> {
@@ -31,11 +30,13 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
         Ok(ref configuration) => {
             let reports = check::check(&configuration.plan.routes);
             let events = check::check_events(&configuration.plan.events);
-            let upgrade = match arguments.no_upgrade_notes {
-                true => UpgradeNotes::Hidden,
-                false => UpgradeNotes::Shown,
-            };
-            Ok(Checked::new(configuration, (reports, events), upgrade))
+            let has_upgrade_notes = !arguments.no_upgrade_notes;
+            Ok(Checked::new(
+                configuration,
+                reports,
+                events,
+                has_upgrade_notes,
+            ))
         }
         Err(flawed) => Err(with_those_of_routes(flawed)),
     };
@@ -43,7 +44,7 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
         true => Detail::Full,
         false => Detail::Brief,
     };
-    write((arguments.format, detail), &checked)?;
+    write(arguments.format, detail, &checked)?;
     Ok(match checked {
         Ok(checked) if checked.problems.is_none() => ExitCode::SUCCESS,
         Ok(_) | Err(_) => ExitCode::FAILURE,
@@ -68,13 +69,14 @@ fn with_those_of_routes(flawed: Flawed) -> Problems {
         part.raw.routes.retain(|route| route.sets.is_empty());
     }
     let events = check::check_events(&part.plan.events);
-    let checked = Checked::new(&part, (reports, events), UpgradeNotes::Hidden);
+    let checked = Checked::new(&part, reports, events, false);
     all.extend(checked.problems.into_iter().flat_map(Problems::into_vec));
     Problems::new(all)
 }
 
 fn write(
-    (format, detail): (Format, Detail),
+    format: Format,
+    detail: Detail,
     checked: &Result<Checked<'_>, Problems>,
 ) -> io::Result<()> {
     match (format, checked) {

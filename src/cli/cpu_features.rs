@@ -81,7 +81,8 @@ impl CpuFlags {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(target_arch = "x86_64")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

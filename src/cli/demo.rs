@@ -52,7 +52,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
     let folder = DemoDir::create()?;
     std::fs::write(
         folder.0.join("dualgauge.toml"),
-        configuration(sample.addresses),
+        configuration(sample.old, sample.new),
     )?;
     std::fs::write(folder.0.join("sqlite.toml"), ROUTES)?;
     std::fs::write(folder.0.join("flags.toml"), FLAGS)?;
@@ -63,8 +63,8 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         environment: environment(),
     };
     let mut clients = None;
-    let result = run::run((sources, ProcessEnvironment::default()), |started| {
-        introduce(started.addresses, sample.addresses, &folder.0)?;
+    let result = run::run(sources, ProcessEnvironment::default(), |started| {
+        introduce(started.addresses, sample.old, sample.new, &folder.0)?;
         if !arguments.no_traffic {
             clients = Some(Clients::start(started.addresses, sample.outage.clone())?);
         }
@@ -76,7 +76,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn configuration([old, new]: [SocketAddr; 2]) -> String {
+fn configuration(old: SocketAddr, new: SocketAddr) -> String {
     format!(
         r#"# The configuration of this demo. `dualgauge check --config dualgauge.toml` checks it after an edit.
 
@@ -115,7 +115,8 @@ key   = {{ header = "x-device-id" }}
 
 /// The sample server on its own thread: the old server and its rewrite.
 struct DemoServer {
-    addresses: [SocketAddr; 2],
+    old: SocketAddr,
+    new: SocketAddr,
     outage: watch::Sender<Outage>,
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<io::Result<()>>,
@@ -125,7 +126,7 @@ impl DemoServer {
     fn start() -> Result<DemoServer, CommandError> {
         let database = Database::seeded()?;
         let (old, new) = (listener()?, listener()?);
-        let addresses = [old.local_addr()?, new.local_addr()?];
+        let addresses = (old.local_addr()?, new.local_addr()?);
         let (stop, stopped) = oneshot::channel();
         let (outage, watched) = watch::channel(Outage::Over);
         let thread = thread::Builder::new()
@@ -145,7 +146,8 @@ impl DemoServer {
                 })
             })?;
         Ok(DemoServer {
-            addresses,
+            old: addresses.0,
+            new: addresses.1,
             outage,
             stop,
             thread,
@@ -184,7 +186,8 @@ impl Drop for DemoDir {
 
 fn introduce(
     addresses: BoundAddresses,
-    [old, new]: [SocketAddr; 2],
+    old: SocketAddr,
+    new: SocketAddr,
     folder: &Path,
 ) -> io::Result<()> {
     let BoundAddresses { listen, admin, .. } = addresses;

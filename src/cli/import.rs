@@ -66,9 +66,7 @@ pub(super) enum ImportFault {
 pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
     let draft = drafted(arguments).map_err(CommandError::Import)?;
     match &arguments.output {
-        Some(path) => {
-            write(path, &draft, Existing::new(arguments)).map_err(CommandError::Import)?
-        }
+        Some(path) => write(path, &draft, arguments.force).map_err(CommandError::Import)?,
         None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
     }
     io::stderr()
@@ -101,33 +99,16 @@ fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
     Ok(draft(&given)?)
 }
 
-/// The treatment of an existing file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Existing {
-    Kept,
-    Replaced,
-}
-
-impl Existing {
-    fn new(arguments: &ImportArguments) -> Existing {
-        if arguments.force {
-            Existing::Replaced
-        } else {
-            Existing::Kept
-        }
-    }
-}
-
-/// Writes the draft. A missing folder is created.
-fn write(path: &Path, draft: &ImportDraft, existing: Existing) -> Result<(), ImportFault> {
+/// Writes the draft. A missing folder is created. An existing file is replaced if `is_forced`, else it is an error.
+fn write(path: &Path, draft: &ImportDraft, is_forced: bool) -> Result<(), ImportFault> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| unwritten(path, source))?;
     }
     let mut options = OpenOptions::new();
     options.write(true);
-    match existing {
-        Existing::Replaced => options.create(true).truncate(true),
-        Existing::Kept => options.create_new(true),
+    match is_forced {
+        true => options.create(true).truncate(true),
+        false => options.create_new(true),
     };
     let mut file = options.open(path).map_err(|source| {
         if source.kind() == io::ErrorKind::AlreadyExists {

@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
         admin: arguments.admin.clone(),
         environment: environment(),
     };
-    run::run((sources, process), announce)?;
+    run::run(sources, process, announce)?;
     Ok(ExitCode::SUCCESS)
 }
 

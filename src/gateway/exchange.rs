@@ -54,7 +54,7 @@ pub(super) async fn send_and_collect(
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
     let exchange = pin!(async {
         let exchange = upstream
-            .send(&tracker, (permit, outgoing), retry_policy.into())
+            .send(&tracker, permit, outgoing, retry_policy.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
         let (head, body) = response.into_parts();
@@ -142,11 +142,7 @@ pub(super) async fn send_notification(
         let tracker = upstream.track_call(clock::now());
         // Dropping the exchange at the limit closes its connection.
         let response = timeout(limit, async {
-            let sent = upstream.send(
-                &tracker,
-                (permit, outgoing),
-                RetryPolicy::Unprocessed.into(),
-            );
+            let sent = upstream.send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && !is_event_stream(response.headers())
                 && collect_response(response.into_body(), max_body, (budget.as_ref(), &memory))
@@ -192,7 +188,7 @@ pub(super) async fn send_and_wait_head(
     };
     let tracker = upstream.track_call(since);
     let mut timer = record.take_timer();
-    let mut sending = pin!(upstream.send(&tracker, (permit, outgoing), wait.options));
+    let mut sending = pin!(upstream.send(&tracker, permit, outgoing, wait.options));
     let outcome = loop {
         match timer.until(next_deadline(), sending.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),

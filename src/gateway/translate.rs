@@ -383,9 +383,9 @@ fn decode_body(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failu
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
     let limit = record.runtime_plan().plan.limits.answer;
-    let budgets = (record.worker().memory(), record.second_run_budget());
-    let decoded = coding.decode_within(reply.body.clone(), limit, budgets);
-    decoded.map_err(|error| match (&error, budgets.1) {
+    let (memory, budget) = (record.worker().memory(), record.second_run_budget());
+    let decoded = coding.decode_within(reply.body.clone(), limit, memory, budget);
+    decoded.map_err(|error| match (&error, budget) {
         (DecodeError::Malformed(_), _) => {
             let message = "the server's answer does not match its content coding";
             Failure::new(Reason::UpstreamNotProtocol, message).because(error)

@@ -48,6 +48,7 @@ mod view;
 pub use command::{
     AdminCommand, ChangeRequest, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
 };
+pub use decode::Attribution;
 pub use explain::HypotheticalCall;
 pub use response::AdminApi;
 pub use serve::serve;

@@ -177,7 +177,8 @@ impl Drop for PendingCall<'_> {
 /// Serves a connection until it ends or has drained. [`super`] shows the stack of I/O layers.
 pub(super) async fn serve(
     worker: Rc<Worker>,
-    (socket, origin): (Socket, RequestOrigin),
+    socket: Socket,
+    origin: RequestOrigin,
     mut drains: watch::Receiver<()>,
 ) {
     let limits = worker.runtime_plan().plan.limits;
@@ -195,8 +196,7 @@ pub(super) async fn serve(
     let service = service_fn(|request| {
         let pace = Rc::<DeliveryPace>::default();
         streams.begun.replace(Some(pace.clone()));
-        let (worker, streams) = (worker.clone(), streams.clone());
-        answer((worker, streams, pace), request, origin.clone(), limits)
+        answer(streams.clone(), pace, request, origin.clone(), limits)
     });
     let socket = MonitoredSocket::new(socket, streams.clone());
     let io = TokioIo::new(WriteTimeout::new(
@@ -207,8 +207,10 @@ pub(super) async fn serve(
     let builder = builder(&streams, limits.head);
     let connection = pin!(builder.serve_connection(io, service));
     let ends = poll_to_end(
-        (connection, |connection| connection.graceful_shutdown()),
-        (&streams, limits.header_timeout),
+        connection,
+        |connection| connection.graceful_shutdown(),
+        &streams,
+        limits.header_timeout,
         &mut drains,
     );
     // If the client is cut off, the connection is dropped with its open streams, even after a graceful shutdown began.
@@ -223,8 +225,10 @@ pub(super) async fn serve(
 
 /// Polls a connection to its end. Starts a graceful shutdown when it is idle, or when a drain begins.
 async fn poll_to_end<C: Future<Output = Result<(), hyper::Error>>>(
-    (mut connection, tell): (Pin<&mut C>, impl Fn(Pin<&mut C>)),
-    (streams, limit): (&Http2Connection, Duration),
+    mut connection: Pin<&mut C>,
+    shut_down: impl Fn(Pin<&mut C>),
+    streams: &Http2Connection,
+    limit: Duration,
     drains: &mut watch::Receiver<()>,
 ) -> Result<(), hyper::Error> {
     // The connection is polled on after the shutdown began; each branch is cancel-safe.
@@ -232,11 +236,11 @@ async fn poll_to_end<C: Future<Output = Result<(), hyper::Error>>>(
         ended = connection.as_mut() => return ended,
         () = idles(streams, limit) => {}
         _ = drains.changed() => {
-            tell(connection.as_mut());
+            shut_down(connection.as_mut());
             return connection.await;
         }
     }
-    tell(connection.as_mut());
+    shut_down(connection.as_mut());
     // An idle connection gets no more time; a slow one has its own timeout.
     loop {
         match timeout(limit, connection.as_mut()).await {
@@ -296,7 +300,8 @@ async fn idles(streams: &Http2Connection, limit: Duration) {
 }
 
 async fn answer(
-    (worker, streams, pace): (Rc<Worker>, Rc<Http2Connection>, Rc<DeliveryPace>),
+    streams: Rc<Http2Connection>,
+    pace: Rc<DeliveryPace>,
     request: Request<Incoming>,
     origin: RequestOrigin,
     limits: Limits,
@@ -309,8 +314,8 @@ async fn answer(
     };
     let request_origin = origin.with_violation(settle(&mut head, wire));
     let request = Request::from_parts(head, body);
-    let request = IncomingBody::from_request(request, None, (None, limits.body_rate));
-    let response = handle(worker, request, request_origin).await;
+    let request = IncomingBody::from_request(request, None, None, limits.body_rate);
+    let response = handle(streams.worker.clone(), request, request_origin).await;
     asked.answered();
     Ok(response.map(|body| TrackedBody::new(body, pace)))
 }

@@ -125,7 +125,7 @@ impl DeliveryPace {
     }
 
     /// Subtracts bytes that were written; `rest` of the same chunk still wait.
-    fn subtract_pending(&self, (bytes, rest): (usize, usize)) {
+    fn subtract_pending(&self, bytes: usize, rest: usize) {
         let pending = self.pending.get() - bytes;
         self.pending.set(pending);
         if rest == 0 {
@@ -193,7 +193,7 @@ impl Buf for TrackedChunk {
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
         if count > 0 {
-            self.pace.subtract_pending((count, self.bytes.len()));
+            self.pace.subtract_pending(count, self.bytes.len());
         }
     }
 }
@@ -201,11 +201,11 @@ impl Buf for TrackedChunk {
 impl Drop for TrackedChunk {
     fn drop(&mut self) {
         if self.purpose == ChunkPurpose::Head {
-            self.pace.subtract_pending((HEAD_COST, 0));
+            self.pace.subtract_pending(HEAD_COST, 0);
         }
         if !self.bytes.is_empty() {
             self.pace.set_gone();
-            self.pace.subtract_pending((self.bytes.len(), 0));
+            self.pace.subtract_pending(self.bytes.len(), 0);
         }
     }
 }

@@ -132,7 +132,7 @@ impl<S> Inspected<S> {
             if let Finding::HeadEnd { te } = step.found {
                 self.record_header_case();
                 if let Some(start) = begins.take()
-                    && let Flow::Done = self.extract_inline_body(buf, (start, passed), te)
+                    && let Flow::Done = self.extract_inline_body(buf, start, passed, te)
                 {
                     return Flow::Done;
                 }
@@ -453,7 +453,7 @@ impl<S: AsyncWrite + Unpin> Inspected<S> {
         {
             self.overlay.lay(&header_case, given);
         }
-        self.overlay.poll_write((&mut self.socket, cx), given)
+        self.overlay.poll_write(&mut self.socket, cx, given)
     }
 }
 

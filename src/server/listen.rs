@@ -21,7 +21,6 @@ use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
@@ -48,9 +47,6 @@ use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, han
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
 use crate::upstream::{IncomingBody, Interims, Socket as ClientSocket, WakeFilter, WriteControl};
-
-/// The accept backlog of one worker.
-const BACKLOG: i32 = 1024;
 
 /// The interval between checks for idle upstream connections.
 const TIDY: Duration = Duration::from_secs(1);
@@ -120,29 +116,6 @@ struct ShutdownSignal {
     drains: watch::Receiver<()>,
 }
 
-/// Opens the sockets of each worker: its own, or a share of the inherited ones. Each inherited socket goes to a
-/// worker; if there are fewer of them than workers, some workers share one.
-///
-/// # Errors
-/// Fails if the system refuses a socket.
-pub fn open(
-    address: SocketAddr,
-    count: usize,
-    inherited: &[std::net::TcpListener],
-) -> io::Result<Vec<Vec<std::net::TcpListener>>> {
-    if inherited.is_empty() {
-        let address = reserve(address)?;
-        return (0..count).map(|_| Ok(vec![bind(address)?])).collect();
-    }
-    let mut each: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
-    for place in 0..inherited.len().max(count) {
-        let listener = &inherited[place % inherited.len()];
-        listener.set_nonblocking(true)?;
-        each[place % count].push(listener.try_clone()?);
-    }
-    Ok(each)
-}
-
 /// Accepts the next connection of any listener, in round-robin order.
 async fn accept(
     listeners: &[(TcpListener, Reach)],
@@ -159,43 +132,6 @@ async fn accept(
         Poll::Pending
     })
     .await
-}
-
-/// Binds an address exclusively, and returns it with the actual port if the port was 0.
-///
-/// # Errors
-/// Fails if the system refuses, for example with "address in use".
-pub fn reserve(address: SocketAddr) -> io::Result<SocketAddr> {
-    // Without SO_REUSEPORT: a second instance fails here instead of taking half of the connections.
-    let socket = unbound(address)?;
-    socket.bind(&address.into())?;
-    socket
-        .local_addr()?
-        .as_socket()
-        .ok_or_else(|| io::Error::other("the address is not an IP address"))
-}
-
-/// Binds one of several listeners on an address.
-///
-/// # Errors
-/// Fails if the system refuses the socket.
-pub fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
-    let socket = unbound(address)?;
-    socket.set_reuse_port(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
-
-fn unbound(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    socket.set_reuse_address(true)?;
-    Ok(socket)
 }
 
 /// Serves until a drain is requested, and returns when every connection has ended or the drain limit has passed.
@@ -255,7 +191,7 @@ pub async fn run(
         }
     }
     drop(listeners);
-    drain_calls(&worker, &mut commands, (ending, drain)).await;
+    drain_calls(&worker, &mut commands, ending, drain).await;
     Ok(())
 }
 
@@ -263,7 +199,8 @@ pub async fn run(
 async fn drain_calls(
     worker: &Worker,
     commands: &mut mpsc::Receiver<WorkerCommand>,
-    (ending, drain): (ShutdownSignal, watch::Sender<()>),
+    ending: ShutdownSignal,
+    drain: watch::Sender<()>,
 ) {
     if ending.is_closing.get() {
         // Connections in use get time to end with a response that announces the close.
@@ -331,16 +268,16 @@ fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
         worker.count(|shard| shard.refused_connection());
         return;
     }
-    let admitted = (accepted, worker.count_connection(peer));
-    worker
-        .tasks()
-        .start(serve(worker.clone(), admitted, ending));
+    let connected = worker.count_connection(peer);
+    let served = serve(worker.clone(), accepted, connected, ending);
+    worker.tasks().start(served);
 }
 
 /// Reads the PROXY header and completes the handshake; returns `None` if that fails or takes too long.
 async fn set_up(
     worker: &Worker,
-    (accepted, connected): (Accepted, &mut ConnectionGuard),
+    accepted: Accepted,
+    connected: &mut ConnectionGuard,
     limit: Duration,
 ) -> Option<(ClientSocket, RequestOrigin)> {
     let Accepted {
@@ -388,43 +325,48 @@ async fn set_up(
 
 /// Wraps a client's socket in the layers that [`super`] shows, so that hyper reads only what the inspector passes on.
 fn inspect(
-    (socket, write_control): (ClientSocket, WriteControl),
-    (inspection, interims): (Inspection, Interims),
+    socket: ClientSocket,
+    inspection: Inspection,
+    interims: Interims,
     limits: &Limits,
 ) -> DisconnectWatch<WriteTimeout<ClientSocket>> {
     let wire = WireLimits {
         head: limits.head,
         target: limits.target,
     };
+    let write_control = socket.write_control();
     let paced = WriteTimeout::new(socket, limits.write_timeout, write_control);
     let inspected = Inspected::new(paced, wire, inspection).with_interims(interims);
     DisconnectWatch::new(inspected.head_within(limits.header_timeout))
 }
 
 /// Serves one connection until it ends or has drained.
-async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending: ShutdownSignal) {
-    let (accepted, mut connected) = admitted;
+async fn serve(
+    worker: Rc<Worker>,
+    accepted: Accepted,
+    mut connected: ConnectionGuard,
+    ending: ShutdownSignal,
+) {
     let (is_closing, mut drains) = (ending.is_closing, ending.drains);
     let limits = worker.runtime_plan().plan.limits;
     // A handshake dropped by a drain has carried no call yet. Its future, and that of HTTP/2, are boxed: inline, they
     // would take memory for as long as an HTTP/1.1 connection is open.
     let ready = tokio::select! {
-        ready = Box::pin(set_up(&worker, (accepted, &mut connected), limits.header_timeout)) => ready,
+        ready = Box::pin(set_up(&worker, accepted, &mut connected, limits.header_timeout)) => ready,
         _ = drains.changed() => return,
     };
     let Some((socket, origin)) = ready else {
         return;
     };
     if tls_handshake::is_http2(&socket) {
-        return Box::pin(http2::serve(worker, (socket, origin), drains)).await;
+        return Box::pin(http2::serve(worker, socket, origin, drains)).await;
     }
     let socket = socket.coalescing(worker.tasks().write_coalescer());
     let write_control = socket.write_control();
     let inspection = Inspection::with_write_control(write_control.clone());
     let interims = Interims::default();
     let origin = origin.with_interims(interims.clone());
-    let inspector_state = (inspection.clone(), interims.clone());
-    let io = inspect((socket, write_control.clone()), inspector_state, &limits);
+    let io = inspect(socket, inspection.clone(), interims.clone(), &limits);
     let filter = WakeFilter::default();
     let poller = filter.poller();
     let service = service_fn(|mut request: Request<Incoming>| {
@@ -439,8 +381,8 @@ async fn serve(worker: Rc<Worker>, admitted: (Accepted, ConnectionGuard), ending
             .with_sent_target(begun.target);
         let (inspection, is_closing) = (inspection.clone(), is_closing.clone());
         let interims = interims.clone();
-        let inline = (begun.inline_body, limits.body_rate);
-        let mut request = IncomingBody::from_request(request, Some(&filter), inline);
+        let (inline, rate) = (begun.inline_body, limits.body_rate);
+        let mut request = IncomingBody::from_request(request, Some(&filter), inline, rate);
         let unread = UnreadBody::new(request.body_mut());
         handle(worker.clone(), request, request_origin).map(move |mut response| {
             let status = response.status();

@@ -37,26 +37,13 @@ const LAST_ATTEMPTS: usize = 3;
 pub struct FileStore {
     folder: StateDir,
     state: Versioned,
-    flushed: Flushed,
+    /// True if `rollout.json` is replaced, but the folder is not flushed: the state may not survive a power failure.
+    is_unflushed: bool,
     watch: WatchContents,
-    written: Written,
+    /// True if `watch.json` must be written.
+    is_watch_unwritten: bool,
     work: Background<Done>,
     health_tracker: HealthTracker,
-}
-
-/// The durability of the state: `Yes` if it survives a power failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flushed {
-    Yes,
-    /// The file is replaced, but the folder could not be flushed.
-    NotYet,
-}
-
-/// The state of `watch.json`: `NotYet` if it must be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
-    Yes,
-    NotYet,
 }
 
 /// The result of a file operation.
@@ -163,9 +150,9 @@ impl FileStore {
         Ok(FileStore {
             folder,
             state,
-            flushed: Flushed::Yes,
+            is_unflushed: false,
             watch,
-            written: Written::Yes,
+            is_watch_unwritten: false,
             work: Background::default(),
             health_tracker: HealthTracker::default(),
         })
@@ -185,7 +172,7 @@ impl FileStore {
         self.idle(until).await?;
         let found = self.state.revision;
         let again = found == expected + 1 && self.state.text == text;
-        if again && self.flushed == Flushed::NotYet {
+        if again && self.is_unflushed {
             self.flush_state(until).await?;
             return Ok(found);
         }
@@ -280,10 +267,10 @@ impl FileStore {
         if !self.work.is_idle() || !self.is_owned() {
             return;
         }
-        if self.flushed == Flushed::NotYet {
+        if self.is_unflushed {
             self.begin(|folder| Done::Flushed(folder.flush(ROLLOUT)));
-        } else if self.written == Written::NotYet {
-            self.written = Written::Yes;
+        } else if self.is_watch_unwritten {
+            self.is_watch_unwritten = false;
             let watch = self.watch.clone();
             self.begin(move |folder| {
                 let replaced = folder.replace(WATCH, &contents::watch(&watch));
@@ -297,14 +284,14 @@ impl FileStore {
         let until = now() + LIMIT;
         for _ in 0..LAST_ATTEMPTS {
             self.tend().await;
-            if self.idle(until).await.is_err() || self.written == Written::Yes {
+            if self.idle(until).await.is_err() || !self.is_watch_unwritten {
                 return;
             }
         }
     }
 
     async fn schedule_watch(&mut self) {
-        self.written = Written::NotYet;
+        self.is_watch_unwritten = true;
         self.tend().await;
     }
 
@@ -372,19 +359,19 @@ impl FileStore {
                 if replaced.is_ok() {
                     // The file has this revision from here on, even if the flush fails.
                     self.state = state;
-                    self.flushed = Flushed::NotYet;
+                    self.is_unflushed = true;
                 }
                 replaced
             }
             Some(Done::Flushed(flushed)) => {
                 if flushed.is_ok() {
-                    self.flushed = Flushed::Yes;
+                    self.is_unflushed = false;
                 }
                 flushed
             }
             Some(Done::Watch(written)) => {
                 if written.is_err() {
-                    self.written = Written::NotYet;
+                    self.is_watch_unwritten = true;
                 }
                 written
             }

@@ -31,17 +31,11 @@ pub struct SnapshotDir {
     folder: Option<StateDir>,
     /// The identity of the store, without secrets.
     store_id: String,
-    health: SnapshotHealth,
+    /// True if the last copy failed.
+    is_failing: bool,
     /// The state to copy, and the time at which it was noted.
     due: Option<(Versioned, String)>,
     work: Background<Done>,
-}
-
-/// The result of the last copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SnapshotHealth {
-    Good,
-    Failing,
 }
 
 /// The result of writing a copy.
@@ -91,7 +85,7 @@ impl SnapshotDir {
         SnapshotDir {
             folder: locked.ok(),
             store_id,
-            health: SnapshotHealth::Good,
+            is_failing: false,
             due: None,
             work: Background::default(),
         }
@@ -103,7 +97,7 @@ impl SnapshotDir {
         SnapshotDir {
             folder: Some(StateDir::open_unlocked(folder)),
             store_id,
-            health: SnapshotHealth::Good,
+            is_failing: false,
             due: None,
             work: Background::default(),
         }
@@ -122,7 +116,7 @@ impl SnapshotDir {
             SnapshotDir {
                 folder: None,
                 store_id: id,
-                health: SnapshotHealth::Failing,
+                is_failing: true,
                 due: None,
                 work: Background::default(),
             }
@@ -165,10 +159,10 @@ impl SnapshotDir {
             self.settle(done);
         }
         if let Some(late) = self.work.late(LIMIT)
-            && self.health == SnapshotHealth::Good
+            && !self.is_failing
         {
             tracing::warn!(error = %late, "the local copy of runtime changes cannot be written");
-            self.health = SnapshotHealth::Failing;
+            self.is_failing = true;
         }
         self.start();
     }
@@ -195,7 +189,7 @@ impl SnapshotDir {
         };
         if let Some((state, at)) = self.due.take() {
             let id = self.store_id.clone();
-            self.work.begin(move || copy(folder, &id, (state, at)));
+            self.work.begin(move || copy(folder, &id, state, at));
         }
     }
 
@@ -219,13 +213,13 @@ impl SnapshotDir {
             }
         };
         match result {
-            Ok(()) => self.health = SnapshotHealth::Good,
+            Ok(()) => self.is_failing = false,
             Err(error) => {
-                if self.health == SnapshotHealth::Good {
+                if !self.is_failing {
                     let error = chain(&error);
                     tracing::warn!(error, "the local copy of runtime changes cannot be written");
                 }
-                self.health = SnapshotHealth::Failing;
+                self.is_failing = true;
             }
         }
     }
@@ -263,7 +257,7 @@ fn read(folder: &StateDir, store_id: &str) -> Option<SnapshotContents> {
 }
 
 /// Locks the folder if the previous process has released it, and copies a state.
-fn copy(mut folder: StateDir, store_id: &str, (state, at): (Versioned, String)) -> Done {
+fn copy(mut folder: StateDir, store_id: &str, state: Versioned, at: String) -> Done {
     match folder.acquire() {
         Ok(_) if folder.is_owned() => {
             let result = write(&folder, store_id, &state, at);

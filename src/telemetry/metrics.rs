@@ -41,8 +41,8 @@ mod usage;
 
 pub use addresses::AddressCounts;
 pub use global::{
-    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkNeed, LinkState, Notifications,
-    SessionCounts, StoreState, Sunset,
+    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
+    Sunset,
 };
 pub use labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
 pub use process_stats::ProcessStats;

@@ -100,7 +100,8 @@ impl ContentEncoding {
         self,
         body: Bytes,
         limit: usize,
-        (memory, budget): (&MemoryBudget, Option<&BodyCopy>),
+        memory: &MemoryBudget,
+        budget: Option<&BodyCopy>,
     ) -> Result<Bytes, DecodeError> {
         if self == ContentEncoding::Identity {
             return Ok(body);
@@ -192,11 +193,10 @@ mod tests {
         });
         assert!(matches!(refused, Err(DecodeError::NoRoom)));
         let memory = MemoryBudget::new(10);
-        let budget = (&memory, None);
-        let refused = ContentEncoding::Gzip.decode_within(gzip(b"01234567890"), 100, budget);
+        let refused = ContentEncoding::Gzip.decode_within(gzip(b"01234567890"), 100, &memory, None);
         assert!(matches!(refused, Err(DecodeError::NoRoom)));
         assert_eq!(memory.reserved(), 0);
-        let fits = ContentEncoding::Gzip.decode_within(gzip(b"0123456789"), 100, budget);
+        let fits = ContentEncoding::Gzip.decode_within(gzip(b"0123456789"), 100, &memory, None);
         let fits = fits.unwrap();
         assert_eq!((&fits[..], memory.reserved()), (&b"0123456789"[..], 10));
         drop(fits);

@@ -35,16 +35,17 @@ pub(super) struct Endpoints {
     core: RefCell<Addresses>,
     /// The start of the time that the load balancer counts.
     began: Instant,
-    monitored: Monitored,
+    /// True if calls are tracked for the load balancer.
+    is_monitored: bool,
     counts: Cell<AddressCounts>,
     aborts: AbuseCounter,
 }
 
-/// The tracking of calls for the load balancer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Monitored {
-    Yes,
-    No,
+/// The endpoint that the load balancer chose for a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChosenEndpoint {
+    pub(super) index: usize,
+    role: CallRole,
 }
 
 /// One endpoint.
@@ -85,11 +86,7 @@ impl Endpoints {
             core: RefCell::new(Addresses::new(watch.clone(), all.len())),
             all,
             began: now,
-            monitored: if is_plain {
-                Monitored::No
-            } else {
-                Monitored::Yes
-            },
+            is_monitored: !is_plain,
             counts: Cell::default(),
             aborts: AbuseCounter::new(&plan.name),
         }
@@ -105,12 +102,15 @@ impl Endpoints {
         &self,
         plan: &UpstreamPlan,
         tried: Option<usize>,
-    ) -> Result<(usize, CallRole), UpstreamError> {
-        if self.monitored == Monitored::No {
-            return Ok((0, CallRole::Usual));
+    ) -> Result<ChosenEndpoint, UpstreamError> {
+        if !self.is_monitored {
+            return Ok(ChosenEndpoint {
+                index: 0,
+                role: CallRole::Usual,
+            });
         }
         match self.core.borrow_mut().choose(self.now(), tried) {
-            Choice::Address(index, role) => Ok((index, role)),
+            Choice::Address(index, role) => Ok(ChosenEndpoint { index, role }),
             Choice::Unavailable { retry_in } => Err(UpstreamError::CircuitOpen {
                 upstream: plan.name.clone(),
                 retry_in,
@@ -185,7 +185,8 @@ impl Endpoints {
         self.all.iter().map(|endpoint| &endpoint.idle)
     }
 
-    fn record_end(&self, upstream: &str, index: usize, role: CallRole, end: End) {
+    fn record_end(&self, upstream: &str, chosen: ChosenEndpoint, end: End) {
+        let ChosenEndpoint { index, role } = chosen;
         let events = self
             .core
             .borrow_mut()
@@ -262,7 +263,8 @@ impl Endpoints {
     pub(super) fn record_check(
         &self,
         upstream: &str,
-        (index, signal): (usize, HealthSignal),
+        index: usize,
+        signal: HealthSignal,
         every: Duration,
     ) {
         if let Some(endpoint) = self.all.get(index) {
@@ -290,7 +292,7 @@ fn new_http2_pool(plan: &UpstreamPlan, address: &str) -> Option<Box<Http2Pool>> 
 #[derive(Debug)]
 pub struct CallTracker<'a> {
     upstream: &'a HttpUpstream,
-    endpoint: Cell<Option<(usize, CallRole)>>,
+    endpoint: Cell<Option<ChosenEndpoint>>,
     end: Cell<End>,
     began: Instant,
     /// The HTTP/2 connection that the call shares with others.
@@ -314,9 +316,9 @@ impl<'a> CallTracker<'a> {
     }
 
     /// Records the chosen endpoint.
-    pub(super) fn set_endpoint(&self, index: (usize, CallRole)) {
-        if self.upstream.endpoints().monitored == Monitored::Yes {
-            self.endpoint.set(Some(index));
+    pub(super) fn set_endpoint(&self, chosen: ChosenEndpoint) {
+        if self.upstream.endpoints().is_monitored {
+            self.endpoint.set(Some(chosen));
         }
     }
 
@@ -363,11 +365,11 @@ impl<'a> CallTracker<'a> {
     }
 
     fn report_end(&self) {
-        if let Some((index, role)) = self.endpoint.take() {
+        if let Some(chosen) = self.endpoint.take() {
             let upstream = &self.upstream.plan().name;
             self.upstream
                 .endpoints()
-                .record_end(upstream, index, role, self.end.get());
+                .record_end(upstream, chosen, self.end.get());
         }
     }
 }
@@ -394,7 +396,7 @@ impl ActiveCall {
     /// Counts a connection if the load balancer uses the count.
     pub(super) fn count(upstream: &Rc<HttpUpstream>, index: usize) -> Option<ActiveCall> {
         let endpoints = upstream.endpoints();
-        if endpoints.monitored == Monitored::No {
+        if !endpoints.is_monitored {
             return None;
         }
         endpoints.core.borrow_mut().acquire(index);

@@ -38,14 +38,15 @@ impl HeaderCaseOverlay {
     /// Writes `given`, with the head in it replaced.
     pub fn poll_write<S: AsyncWrite + Unpin>(
         &mut self,
-        (socket, cx): (&mut S, &mut Context<'_>),
+        socket: &mut S,
+        cx: &mut Context<'_>,
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if !self.is_laid() {
-            return write((socket, cx), given);
+            return write(socket, cx, given);
         }
         let head = &self.head[self.written..];
-        let count = ready!(write_instead(head, (socket, cx), given))?;
+        let count = ready!(write_instead(head, socket, cx, given))?;
         self.written += count;
         if self.written >= self.head.len() {
             *self = HeaderCaseOverlay::default();
@@ -55,7 +56,8 @@ impl HeaderCaseOverlay {
 }
 
 fn write<S: AsyncWrite + Unpin>(
-    (socket, cx): (&mut S, &mut Context<'_>),
+    socket: &mut S,
+    cx: &mut Context<'_>,
     given: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
     match given {
@@ -67,7 +69,8 @@ fn write<S: AsyncWrite + Unpin>(
 /// Writes `head` in place of as many bytes of `given`, followed by the rest of `given`.
 fn write_instead<S: AsyncWrite + Unpin>(
     head: &[u8],
-    (socket, cx): (&mut S, &mut Context<'_>),
+    socket: &mut S,
+    cx: &mut Context<'_>,
     given: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
     let (first, others) = given.split_at(1.min(given.len()));
@@ -80,7 +83,7 @@ fn write_instead<S: AsyncWrite + Unpin>(
         *slot = IoSlice::new(part);
         count += 1;
     }
-    write((socket, cx), &parts[..count])
+    write(socket, cx, &parts[..count])
 }
 
 #[cfg(test)]
@@ -103,8 +106,8 @@ mod tests {
     async fn written(body: &str, capacity: usize) -> String {
         let mut overlay = HeaderCaseOverlay::default();
         overlay.lay(&header_case(), &[IoSlice::new(HEAD.as_bytes())]);
-        let found = write_through(capacity, (HEAD, body), |socket, parts| {
-            overlay.poll_write(socket, parts)
+        let found = write_through(capacity, HEAD, body, |socket, cx, parts| {
+            overlay.poll_write(socket, cx, parts)
         });
         let found = found.await;
         assert!(!overlay.is_laid());

@@ -65,15 +65,9 @@ pub struct HttpUpstream {
     permits: Permits,
     uploads: Uploads,
     open: Rc<Cell<usize>>,
-    pooling: Cell<PoolMode>,
-}
-
-/// The reuse policy of the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PoolMode {
-    On,
-    /// The worker drains, or the plan has replaced this upstream.
-    Off,
+    /// True if connections are kept for other calls. False if the worker drains, or the plan has replaced this
+    /// upstream.
+    is_pooling: Cell<bool>,
 }
 
 /// A connection in use, or a stream of one. Dropped, it is closed; released, it returns to the pool.
@@ -83,16 +77,9 @@ pub struct Lease {
     endpoint: usize,
     channel: Channel,
     reused: ConnectionAge,
-    state: LeaseState,
+    is_unusable: bool,
     permit: Permit,
     _in_use: Option<ActiveCall>,
-}
-
-/// The reusability of a leased connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LeaseState {
-    Open,
-    Closed,
 }
 
 /// The history of a leased connection: `Reused` if it has served a call before, or if it is shared with other
@@ -105,8 +92,10 @@ pub(super) enum ConnectionAge {
 
 impl Lease {
     fn new(
-        (upstream, endpoint): (&Rc<HttpUpstream>, usize),
-        (channel, reused): (Channel, ConnectionAge),
+        upstream: &Rc<HttpUpstream>,
+        endpoint: usize,
+        channel: Channel,
+        reused: ConnectionAge,
         permit: Permit,
     ) -> Lease {
         Lease {
@@ -114,7 +103,7 @@ impl Lease {
             endpoint,
             channel,
             reused,
-            state: LeaseState::Open,
+            is_unusable: false,
             permit,
             _in_use: ActiveCall::count(upstream, endpoint),
         }
@@ -122,7 +111,7 @@ impl Lease {
 
     /// Keeps the connection from being reused, because unread bytes may be left in it.
     pub fn mark_unusable(&mut self) {
-        self.state = LeaseState::Closed;
+        self.is_unusable = true;
     }
 
     /// Takes the header case of the response, if it was recorded.
@@ -139,8 +128,7 @@ impl Lease {
 
     /// Returns the connection to the pool, after a complete response to a complete request.
     pub fn release(self) {
-        let is_reusable =
-            self.state == LeaseState::Open && self.upstream.pooling.get() == PoolMode::On;
+        let is_reusable = !self.is_unusable && self.upstream.is_pooling();
         let Channel::Http1(connection) = self.channel else {
             return;
         };
@@ -169,7 +157,7 @@ impl HttpUpstream {
             plan,
             tasks,
             open: Rc::default(),
-            pooling: Cell::new(PoolMode::On),
+            is_pooling: Cell::new(true),
         }
     }
 
@@ -239,7 +227,7 @@ impl HttpUpstream {
 
     /// Closes all idle connections, and each other one when its call ends.
     pub fn stop_pooling(&self) {
-        self.pooling.set(PoolMode::Off);
+        self.is_pooling.set(false);
         for idle in self.endpoints.all_idle() {
             idle.borrow_mut().clear();
         }
@@ -250,7 +238,7 @@ impl HttpUpstream {
 
     /// Returns true when connections are kept for other calls.
     pub(super) fn is_pooling(&self) -> bool {
-        self.pooling.get() == PoolMode::On
+        self.is_pooling.get()
     }
 
     pub(super) fn tasks(&self) -> &Tasks {
@@ -267,7 +255,7 @@ impl HttpUpstream {
         let Some(check) = self.plan.watch.check.clone() else {
             return;
         };
-        if self.pooling.get() == PoolMode::Off {
+        if !self.is_pooling() {
             return;
         }
         for index in self.endpoints.start_due_checks() {
@@ -279,7 +267,7 @@ impl HttpUpstream {
                     Ok(false) | Err(_) => HealthSignal::Unhealthy,
                 };
                 this.endpoints
-                    .record_check(&this.plan.name, (index, signal), check.every);
+                    .record_check(&this.plan.name, index, signal, check.every);
             });
         }
     }
@@ -347,14 +335,15 @@ impl HttpUpstream {
     pub async fn send(
         self: &Rc<Self>,
         tracker: &CallTracker<'_>,
-        (permit, outgoing): (Permit, OutgoingRequest),
+        permit: Permit,
+        outgoing: OutgoingRequest,
         options: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
         self.endpoints.count_call();
         let progress = outgoing.body.progress();
         let _listed = progress.clone().map(|upload| self.uploads.list(upload));
         let sent = self
-            .send_with_retry(tracker, (permit, outgoing), options)
+            .send_with_retry(tracker, permit, outgoing, options)
             .await;
         let sent = sent.and_then(Exchange::with_unambiguous_length);
         match &sent {
@@ -374,7 +363,8 @@ impl HttpUpstream {
     async fn send_with_retry(
         self: &Rc<Self>,
         tracker: &CallTracker<'_>,
-        (permit, outgoing): (Permit, OutgoingRequest),
+        permit: Permit,
+        outgoing: OutgoingRequest,
         options: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
         let lease = self.acquire(tracker, permit, options.need).await?;
@@ -384,7 +374,7 @@ impl HttpUpstream {
             ConnectionAge::New => RetryCopy::NotKept,
         };
         let FailedAttempt { unanswered, permit } =
-            match send_on(tracker, lease, (outgoing, options.casing)).await {
+            match send_on(tracker, lease, outgoing, options.casing).await {
                 Ok(exchange) => return Ok(exchange),
                 Err(failed) => *failed,
             };
@@ -411,11 +401,11 @@ impl HttpUpstream {
         let Some(retry_request) = retry_request else {
             return Err(classify(error));
         };
-        let lease = pinned(|| self.open_lease(tracker, (index, permit), options.need)).await?;
+        let lease = pinned(|| self.open_lease(tracker, index, permit, options.need)).await?;
         let Some(outgoing) = retry_request.for_channel(&lease.channel) else {
             return Err(classify(error));
         };
-        send_on(tracker, lease, (outgoing, options.casing))
+        send_on(tracker, lease, outgoing, options.casing)
             .await
             .map_err(|failed| classify(failed.unanswered.error))
     }
@@ -429,25 +419,27 @@ impl HttpUpstream {
     ) -> Result<Lease, UpstreamError> {
         let choice = self.endpoints.choose(&self.plan, None)?;
         tracker.set_endpoint(choice);
-        let (index, _) = choice;
+        let index = choice.index;
         while let Some(mut connection) = self.take_idle(index, tracker.started_at()) {
             if connection.is_ready().await {
-                let connection = (Channel::Http1(connection), ConnectionAge::Reused);
-                return Ok(Lease::new((self, index), connection, permit));
+                let channel = Channel::Http1(connection);
+                let lease = Lease::new(self, index, channel, ConnectionAge::Reused, permit);
+                return Ok(lease);
             }
         }
-        pinned(|| self.open_lease(tracker, (index, permit), need)).await
+        pinned(|| self.open_lease(tracker, index, permit, need)).await
     }
 
     /// Opens or shares a connection; fails over to another endpoint if this one is unreachable, as nothing was sent.
     async fn open_lease(
         self: &Rc<Self>,
         tracker: &CallTracker<'_>,
-        (index, permit): (usize, Permit),
+        index: usize,
+        permit: Permit,
         need: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
         let error = match self.channel(index, need).await {
-            Ok(channel) => return Ok(Lease::new((self, index), channel, permit)),
+            Ok((channel, age)) => return Ok(Lease::new(self, index, channel, age, permit)),
             Err(error) => error,
         };
         if !self.endpoints.has_others() || !self.endpoints.may_retry() {
@@ -456,9 +448,8 @@ impl HttpUpstream {
         tracker.fail_over();
         let choice = self.endpoints.choose(&self.plan, Some(index))?;
         tracker.set_endpoint(choice);
-        let (other, _) = choice;
-        let channel = self.channel(other, need).await?;
-        Ok(Lease::new((self, other), channel, permit))
+        let (channel, age) = self.channel(choice.index, need).await?;
+        Ok(Lease::new(self, choice.index, channel, age, permit))
     }
 
     fn take_idle(&self, index: usize, now: Instant) -> Option<Box<Http1Connection>> {
@@ -486,7 +477,8 @@ struct FailedAttempt {
 async fn send_on(
     tracker: &CallTracker<'_>,
     mut lease: Lease,
-    (outgoing, casing): (OutgoingRequest, HeaderCasing<'_>),
+    outgoing: OutgoingRequest,
+    casing: HeaderCasing<'_>,
 ) -> Result<Exchange, Box<FailedAttempt>> {
     tracker.set_channel(&lease.channel);
     match lease.channel.send(outgoing, casing).await {

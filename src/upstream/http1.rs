@@ -72,7 +72,8 @@ impl Http1Connection {
         let write_control = socket.write_control();
         let reader = ResponseReader::new(
             socket,
-            (head_limit.clone(), capture.clone()),
+            head_limit.clone(),
+            capture.clone(),
             tasks.read_buffer(),
         );
         let gate = ReadinessGate::new(TokioIo::new(reader));

@@ -61,16 +61,10 @@ pub(super) struct Http2Connection {
     opened: Instant,
     /// The number of concurrent streams that the server accepts.
     max_streams: Rc<Cell<usize>>,
-    state: Cell<ConnectionState>,
+    /// True if the connection takes no further calls: the server sent `GOAWAY`, the connection is broken, or a call on
+    /// it timed out.
+    is_draining: Cell<bool>,
     _ends: watch::Sender<()>,
-}
-
-/// The availability of a connection for further calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ConnectionState {
-    Open,
-    /// The server sent `GOAWAY`, the connection is broken, or a call on it timed out.
-    Draining,
 }
 
 /// The reason why HTTP/2 did not start.
@@ -88,8 +82,10 @@ impl Http2Connection {
     /// Starts HTTP/2 on a new socket. Cancel-safe: dropping the future leaves nothing behind.
     pub(super) async fn handshake(
         socket: Socket,
-        (open, aborts): (CountGuard, AbuseCounter),
-        (tasks, plan): (&Tasks, &UpstreamPlan),
+        open: CountGuard,
+        aborts: AbuseCounter,
+        tasks: &Tasks,
+        plan: &UpstreamPlan,
     ) -> Result<Rc<Http2Connection>, Http2HandshakeError> {
         let (ends, ended) = watch::channel(());
         let executor = TaskExecutor {
@@ -99,7 +95,8 @@ impl Http2Connection {
         let data_received = Rc::<Notify>::default();
         let socket = TokioIo::new(MonitoredSocket::new(
             socket,
-            (open, aborts.clone()),
+            open,
+            aborts.clone(),
             data_received.clone(),
         ));
         let handshake = builder(executor.clone(), plan).handshake(socket).await;
@@ -143,7 +140,7 @@ impl Http2Connection {
             idle_since: Cell::new(now),
             opened: now,
             max_streams,
-            state: Cell::new(ConnectionState::Open),
+            is_draining: Cell::new(false),
             _ends: ends,
         }))
     }
@@ -155,12 +152,12 @@ impl Http2Connection {
 
     /// Returns true when the connection takes no further calls.
     pub(super) fn is_over(&self) -> bool {
-        self.state.get() == ConnectionState::Draining || self.sender.is_closed()
+        self.is_draining.get() || self.sender.is_closed()
     }
 
     /// Stops taking calls. Those in progress go on, and the connection ends with the last of them.
     pub(super) fn retire(&self) {
-        self.state.set(ConnectionState::Draining);
+        self.is_draining.set(true);
     }
 
     /// Returns true when no call uses the connection.

@@ -124,7 +124,8 @@ impl IncomingBody {
     pub fn from_request(
         mut request: Request<Incoming>,
         wake_filter: Option<&WakeFilter>,
-        (whole, rate): (Option<InlineBody>, Option<MinimumRate>),
+        whole: Option<InlineBody>,
+        rate: Option<MinimumRate>,
     ) -> Request<IncomingBody> {
         let version = request.version();
         let whole = whole.map(|whole| whole.restore(request.headers_mut()));

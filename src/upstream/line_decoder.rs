@@ -13,15 +13,8 @@ pub(super) struct LineDecoder {
     /// The length of the buffer's prefix that contains no line break.
     seen: usize,
     limit: usize,
-    state: DecodeState,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DecodeState {
-    /// The input is decoded.
-    Reading,
-    /// The rest of an oversize line is skipped.
-    Skipping,
+    /// True while the rest of an oversize line is skipped.
+    is_skipping: bool,
 }
 
 /// One line, without its line break.
@@ -39,7 +32,7 @@ impl LineDecoder {
             buffer: BytesMut::new(),
             seen: 0,
             limit,
-            state: DecodeState::Reading,
+            is_skipping: false,
         }
     }
 
@@ -61,7 +54,7 @@ impl LineDecoder {
             };
             let line = self.buffer.split_to(end + 1).freeze();
             self.seen = 0;
-            if std::mem::replace(&mut self.state, DecodeState::Reading) == DecodeState::Skipping {
+            if std::mem::take(&mut self.is_skipping) {
                 continue;
             }
             let line = trimmed(&line);
@@ -76,14 +69,14 @@ impl LineDecoder {
 
     /// Returns the beginning of an unfinished line that already exceeds the limit.
     fn cut(&mut self) -> Option<DecodedLine> {
-        if self.state == DecodeState::Skipping {
+        if self.is_skipping {
             self.buffer.clear();
             self.seen = 0;
         }
         if self.buffer.len() <= self.limit {
             return None;
         }
-        self.state = DecodeState::Skipping;
+        self.is_skipping = true;
         let whole = std::mem::take(&mut self.buffer).freeze();
         self.seen = 0;
         Some(DecodedLine::Truncated(whole.slice(..self.limit)))

@@ -10,9 +10,8 @@ mod call;
 mod coded;
 mod get_stream;
 mod post;
-mod refused;
-mod retry;
 mod session;
+mod stream_cursor;
 #[cfg(test)]
 mod tests;
 
@@ -50,7 +49,8 @@ pub struct Mcp {
     client: PostClient,
     /// The discovered kind of revision, from which each new link starts.
     server_revision: Rc<Cell<ServerRevision>>,
-    own_stream: Rc<Cell<GetStream>>,
+    /// True once the server has answered that it has no GET stream.
+    has_no_get_stream: Rc<Cell<bool>>,
     /// The parameters that tools want repeated in headers.
     param_headers: Rc<RefCell<ParamHeaders>>,
     /// The time limit for the link's own messages.
@@ -65,14 +65,6 @@ enum ServerRevision {
     Stateless,
 }
 
-/// The known state of a server's GET stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum GetStream {
-    Unknown,
-    /// The server has answered that it has none.
-    Never,
-}
-
 /// The protocol mode of a link.
 #[derive(Debug, Clone)]
 enum SessionMode {
@@ -85,27 +77,19 @@ enum SessionMode {
 impl Mcp {
     /// Creates the server of a plan. `tasks` runs its connections; `memory` accounts for decoded bodies.
     #[must_use]
-    pub fn new(
-        upstream: &UpstreamPlan,
-        plan: McpPlan,
-        (tasks, memory): (Tasks, MemoryBudget),
-    ) -> Mcp {
+    pub fn new(upstream: &UpstreamPlan, plan: McpPlan, tasks: Tasks, memory: MemoryBudget) -> Mcp {
         let calls = plan.link.settings.order.in_flight();
         let http = UpstreamPlan {
             connections: calls + SUBSCRIPTIONS + OWN_CONNECTIONS,
             queue: calls,
             ..upstream.clone()
         };
-        let client = PostClient::new(
-            HttpUpstream::new(http, tasks.clone()),
-            (tasks, memory),
-            &plan,
-        );
+        let client = PostClient::new(HttpUpstream::new(http, tasks.clone()), tasks, memory, &plan);
         Mcp {
             plan: Rc::new(plan),
             client,
             server_revision: Rc::new(Cell::new(ServerRevision::Unknown)),
-            own_stream: Rc::new(Cell::new(GetStream::Unknown)),
+            has_no_get_stream: Rc::default(),
             param_headers: Rc::default(),
             limit: upstream.timeout,
         }

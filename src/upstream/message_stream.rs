@@ -38,7 +38,7 @@ pub struct MessageStream<S> {
     stream: WebSocketStream<FloodGuard<S>>,
     /// The message to write next.
     waiting: Option<Message>,
-    ping: PingState,
+    is_ping_wanted: bool,
     wire: WriteBuffer,
     /// The status code of the close frame.
     code: CloseCode,
@@ -77,12 +77,6 @@ pub enum ReadMode {
     Shut,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PingState {
-    Wanted,
-    No,
-}
-
 /// The data that may still be in the write buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteBuffer {
@@ -119,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
         MessageStream {
             stream,
             waiting: None,
-            ping: PingState::No,
+            is_ping_wanted: false,
             wire: WriteBuffer::Clean,
             code: CloseCode::Away,
             reason: Utf8Bytes::default(),
@@ -170,9 +164,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
     /// Writes pending data. Returns what was completely written.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<WriteBuffer, Error>> {
         let mut stream = Pin::new(&mut self.stream);
-        if self.ping == PingState::Wanted {
+        if self.is_ping_wanted {
             ready!(stream.as_mut().poll_ready(cx))?;
-            self.ping = PingState::No;
+            self.is_ping_wanted = false;
             stream.as_mut().start_send(Message::Ping(Bytes::new()))?;
             if self.wire == WriteBuffer::Clean {
                 self.wire = WriteBuffer::Control;
@@ -240,7 +234,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> MessageStream<S> {
 
     /// Sends a ping.
     pub fn ping(&mut self) {
-        self.ping = PingState::Wanted;
+        self.is_ping_wanted = true;
     }
 
     /// Sets the close code and reason to send at the end, if there are any.

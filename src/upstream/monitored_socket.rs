@@ -73,7 +73,8 @@ struct FloodError;
 impl MonitoredSocket {
     pub(super) fn new(
         socket: Socket,
-        (open, aborts): (CountGuard, AbuseCounter),
+        open: CountGuard,
+        aborts: AbuseCounter,
         data_received: Rc<Notify>,
     ) -> MonitoredSocket {
         MonitoredSocket {

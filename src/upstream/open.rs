@@ -122,8 +122,9 @@ impl HttpUpstream {
             let connection = Http1Connection::handshake(socket, self.opens(), self.tasks()).await?;
             return Ok(OpenedConnection::Http1(connection));
         }
-        let counters = (self.opens(), self.endpoints().abuse_counter());
-        let handshake = Http2Connection::handshake(socket, counters, (self.tasks(), self.plan()));
+        let aborts = self.endpoints().abuse_counter();
+        let handshake =
+            Http2Connection::handshake(socket, self.opens(), aborts, self.tasks(), self.plan());
         let result = timeout_at(deadline, handshake).await;
         let result = result.map_err(|_| {
             let message = format!("the server did not begin HTTP/2 within {limit:?}");

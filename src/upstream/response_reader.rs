@@ -103,7 +103,8 @@ impl<S: fmt::Debug> fmt::Debug for ResponseReader<S> {
 impl<S> ResponseReader<S> {
     pub(super) fn new(
         socket: S,
-        (head_limit, capture): (HeadByteLimit, WireCapture),
+        head_limit: HeadByteLimit,
+        capture: WireCapture,
         buffer: SharedReadBuffer,
     ) -> ResponseReader<S> {
         ResponseReader {
@@ -233,7 +234,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ResponseReader<S> {
         let ResponseReader {
             socket, capture, ..
         } = self.get_mut();
-        capture.poll_write((socket, cx), &[IoSlice::new(buf)])
+        capture.poll_write(socket, cx, &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
@@ -244,7 +245,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ResponseReader<S> {
         let ResponseReader {
             socket, capture, ..
         } = self.get_mut();
-        capture.poll_write((socket, cx), bufs)
+        capture.poll_write(socket, cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -274,7 +275,8 @@ mod tests {
         let capture = WireCapture::default();
         let mut reader = ResponseReader::new(
             near,
-            (HeadByteLimit::new(), capture.clone()),
+            HeadByteLimit::new(),
+            capture.clone(),
             SharedReadBuffer::default(),
         );
         capture.begin(&Method::GET, HeaderCasing::LowerCase);
@@ -316,7 +318,8 @@ mod tests {
         let capture = WireCapture::default();
         let mut reader = ResponseReader::new(
             near,
-            (HeadByteLimit::new(), capture.clone()),
+            HeadByteLimit::new(),
+            capture.clone(),
             SharedReadBuffer::default(),
         );
         let mut buffer = vec![0; 1 << 17];

@@ -9,9 +9,11 @@ use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 /// Writes a head and a body through a socket with `room` bytes of buffer, and returns the bytes that arrive.
 pub(super) async fn write_through(
     room: usize,
-    (head, body): (&str, &str),
+    head: &str,
+    body: &str,
     mut write: impl FnMut(
-        (&mut DuplexStream, &mut Context<'_>),
+        &mut DuplexStream,
+        &mut Context<'_>,
         &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>>,
 ) -> String {
@@ -21,7 +23,7 @@ pub(super) async fn write_through(
         while !(head.is_empty() && body.is_empty()) {
             let parts = [head, body].map(IoSlice::new);
             let parts = if head.is_empty() { &parts[1..] } else { &parts };
-            let count = poll_fn(|cx| write((&mut near, cx), parts)).await.unwrap();
+            let count = poll_fn(|cx| write(&mut near, cx, parts)).await.unwrap();
             let of_head = count.min(head.len());
             head = &head[of_head..];
             body = &body[count - of_head..];

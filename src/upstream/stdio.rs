@@ -109,7 +109,7 @@ impl Stdio {
             lines: LineDecoder::new(self.plan.line_limit),
             writing: Bytes::new(),
             log: ChildLog::new(self.plan.redaction.clone()),
-            life: ProcessState::Running,
+            has_exited: false,
             last: None,
             family: Vec::new(),
         })
@@ -175,7 +175,7 @@ struct RunningChild {
     /// The bytes still to be written.
     writing: Bytes,
     log: ChildLog,
-    life: ProcessState,
+    has_exited: bool,
     /// The deadline for the last output, and the reason why it is the last.
     last: Option<(Instant, String)>,
     /// The descendants of the child at the time when it was told to end.
@@ -194,7 +194,7 @@ impl Drop for RunningChild {
             stderr.and_then(survivors::pipe),
         ];
         let pipes: Vec<PathBuf> = pipes.into_iter().flatten().collect();
-        survivors::report(&self.name, group, (&self.family, &pipes));
+        survivors::report(&self.name, group, &self.family, &pipes);
     }
 }
 
@@ -207,13 +207,6 @@ enum ChildEvent {
     InputClosed(String),
     Exited(String),
     OutputTimeout,
-}
-
-/// The state of the child process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProcessState {
-    Running,
-    Exited,
 }
 
 impl Link for RunningChild {
@@ -241,7 +234,7 @@ impl Link for RunningChild {
                 }
                 ChildEvent::InputClosed(why) => self.record_end(why),
                 ChildEvent::Exited(why) => {
-                    self.life = ProcessState::Exited;
+                    self.has_exited = true;
                     self.record_end(why);
                 }
                 ChildEvent::OutputTimeout => {
@@ -292,7 +285,7 @@ impl RunningChild {
             lines,
             writing,
             log,
-            life,
+            has_exited,
             last,
             ..
         } = self;
@@ -310,7 +303,7 @@ impl RunningChild {
                     ChildEvent::InputClosed(format!("cannot write to its standard input: {error}"))
                 }
             },
-            status = child.wait(), if *life == ProcessState::Running => ChildEvent::Exited(match status {
+            status = child.wait(), if !*has_exited => ChildEvent::Exited(match status {
                 Ok(status) => format!("the child process exited: {status}"),
                 Err(error) => format!("cannot wait for the child process: {error}"),
             }),
@@ -321,9 +314,9 @@ impl RunningChild {
     /// Records the reason of the end, and limits the wait for output that was written before.
     fn record_end(&mut self, why: String) {
         let now = clock::now();
-        let until = match (self.life, &self.stdout) {
-            (ProcessState::Exited, None) => now,
-            (ProcessState::Exited, Some(_)) | (ProcessState::Running, _) => now + LAST_WORDS,
+        let until = match self.has_exited && self.stdout.is_none() {
+            true => now,
+            false => now + LAST_WORDS,
         };
         let known = self.last.as_ref().map_or(until, |(until, _)| *until);
         self.last = Some((until.min(known), why));

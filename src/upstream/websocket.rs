@@ -35,18 +35,19 @@ impl WebSocket {
     /// Creates the server of a JSON-RPC upstream.
     #[must_use]
     pub fn new(upstream: &UpstreamPlan, plan: &WebSocketPlan) -> WebSocket {
-        WebSocket::with_headers(upstream, (&plan.headers, plan.message_limit))
+        WebSocket::with_headers(upstream, &plan.headers, plan.message_limit)
     }
 
     /// Creates the server of a frame upstream.
     #[must_use]
     pub fn for_legacy_socket(upstream: &UpstreamPlan, plan: &FramesPlan) -> WebSocket {
-        WebSocket::with_headers(upstream, (&plan.headers, plan.message_limit))
+        WebSocket::with_headers(upstream, &plan.headers, plan.message_limit)
     }
 
     fn with_headers(
         upstream: &UpstreamPlan,
-        (headers, message_limit): (&SecretMap, usize),
+        headers: &SecretMap,
+        message_limit: usize,
     ) -> WebSocket {
         WebSocket {
             connector: Connector::from_plan(upstream, Alpn::WebSocket),

@@ -209,21 +209,22 @@ impl WireCapture {
     /// Writes `given` to the socket, or the bytes that replace it.
     pub(super) fn poll_write<S: AsyncWrite + Unpin>(
         &self,
-        (socket, cx): (&mut S, &mut Context<'_>),
+        socket: &mut S,
+        cx: &mut Context<'_>,
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let capture = &mut *self.0.get();
         if let Some(TargetOverride::Pending(_) | TargetOverride::Partial { .. }) = capture.target
             && !matches!(capture.running, CaptureMode::Replaying { .. })
         {
-            return capture.poll_target((socket, cx), given);
+            return capture.poll_target(socket, cx, given);
         }
         match &mut capture.running {
             CaptureMode::Off(_) => {
                 if let Some(header_case) = capture.header_case.take() {
                     capture.overlay.lay(&header_case, given);
                 }
-                capture.overlay.poll_write((socket, cx), given)
+                capture.overlay.poll_write(socket, cx, given)
             }
             CaptureMode::Capturing { bytes, written } => {
                 bytes.truncate(*written);
@@ -255,7 +256,8 @@ impl CaptureState {
     #[cold]
     fn poll_target<S: AsyncWrite + Unpin>(
         &mut self,
-        (socket, cx): (&mut S, &mut Context<'_>),
+        socket: &mut S,
+        cx: &mut Context<'_>,
         given: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let first = given.iter().find(|part| !part.is_empty());
@@ -342,8 +344,8 @@ mod tests {
             let capture = WireCapture::default();
             capture.begin(&Method::GET, casing(&header_case(), None));
             capture.start_recording();
-            let found = write_through(capacity, (HEAD, ""), |socket, parts| {
-                capture.poll_write(socket, parts)
+            let found = write_through(capacity, HEAD, "", |socket, cx, parts| {
+                capture.poll_write(socket, cx, parts)
             });
             assert_eq!(found.await, SPELLED, "{capacity}");
             assert_eq!(capture.recorded().as_deref(), Some(SPELLED.as_bytes()));
@@ -358,14 +360,14 @@ mod tests {
             let header_case = header_case();
             capture.begin(&Method::GET, casing(&header_case, Some(b"/<a>?\"b")));
             capture.start_recording();
-            let found = write_through(capacity, (HEAD, ""), |socket, parts| {
-                capture.poll_write(socket, parts)
+            let found = write_through(capacity, HEAD, "", |socket, cx, parts| {
+                capture.poll_write(socket, cx, parts)
             });
             assert_eq!(found.await, raw, "{capacity}");
             assert_eq!(capture.recorded().as_deref(), Some(raw.as_bytes()));
             capture.begin(&Method::GET, casing(&header_case, Some(b"/<a>?\"b")));
-            let found = write_through(capacity, (HEAD, ""), |socket, parts| {
-                capture.poll_write(socket, parts)
+            let found = write_through(capacity, HEAD, "", |socket, cx, parts| {
+                capture.poll_write(socket, cx, parts)
             });
             assert_eq!(found.await, raw, "{capacity}");
         }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::{Control, overrides};
+use super::Control;
+use super::overrides::{self, RuntimeChanges};
 use crate::config::raw::RawFlag;
 use crate::domain::plan::Plan;
 use crate::domain::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
@@ -78,7 +79,7 @@ impl Control {
                 ChangeResult::Already => return Ok(Applied::Already),
             };
             let here = self.unstored(&next);
-            let laid = self.lay(&next, (&asked.change, &here))?;
+            let laid = self.lay(&next, &asked.change, &here)?;
             let text = next.written().map_err(Refusal::Unwritable)?;
             match self.store.commit(self.revision, &text).await {
                 Ok(revision) => {
@@ -105,17 +106,23 @@ impl Control {
     fn lay(
         &self,
         next: &Standing,
-        (change, here): (&Change, &BTreeMap<String, String>),
+        change: &Change,
+        tripped_here: &BTreeMap<String, String>,
     ) -> Result<Installed, Refusal> {
         let kill = self.kill_over(next.kill.as_ref());
-        let flags = overrides::laid(&self.file_flags, next, here);
-        let over = (next, kill.as_ref());
-        let (flags, plan, trouble) = match overrides::plan(&self.config, &flags, over) {
+        let changes = RuntimeChanges {
+            standing: next,
+            tripped_here,
+            kill: kill.as_ref(),
+        };
+        let flags = overrides::laid(&self.file_flags, changes);
+        let (flags, plan, trouble) = match overrides::plan(&self.config, &flags, changes) {
             Ok(plan) => (flags, plan, None),
             Err(problems) if *change != Change::Kill => return Err(Refusal::Invalid(problems)),
             Err(_) => {
                 let flags = self.flags.clone();
-                let plan = overrides::plan(&self.config, &flags, over).map_err(Refusal::Invalid)?;
+                let plan = overrides::plan(&self.config, &flags, changes);
+                let plan = plan.map_err(Refusal::Invalid)?;
                 (flags, plan, self.trouble.clone())
             }
         };
@@ -210,9 +217,14 @@ impl Control {
         if standing.kill.is_some() {
             self.thrown = None;
         }
-        let flags = overrides::laid(&self.file_flags, &standing, &self.tripped_here);
         let kill = self.kill_over(standing.kill.as_ref());
-        match overrides::plan(&self.config, &flags, (&standing, kill.as_ref())) {
+        let changes = RuntimeChanges {
+            standing: &standing,
+            tripped_here: &self.tripped_here,
+            kill: kill.as_ref(),
+        };
+        let flags = overrides::laid(&self.file_flags, changes);
+        match overrides::plan(&self.config, &flags, changes) {
             Ok(plan) => {
                 let revision = found.revision;
                 match self.follows_store() {

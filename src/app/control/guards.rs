@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use super::Control;
 use super::apply::{Applied, asked_by_guard};
-use super::{Control, overrides};
+use super::overrides::{self, RuntimeChanges};
 use crate::domain::rollout::overrides::{Change, FlagStanding};
 use crate::domain::rollout::{
     Aggregate, Arming, Flag, Guard, GuardDecision, GuardState, Mode, RampState, RampStep, Tally,
@@ -80,7 +81,7 @@ impl GuardedFlag {
 
     /// Resets the guard when a person has re-armed the flag. The trip may come from this or another replica, and trip
     /// and re-arming may both lie between two evaluations.
-    fn see(&mut self, (flag, armed_by): (&Flag, Option<u64>), guard: &Guard) {
+    fn see(&mut self, flag: &Flag, armed_by: Option<u64>, guard: &Guard) {
         let last = self.arming.replace(flag.arming);
         // A re-arming that has dropped out of the history is not new.
         let armed = armed_by.is_some() && armed_by != self.armed_by;
@@ -89,6 +90,50 @@ impl GuardedFlag {
         if flag.arming == Arming::Armed && (was_tripped || armed) {
             self.watch.rearm();
         }
+    }
+
+    /// Returns the action that the last decision requires.
+    fn next_action(
+        &mut self,
+        flag: &Flag,
+        guard: &Guard,
+        stands: Option<&FlagStanding>,
+        at: UnixMillis,
+    ) -> Option<GuardAction> {
+        if flag.arming == Arming::Tripped {
+            self.ramp = None;
+            return None;
+        }
+        let ruling = self.ruling.as_ref()?;
+        if let (GuardDecision::Trip(trip), Mode::Act) = (ruling, guard.mode) {
+            return Some(GuardAction::Trip {
+                reason: trip.to_string(),
+            });
+        }
+        let ramp = flag.ramp.as_ref()?;
+        if stands.is_some_and(|stands| stands.flip.is_some()) {
+            // A person has taken over.
+            self.ramp = None;
+            return None;
+        }
+        let Some(stored) = stands.and_then(|stands| stands.ramp) else {
+            return Some(GuardAction::Advance { from: None, to: 0 });
+        };
+        let now = self
+            .ramp
+            .filter(|state| state.step == stored.step)
+            .unwrap_or(RampState::begin(stored.step, at));
+        match ramp.advance(&now, at, ruling) {
+            RampStep::Stay(next) => self.ramp = Some(next),
+            RampStep::Advance(next) => {
+                return Some(GuardAction::Advance {
+                    from: Some(stored.step),
+                    to: next.step,
+                });
+            }
+            RampStep::Finished | RampStep::Ended => {}
+        }
+        None
     }
 }
 
@@ -153,7 +198,7 @@ impl Control {
             };
             let watched = guards.watched.entry(flag.name.clone()).or_default();
             let tally = guards.summed.total().get(&flag.name).unwrap_or(&none);
-            watched.see((flag, self.standing.armed_by(&flag.name)), guard);
+            watched.see(flag, self.standing.armed_by(&flag.name), guard);
             let before = watched.ruling.take();
             let ruling = watched.watch.observe(guard, at, tally);
             if let GuardDecision::Trip(trip) = &ruling
@@ -171,11 +216,9 @@ impl Control {
                 }
             }
             let stands = self.standing.of(&flag.name, &raw.text_hash);
-            due.extend(
-                todo(flag, (guard, &ruling), stands, &mut watched.ramp, at)
-                    .map(|due| (flag.name.clone(), due)),
-            );
             watched.ruling = Some(ruling);
+            let action = watched.next_action(flag, guard, stands, at);
+            due.extend(action.map(|action| (flag.name.clone(), action)));
         }
         due
     }
@@ -191,48 +234,6 @@ const fn mode_word(mode: Mode) -> &'static str {
 /// Returns true if the guard has tripped the flag before, in enforcing mode.
 fn is_tripped(watch: &GuardState, guard: &Guard) -> bool {
     guard.mode == Mode::Act && watch.trip().is_some()
-}
-
-/// Returns the action that a decision requires.
-fn todo(
-    flag: &Flag,
-    (guard, ruling): (&Guard, &GuardDecision),
-    stands: Option<&FlagStanding>,
-    state: &mut Option<RampState>,
-    at: UnixMillis,
-) -> Option<GuardAction> {
-    if flag.arming == Arming::Tripped {
-        *state = None;
-        return None;
-    }
-    if let (GuardDecision::Trip(trip), Mode::Act) = (ruling, guard.mode) {
-        return Some(GuardAction::Trip {
-            reason: trip.to_string(),
-        });
-    }
-    let ramp = flag.ramp.as_ref()?;
-    if stands.is_some_and(|stands| stands.flip.is_some()) {
-        // A person has taken over.
-        *state = None;
-        return None;
-    }
-    let Some(stored) = stands.and_then(|stands| stands.ramp) else {
-        return Some(GuardAction::Advance { from: None, to: 0 });
-    };
-    let now = state
-        .filter(|state| state.step == stored.step)
-        .unwrap_or(RampState::begin(stored.step, at));
-    match ramp.advance(&now, at, ruling) {
-        RampStep::Stay(next) => *state = Some(next),
-        RampStep::Advance(next) => {
-            return Some(GuardAction::Advance {
-                from: Some(stored.step),
-                to: next.step,
-            });
-        }
-        RampStep::Finished | RampStep::Ended => {}
-    }
-    None
 }
 
 impl Control {
@@ -253,9 +254,14 @@ impl Control {
 
     /// Compiles the plan from the current state.
     pub(super) fn lay_anew(&mut self) -> Applied {
-        let flags = overrides::laid(&self.file_flags, &self.standing, &self.tripped_here);
         let kill = self.kill_over(self.standing.kill.as_ref());
-        match overrides::plan(&self.config, &flags, (&self.standing, kill.as_ref())) {
+        let changes = RuntimeChanges {
+            standing: &self.standing,
+            tripped_here: &self.tripped_here,
+            kill: kill.as_ref(),
+        };
+        let flags = overrides::laid(&self.file_flags, changes);
+        match overrides::plan(&self.config, &flags, changes) {
             Ok(plan) => {
                 self.flags = flags;
                 self.plan = plan.into();

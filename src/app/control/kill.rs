@@ -5,8 +5,9 @@
 
 use std::time::SystemTime;
 
+use super::Control;
 use super::apply::Applied;
-use super::{Control, overrides};
+use super::overrides::{self, RuntimeChanges};
 use crate::domain::rollout::overrides::{Change, ChangeMeta};
 use crate::server::admin::{ChangeRequest, Refusal};
 use crate::telemetry::clock::Rfc3339;
@@ -125,7 +126,12 @@ impl Control {
         if overrides::kill(kill.as_ref()) == self.plan.rollout.kill {
             return;
         }
-        match overrides::plan(&self.config, &self.flags, (&self.standing, kill.as_ref())) {
+        let changes = RuntimeChanges {
+            standing: &self.standing,
+            tripped_here: &self.tripped_here,
+            kill: kill.as_ref(),
+        };
+        match overrides::plan(&self.config, &self.flags, changes) {
             Ok(plan) => self.plan = plan.into(),
             // Cannot happen: these flags have compiled already.
             Err(problems) => {

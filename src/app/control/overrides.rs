@@ -11,19 +11,25 @@ use crate::domain::plan::Plan;
 use crate::domain::rollout::overrides::{ChangeMeta, FlagStanding, Standing};
 use crate::domain::rollout::{Arming, Kill, Percent};
 
-/// Applies the standing, and the trips of this process only, to the flags of the file, in their order.
-pub(super) fn laid(
-    file_flags: &[RawFlag],
-    standing: &Standing,
-    tripped_here: &BTreeMap<String, String>,
-) -> Vec<RawFlag> {
+/// The runtime changes that apply on top of the files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RuntimeChanges<'c> {
+    pub(super) standing: &'c Standing,
+    /// The flags that are tripped in this process only, with the reasons.
+    pub(super) tripped_here: &'c BTreeMap<String, String>,
+    /// The author of the kill switch, if it is on.
+    pub(super) kill: Option<&'c ChangeMeta>,
+}
+
+/// Applies the runtime changes to the flags of the file, in their order.
+pub(super) fn laid(file_flags: &[RawFlag], changes: RuntimeChanges<'_>) -> Vec<RawFlag> {
     let flags = file_flags.iter().cloned();
     flags
         .map(|mut flag| {
             let plain = FlagStanding::default();
-            let stands = standing.of(&flag.name.value, &flag.text_hash);
+            let stands = changes.standing.of(&flag.name.value, &flag.text_hash);
             lay(&mut flag, stands.unwrap_or(&plain));
-            if tripped_here.contains_key(&flag.name.value) {
+            if changes.tripped_here.contains_key(&flag.name.value) {
                 flag.arming = Arming::Tripped;
             }
             flag
@@ -47,17 +53,19 @@ fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
     }
 }
 
-/// Compiles the plan of the configuration with these flags; `thrown` is the author of the kill switch, if it is on.
+/// Compiles the plan of the configuration with these flags, which have the runtime changes already, and with the other
+/// changes.
 pub(super) fn plan(
     config: &RawConfig,
     flags: &[RawFlag],
-    (standing, thrown): (&Standing, Option<&ChangeMeta>),
+    changes: RuntimeChanges<'_>,
 ) -> Result<Plan, Problems> {
     let mut plan = compile(config, flags)?;
-    if !standing.called_off.is_empty() {
-        plan.rollout.brownouts = Brownouts::OffFor(standing.called_off.clone());
+    let called_off = &changes.standing.called_off;
+    if !called_off.is_empty() {
+        plan.rollout.brownouts = Brownouts::OffFor(called_off.clone());
     }
-    plan.rollout.kill = kill(thrown);
+    plan.rollout.kill = kill(changes.kill);
     Ok(plan)
 }
 

@@ -26,7 +26,8 @@ pub(super) struct InitialState {
 /// last copy. Without a copy it serves according to the files, and is not ready.
 pub(super) async fn begin(
     store: &mut Store,
-    (config, tenure): (&RawConfig, Tenure),
+    config: &RawConfig,
+    tenure: Tenure,
 ) -> Result<InitialState, StartError> {
     let mut copies = copies(config, tenure).await;
     let (standing, revision, known) = match store.read(0).await {

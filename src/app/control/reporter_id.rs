@@ -85,11 +85,12 @@ impl ReporterId {
         }
     }
 
-    /// Records that a report was stored; `there` are the reports in the store.
+    /// Records that a report of these counts was stored; `there` are the reports in the store.
     pub(super) fn left(
         &mut self,
         turn: BootEpoch,
-        last: (u64, ReportCounts),
+        at: u64,
+        counts: ReportCounts,
         there: &[ReplicaReport],
     ) {
         if turn.boot != self.turn.boot {
@@ -99,7 +100,7 @@ impl ReporterId {
             self.former.push(self.turn.boot.clone());
         }
         self.turn = turn;
-        self.last = Some(last);
+        self.last = Some((at, counts));
         let replica = &self.source.0;
         self.former.retain(|boot| {
             let mut there = there.iter();
@@ -153,7 +154,7 @@ mod tests {
                 at: now,
                 text: String::new(),
             });
-            own.left(turn, (now, counts.clone()), &there.collect::<Vec<_>>());
+            own.left(turn, now, counts.clone(), &there.collect::<Vec<_>>());
         }
 
         fn fold(&mut self) {

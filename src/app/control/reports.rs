@@ -117,9 +117,7 @@ impl Control {
         // If the store is unavailable, readiness shows it; the counts are part of the next report.
         if let Ok(reports) = self.store.exchange(&report).await {
             let counts = self.reporting.counts.clone();
-            self.reporting
-                .own
-                .left(turn, (now, counts), &reports.reports);
+            self.reporting.own.left(turn, now, counts, &reports.reports);
             self.take_reports(reports, now).await;
         }
     }
@@ -155,7 +153,7 @@ impl Control {
             usage.merge(&counted.usage());
         }
         self.reporting.others = usage;
-        self.fold((archive.revision, archived), read, now).await;
+        self.fold(archive.revision, archived, read, now).await;
     }
 
     /// Returns the archive, after restoring it in a store that has lost it.
@@ -191,7 +189,8 @@ impl Control {
     /// Folds the reports of ended processes into the archive. The first replica to do so does it for all.
     async fn fold(
         &mut self,
-        (revision, mut usage): (u64, Usage),
+        revision: u64,
+        mut usage: Usage,
         read: Vec<(ReplicaReport, CountedUsage)>,
         now: u64,
     ) {

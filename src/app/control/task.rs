@@ -17,7 +17,7 @@ use crate::domain::rollout::Glob;
 use crate::domain::rollout::overrides::Change;
 use crate::domain::time::Timestamp;
 use crate::server::admin::{
-    AdminCommand, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
+    AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
 };
 use crate::telemetry::clock::{millis, now, timestamp, wall};
 
@@ -51,13 +51,6 @@ pub struct Hooks<I, M, C, D, F, N> {
     pub upstreams: N,
 }
 
-/// The installation of the plan in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InstalledPlan {
-    Everywhere,
-    NotYet,
-}
-
 /// The phase of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ControlPhase {
@@ -72,7 +65,8 @@ struct ControlTask<I, M, C, D, F, N> {
     hooks: Hooks<I, M, C, D, F, N>,
     /// The plan that was last given to the workers.
     offered: Arc<Plan>,
-    installed: InstalledPlan,
+    /// True if every worker uses the plan in force.
+    is_installed: bool,
     phase: ControlPhase,
     reading: Reading,
 }
@@ -97,7 +91,7 @@ pub async fn own<I, M, C, D, F, N>(
         offered: control.plan(),
         control,
         hooks,
-        installed: InstalledPlan::Everywhere,
+        is_installed: true,
         phase: ControlPhase::Serving,
         reading: Reading::default(),
     };
@@ -158,7 +152,7 @@ where
             }
             AdminCommand::History(reply) => tell(reply, self.control.history()),
             AdminCommand::Metrics(reply) => self.metrics(reply).await,
-            AdminCommand::Usage { route, idle, reply } => self.usage((route, idle), reply).await,
+            AdminCommand::Usage { route, idle, reply } => self.usage(route, idle, reply).await,
             AdminCommand::Mismatches(reply) => self.mismatches(reply).await,
             AdminCommand::ForgetMismatches {
                 routes,
@@ -167,7 +161,7 @@ where
             } => self.forget(&routes, attribution, reply).await,
             AdminCommand::Reload(reply) => self.reload(Waiting::Process(reply)),
             AdminCommand::ReloadForApi {
-                attribution: (who, why),
+                attribution: Attribution { who, why },
                 reply,
             } => {
                 tracing::info!(who, why, "the files are read again for the admin API");
@@ -212,13 +206,13 @@ where
         let changed = self.control.change(asked, wall()).await;
         // Even if the change was refused, another replica may have changed the plan.
         self.install_if_new().await;
-        let answer = match (changed, self.installed) {
+        let answer = match (changed, self.is_installed) {
             (Err(refusal), _) => Err(refusal),
-            (Ok(_), InstalledPlan::NotYet) if self.control.kill_unstored().is_some() => {
+            (Ok(_), false) if self.control.kill_unstored().is_some() => {
                 Err(Refusal::PendingKill(StillMissing))
             }
-            (Ok(_), InstalledPlan::NotYet) => Err(Refusal::Pending(StillMissing)),
-            (Ok(_), InstalledPlan::Everywhere) => Ok(self.control.flags()),
+            (Ok(_), false) => Err(Refusal::Pending(StillMissing)),
+            (Ok(_), true) => Ok(self.control.flags()),
         };
         tell(reply, answer);
     }
@@ -255,9 +249,9 @@ where
         match who {
             Waiting::Process(reply) => tell(reply, reloaded),
             Waiting::Api(reply) => {
-                let result = match (self.control.reloaded(reloaded), self.installed) {
-                    (Ok(_), InstalledPlan::NotYet) => Err(Refusal::Pending(StillMissing)),
-                    (result, InstalledPlan::Everywhere | InstalledPlan::NotYet) => result,
+                let result = match self.control.reloaded(reloaded) {
+                    Ok(_) if !self.is_installed => Err(Refusal::Pending(StillMissing)),
+                    result => result,
                 };
                 tell(reply, result);
             }
@@ -297,7 +291,7 @@ where
     async fn look(&mut self) {
         self.reading.check();
         self.reading.look(self.control.watched());
-        if self.installed == InstalledPlan::NotYet {
+        if !self.is_installed {
             self.install().await;
         }
     }
@@ -312,13 +306,10 @@ where
     async fn install(&mut self) {
         self.offered = self.control.plan();
         let install = (self.hooks.install)(self.offered.clone());
-        self.installed = match time::timeout(WORKERS_TIMEOUT, install).await {
-            Ok(()) => InstalledPlan::Everywhere,
-            Err(_) => {
-                tracing::error!("some workers have not applied the new plan; it is sent again");
-                InstalledPlan::NotYet
-            }
-        };
+        self.is_installed = time::timeout(WORKERS_TIMEOUT, install).await.is_ok();
+        if !self.is_installed {
+            tracing::error!("some workers have not applied the new plan; it is sent again");
+        }
     }
 
     async fn metrics(&self, reply: oneshot::Sender<String>) {
@@ -331,7 +322,7 @@ where
     }
 
     /// Reports the usage of routes by client on all replicas, including the latest counts.
-    async fn usage(&mut self, (route, idle): (Glob, u64), reply: oneshot::Sender<UsageReport>) {
+    async fn usage(&mut self, route: Glob, idle: u64, reply: oneshot::Sender<UsageReport>) {
         self.take_counts().await;
         let (plan, at) = (self.control.plan(), timestamp(wall()));
         let mut usage = self.control.usage();
@@ -353,7 +344,7 @@ where
     async fn forget(
         &self,
         routes: &Glob,
-        (who, why): (String, Option<String>),
+        Attribution { who, why }: Attribution,
         reply: oneshot::Sender<Vec<String>>,
     ) {
         match time::timeout(WORKERS_TIMEOUT, (self.hooks.forget)(routes)).await {
@@ -377,7 +368,7 @@ where
         if self.phase != ControlPhase::Serving {
             readiness.obstacles.push("draining".to_owned());
         }
-        if self.installed == InstalledPlan::NotYet {
+        if !self.is_installed {
             let behind = "not every worker has the plan in force".to_owned();
             readiness.obstacles.push(behind);
         }

@@ -43,14 +43,8 @@ fn exporter(plan: &ExportPlan) -> io::Result<SpanExporter> {
 pub(super) struct ExportState {
     exporter: SpanExporter,
     spans: Spans,
-    health: ExportHealth,
-}
-
-/// The result of the last batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ExportHealth {
-    Fine,
-    Away,
+    /// True if the last batch failed.
+    is_failing: bool,
 }
 
 impl ExportState {
@@ -62,7 +56,7 @@ impl ExportState {
         Ok(ExportState {
             exporter: exporter(plan)?,
             spans,
-            health: ExportHealth::Fine,
+            is_failing: false,
         })
     }
 
@@ -113,20 +107,20 @@ impl ExportState {
             Err(_) => Some(format!("no answer within {LIMIT:?}")),
         };
         let Some(fault) = fault else {
-            if self.health == ExportHealth::Away {
+            if self.is_failing {
                 tracing::info!("the trace collector accepts spans again");
             }
-            self.health = ExportHealth::Fine;
+            self.is_failing = false;
             return;
         };
         self.spans.lost(count);
-        if self.health == ExportHealth::Fine {
+        if !self.is_failing {
             tracing::warn!(
                 fault,
                 "the trace collector does not accept spans; they are dropped and counted"
             );
         }
-        self.health = ExportHealth::Away;
+        self.is_failing = true;
     }
 }
 

@@ -145,14 +145,15 @@ pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
     let (problems, notes) = (rows(&checked.problems), rows(&checked.notes));
     let keys = checked.configuration.raw.routes.iter();
     let routes = checked.routes().zip(keys);
-    let routes =
-        routes.map(|((route, report), raw)| route_row((route, &raw.key), report, &problems));
+    let routes = routes.map(|((route, report), raw)| route_row(route, &raw.key, report, &problems));
+    let events = checked.events();
+    let events = events.map(|(event, report)| event_row(event, report));
     write_line(&ValidConfig {
         ok: checked.problems.is_none(),
         problems: problems.iter().map(problem_row).collect(),
         notes: notes.iter().map(problem_row).collect(),
         routes: routes.collect(),
-        events: checked.events().map(event_row).collect(),
+        events: events.collect(),
         flags: checked.configuration.flags.len(),
         clients: checked.configuration.raw.clients.len(),
         series: series_row(checked),
@@ -171,7 +172,7 @@ pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
     })
 }
 
-fn event_row<'d>((event, report): (&'d EventDefinition, &'d EventReport)) -> EventRow<'d> {
+fn event_row<'d>(event: &'d EventDefinition, report: &'d EventReport) -> EventRow<'d> {
     let rows = |findings: &'d [EventFinding]| {
         let rows = findings.iter().map(|finding| EventFindingRow {
             rule: finding.rule,
@@ -200,7 +201,8 @@ fn write_line(document: &impl Serialize) -> io::Result<()> {
 }
 
 fn route_row<'d>(
-    (route, key): (&'d Route, &str),
+    route: &'d Route,
+    key: &str,
     report: &'d RouteReport,
     problems: &'d [Problem],
 ) -> RouteRow<'d> {

@@ -63,7 +63,7 @@ impl<'r> ReportedSets<'r> {
     }
 
     /// Adds a statement about a set, unless another route has added it.
-    pub(super) fn add(&mut self, (set, route): (&'r str, &'r str), statement: Statement<'r>) {
+    pub(super) fn add(&mut self, set: &'r str, route: &'r str, statement: Statement<'r>) {
         let set = self.0.entry(set).or_default();
         if let Some(note) = set
             .indices

@@ -126,7 +126,7 @@ fn report(checked: &Checked<'_>, detail: Detail) -> String {
         sets.note(route, report);
         for statement in statements(route, report) {
             if let Some(set) = statement.set {
-                sets.add((set, &route.name), statement);
+                sets.add(set, &route.name, statement);
             } else if !statement.is_normal_form || lines.shows_normal_form() {
                 lines.line(2, &statement.text);
                 statement.loss.iter().for_each(|loss| lines.witness(loss));
@@ -224,7 +224,9 @@ fn worst<'r>(directions: impl Iterator<Item = &'r Direction> + Clone) -> [Option
     })
 }
 
-fn label_verdicts(what: &str, [rest, rpc]: [Option<LossVerdict>; 2]) -> Option<String> {
+/// Labels the verdicts on messages from REST and from RPC.
+fn label_verdicts(what: &str, verdicts: [Option<LossVerdict>; 2]) -> Option<String> {
+    let [rest, rpc] = verdicts;
     match (rest, rpc) {
         (Some(rest), Some(rpc)) if rest == rpc => Some(format!("{what} {}", rest.as_str())),
         (Some(rest), Some(rpc)) => {

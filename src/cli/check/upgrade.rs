@@ -5,68 +5,49 @@ use crate::config::problem::Problem;
 use crate::config::raw::{RawMatch, RawRoute};
 use crate::domain::check::{WrittenKeys, changes, general_changes};
 
-/// The inclusion of upgrade notes in the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UpgradeNotes {
-    Shown,
-    Hidden,
+/// Returns a note on all routes, at the place of the first, if changed defaults affect them alike.
+pub(super) fn general(configuration: &Configuration) -> Option<Problem> {
+    let changes = general_changes(&configuration.plan);
+    let first = configuration.raw.routes.first()?;
+    if changes.is_empty() {
+        return None;
+    }
+    let words = listed(changes.iter().map(|change| change.as_str()));
+    let what = format!("changed defaults affect all routes: {words} (CHANGELOG.md, Upgrading)");
+    let at_first = configuration.raw.places.problem(&first.key, what);
+    Some(Problem {
+        key: "route".to_owned(),
+        ..at_first
+    })
 }
 
-impl UpgradeNotes {
-    /// Returns a note on all routes, at the place of the first, if changed defaults affect them alike.
-    pub(super) fn general(self, configuration: &Configuration) -> Option<Problem> {
-        let changes = general_changes(&configuration.plan);
-        let first = configuration.raw.routes.first()?;
-        if self == UpgradeNotes::Hidden || changes.is_empty() {
-            return None;
-        }
-        let words = listed(changes.iter().map(|change| change.as_str()));
-        let what = format!("changed defaults affect all routes: {words} (CHANGELOG.md, Upgrading)");
-        let at_first = configuration.raw.places.problem(&first.key, what);
-        Some(Problem {
-            key: "route".to_owned(),
-            ..at_first
-        })
+/// Returns a note on the route at `index` of the plan, if a changed default affects it.
+pub(super) fn note(configuration: &Configuration, index: usize, raw: &RawRoute) -> Option<Problem> {
+    let written = WrittenKeys {
+        extra: raw.extra.as_ref().map(|extra| extra.value),
+    };
+    let changes = changes(&configuration.plan, index, written);
+    if changes.is_empty() {
+        return None;
     }
+    let words = listed(changes.iter().map(|change| change.as_str()));
+    let what = format!("changed defaults affect it: {words} (CHANGELOG.md, Upgrading)");
+    Some(configuration.raw.places.problem(&raw.key, what))
+}
 
-    /// Returns a note on the route at `index` of the plan, if a changed default affects it.
-    pub(super) fn note(
-        self,
-        configuration: &Configuration,
-        (index, raw): (usize, &RawRoute),
-    ) -> Option<Problem> {
-        if self == UpgradeNotes::Hidden {
-            return None;
-        }
-        let written = WrittenKeys {
-            extra: raw.extra.as_ref().map(|extra| extra.value),
-        };
-        let changes = changes(&configuration.plan, index, written);
-        if changes.is_empty() {
-            return None;
-        }
-        let words = listed(changes.iter().map(|change| change.as_str()));
-        let what = format!("changed defaults affect it: {words} (CHANGELOG.md, Upgrading)");
-        Some(configuration.raw.places.problem(&raw.key, what))
-    }
-
-    /// Returns a note on each client whose `match.subject` is compared in another way than before.
-    pub(super) fn clients(self, configuration: &Configuration) -> Vec<Problem> {
-        if self == UpgradeNotes::Hidden {
-            return Vec::new();
-        }
-        let clients = configuration.raw.clients.iter();
-        let subjects = clients.filter_map(|client| match &client.matches {
-            RawMatch::Subject(patterns) => Some(patterns),
-            RawMatch::ApiKeys(_)
-            | RawMatch::Claims(_)
-            | RawMatch::Headers(_)
-            | RawMatch::Addresses(_)
-            | RawMatch::UserAgent(_) => None,
-        });
-        let what = "a changed default affects it: `match_subject` (CHANGELOG.md, Upgrading)";
-        subjects.map(|patterns| patterns.problem(what)).collect()
-    }
+/// Returns a note on each client whose `match.subject` is compared in another way than before.
+pub(super) fn clients(configuration: &Configuration) -> Vec<Problem> {
+    let clients = configuration.raw.clients.iter();
+    let subjects = clients.filter_map(|client| match &client.matches {
+        RawMatch::Subject(patterns) => Some(patterns),
+        RawMatch::ApiKeys(_)
+        | RawMatch::Claims(_)
+        | RawMatch::Headers(_)
+        | RawMatch::Addresses(_)
+        | RawMatch::UserAgent(_) => None,
+    });
+    let what = "a changed default affects it: `match_subject` (CHANGELOG.md, Upgrading)";
+    subjects.map(|patterns| patterns.problem(what)).collect()
 }
 
 fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {

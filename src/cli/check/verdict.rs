@@ -4,8 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::own_codes;
-use super::upgrade::UpgradeNotes;
+use super::{own_codes, upgrade};
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::domain::check::{
@@ -38,8 +37,9 @@ struct RowWord {
 impl<'c> Checked<'c> {
     pub(super) fn new(
         configuration: &'c Configuration,
-        (reports, events): (Vec<RouteReport>, Vec<EventReport>),
-        upgrade: UpgradeNotes,
+        reports: Vec<RouteReport>,
+        events: Vec<EventReport>,
+        has_upgrade_notes: bool,
     ) -> Checked<'c> {
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let mut rows: BTreeMap<&str, RowWord> = BTreeMap::new();
@@ -54,8 +54,10 @@ impl<'c> Checked<'c> {
             if route.enters_from(Side::Rest) && lacks_tool_failures(route) {
                 notes.push(tool_failures(configuration, &raw.key));
             }
-            notes.extend(upgrade.note(configuration, (report.route, raw)));
-            calls(configuration, (route, &raw.key), report, &mut problems);
+            if has_upgrade_notes {
+                notes.extend(upgrade::note(configuration, report.route, raw));
+            }
+            calls(configuration, route, &raw.key, report, &mut problems);
             note_rows(route, report, &mut rows);
             if let Some(word) = &raw.lossy
                 && !report.directions.iter().any(needs_word)
@@ -78,8 +80,10 @@ impl<'c> Checked<'c> {
             }
         }
         note_events(configuration, &events, &mut problems, &mut notes);
-        notes.extend(upgrade.general(configuration));
-        notes.extend(upgrade.clients(configuration));
+        if has_upgrade_notes {
+            notes.extend(upgrade::general(configuration));
+            notes.extend(upgrade::clients(configuration));
+        }
         notes.extend(flags(configuration));
         notes.extend(own_codes::notes(configuration));
         let single = [hosts, series, irregular].map(|note| note(configuration));
@@ -242,7 +246,8 @@ fn untried_text(direction: &Direction) -> String {
 /// Adds the losses of calls, unless `lossy` of the route accepts them.
 fn calls(
     configuration: &Configuration,
-    (route, key): (&Route, &str),
+    route: &Route,
+    key: &str,
     report: &RouteReport,
     problems: &mut Vec<Problem>,
 ) {

@@ -314,7 +314,7 @@ impl CandidateInfo {
         let route = self.runtime_plan.route_label(Some(self.route));
         let elapsed = record.elapsed();
         self.worker
-            .count(|shard| shard.candidate(route, (self.side, self.stage), elapsed));
+            .count(|shard| shard.candidate(route, self.side, self.stage, elapsed));
     }
 
     /// Reports the verdict of a comparison.

@@ -11,7 +11,7 @@ use crate::domain::lifecycle::UsageReport;
 use crate::domain::rollout::Glob;
 use crate::domain::rollout::overrides::{Change, ChangeFault, HistoryEntry};
 use crate::domain::side::Side;
-use crate::server::admin::{FlagView, FlagsView, HypotheticalCall, PlanView};
+use crate::server::admin::{Attribution, FlagView, FlagsView, HypotheticalCall, PlanView};
 use crate::store::{Late, StoreError};
 
 /// A command to the owner of the state, sent over a bounded channel. If the sender has dropped its end of `reply`,
@@ -69,7 +69,7 @@ pub enum AdminCommand {
         /// The routes.
         routes: Glob,
         /// The author, and the reason if given.
-        attribution: (String, Option<String>),
+        attribution: Attribution,
         /// The names of the routes that had any.
         reply: Sender<Vec<String>>,
     },
@@ -82,7 +82,7 @@ pub enum AdminCommand {
     /// Reloads the configuration files and reports the result.
     ReloadForApi {
         /// The author, and the reason if given.
-        attribution: (String, Option<String>),
+        attribution: Attribution,
         /// The state after the reload.
         reply: Sender<Result<ReloadView, Refusal>>,
     },

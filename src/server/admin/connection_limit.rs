@@ -90,7 +90,7 @@ impl ConnectionLimit {
     }
 
     /// Adds a connection of a peer. Over the limit, a connection that waits for its client is aborted.
-    pub(super) fn add(&mut self, peer: IpAddr, (task, slot): (AbortHandle, Arc<ConnectionSlot>)) {
+    pub(super) fn add(&mut self, peer: IpAddr, task: AbortHandle, slot: Arc<ConnectionSlot>) {
         if self.all.len() >= CONNECTIONS
             && let Some(admitted) = self.index_to_displace().and_then(|at| self.all.remove(at))
         {
@@ -193,7 +193,7 @@ mod tests {
         fn connect(&mut self, peer: [u8; 4]) -> Arc<ConnectionSlot> {
             let slot = self.limit.new_slot();
             let task = self.tasks.spawn(std::future::pending());
-            self.limit.add(peer.into(), (task, slot.clone()));
+            self.limit.add(peer.into(), task, slot.clone());
             slot
         }
 

@@ -52,18 +52,30 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
     }
 }
 
-/// The author of a change, and the reason if given.
-pub(super) type Attribution = (String, Option<String>);
+/// The origin of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribution {
+    /// The author.
+    pub who: String,
+    /// The reason, if given.
+    pub why: Option<String>,
+}
 
 fn read_attribution(object: &mut JsonObject<'_>) -> Attribution {
     let who = object.optional("who", who);
-    (user_or_default(who), object.optional("why", why))
+    Attribution {
+        who: user_or_default(who),
+        why: object.optional("why", why),
+    }
 }
 
 /// Reads the optional body of a change without parameters, such as `{"who": "anna", "why": "ticket 7"}`.
 pub(super) fn attribution(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>> {
     if body.is_empty() {
-        return Ok((user_or_default(None), None));
+        return Ok(Attribution {
+            who: user_or_default(None),
+            why: None,
+        });
     }
     let mut object = JsonObject::read(body, &["who", "why"], DEPTH)?;
     let attribution = read_attribution(&mut object);
@@ -75,13 +87,14 @@ pub(super) fn attribution(body: &Bytes) -> Result<Attribution, Vec<BodyProblem>>
 }
 
 /// Replaces the author by the owner of the token; a different name in the body is appended.
-pub(super) fn with_token_owner((who, why): Attribution, bearer: Option<&str>) -> Attribution {
+pub(super) fn with_token_owner(attribution: Attribution, bearer: Option<&str>) -> Attribution {
+    let Attribution { who, why } = attribution;
     let who = match bearer {
         None => who,
         Some(name) if who == NAMELESS || who == name => name.to_owned(),
         Some(name) => format!("{name} ({who})"),
     };
-    (who, why)
+    Attribution { who, why }
 }
 
 fn user_or_default(who: Option<String>) -> String {
@@ -247,13 +260,12 @@ mod tests {
             read(r#"{"stage":"translate","percent":25}"#).unwrap();
         assert_eq!(stage, Stage::Translate);
         assert_eq!(percent.thousandths(), 25_000);
-        assert_eq!(attribution, ("admin api".to_owned(), None));
+        assert_eq!(attribution.who, "admin api");
+        assert_eq!(attribution.why, None);
         let (_, attribution) =
             read(r#"{"who":"Änne","why":"ticket 7","stage":"retired","percent":0}"#).unwrap();
-        assert_eq!(
-            attribution,
-            ("Änne".to_owned(), Some("ticket 7".to_owned()))
-        );
+        assert_eq!(attribution.who, "Änne");
+        assert_eq!(attribution.why.as_deref(), Some("ticket 7"));
     }
 
     #[test]
@@ -315,8 +327,10 @@ mod tests {
 
     #[test]
     fn the_token_owner_is_named_whatever_the_body_contains() {
-        let with_token_owner =
-            |who: &str, bearer| with_token_owner((who.to_owned(), None), bearer).0;
+        let with_token_owner = |who: &str, bearer| {
+            let who = who.to_owned();
+            with_token_owner(Attribution { who, why: None }, bearer).who
+        };
         assert_eq!(with_token_owner("bob", None), "bob");
         assert_eq!(with_token_owner("admin api", Some("anna")), "anna");
         assert_eq!(with_token_owner("anna", Some("anna")), "anna");
@@ -326,9 +340,9 @@ mod tests {
     #[test]
     fn a_name_alone_may_be_missing() {
         let read = |body: &'static str| attribution(&Bytes::from_static(body.as_bytes()));
-        assert_eq!(read("").unwrap().0, "admin api");
-        assert_eq!(read("{}").unwrap().0, "admin api");
-        assert_eq!(read(r#"{"who":"anna"}"#).unwrap().0, "anna");
+        assert_eq!(read("").unwrap().who, "admin api");
+        assert_eq!(read("{}").unwrap().who, "admin api");
+        assert_eq!(read(r#"{"who":"anna"}"#).unwrap().who, "anna");
         assert!(read(r#"{"stage":"retired"}"#).is_err());
         assert!(read(r#"{"who":"a\nb"}"#).is_err());
     }

@@ -122,7 +122,7 @@ impl<'m> MismatchesView<'m> {
                 fields: mismatches
                     .fields(route)
                     .filter(|(_, field)| wanted.has_any(field.tally()))
-                    .map(|found| field(found, wanted))
+                    .map(|(name, found)| field(name, found, wanted))
                     .collect(),
                 more: count(mismatches.more_of(route)),
             });
@@ -140,7 +140,7 @@ impl RouteView<'_> {
     }
 }
 
-fn field<'m>((name, field): (&'m str, &'m Field), wanted: &Wanted) -> FieldView<'m> {
+fn field<'m>(name: &'m str, field: &'m Field, wanted: &Wanted) -> FieldView<'m> {
     let samples = field.samples();
     let samples = samples.filter(|sample| wanted.has(sample.called.at_ms));
     FieldView {

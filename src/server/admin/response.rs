@@ -117,12 +117,12 @@ impl AdminApi {
                 require_json(head)?;
                 let ((stage, percent), attribution) = decode::flip(&read(body).await?)?;
                 let attribution = decode::with_token_owner(attribution, bearer);
-                self.change(head, (flip(name, stage, percent), attribution))
+                self.change(head, flip(name, stage, percent), attribution)
                     .await
             }
             AdminEndpoint::Change(change) => {
                 let attribution = attribution(head, body, bearer).await?;
-                self.change(head, (change, attribution)).await
+                self.change(head, change, attribution).await
             }
             AdminEndpoint::Reload => self.reload(attribution(head, body, bearer).await?).await,
             AdminEndpoint::History => Ok(ok(&self.ask(AdminCommand::History).await?)),
@@ -177,14 +177,15 @@ impl AdminApi {
     async fn change(
         &self,
         head: &Parts,
-        (change, (who, why)): (Change, Attribution),
+        change: Change,
+        attribution: Attribution,
     ) -> Result<Response<Full<Bytes>>, AdminProblem> {
         let flag = change.flag().map(str::to_owned);
         let kills = change == Change::Kill;
         let asked = ChangeRequest {
             change,
-            who,
-            why,
+            who: attribution.who,
+            why: attribution.why,
             expected: if_match_tags(head),
         };
         let view = self

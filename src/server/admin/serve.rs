@@ -46,7 +46,8 @@ type ShutdownState = watch::Receiver<()>;
 /// Fails if the listener has no address.
 pub async fn serve(
     listener: TcpListener,
-    (control, tokens): (mpsc::Sender<AdminCommand>, AdminTokens),
+    control: mpsc::Sender<AdminCommand>,
+    tokens: AdminTokens,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
@@ -72,8 +73,8 @@ pub async fn serve(
             accepted = listener.accept(), if has_capacity && !pause.is_on() => match accepted {
                 Ok((stream, peer)) => {
                     let (admin, slot) = (Arc::clone(&admin), limit.new_slot());
-                    let talk = serve_connection(stream, (admin, slot.clone()), closing.clone());
-                    limit.add(peer.ip(), (connections.spawn(talk), slot));
+                    let talk = serve_connection(stream, admin, slot.clone(), closing.clone());
+                    limit.add(peer.ip(), connections.spawn(talk), slot);
                     // The request may have arrived already: it is read before another connection can displace this
                     // one.
                     yield_now().await;
@@ -150,7 +151,8 @@ fn busy() -> Response<Full<Bytes>> {
 /// Serves one connection from its first request to its last.
 async fn serve_connection(
     stream: TcpStream,
-    (admin, slot): (Arc<AdminApi>, Arc<ConnectionSlot>),
+    admin: Arc<AdminApi>,
+    slot: Arc<ConnectionSlot>,
     mut closing: ShutdownState,
 ) {
     let slot = Draining(slot);

@@ -163,7 +163,7 @@ fn obey(command: AdminCommand) {
         AdminCommand::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
         AdminCommand::ForgetMismatches {
             attribution, reply, ..
-        } => reply.send(vec![attribution.0]).unwrap(),
+        } => reply.send(vec![attribution.who]).unwrap(),
         AdminCommand::Usage { route, idle, reply } => {
             assert_eq!((route.as_str(), idle), ("*", 30 * 86_400));
             let report = UsageReport {

@@ -14,7 +14,8 @@ impl<S> Inspected<S> {
     pub(super) fn extract_inline_body(
         &mut self,
         buf: &mut ReadBuf<'_>,
-        (start, end): (usize, usize),
+        start: usize,
+        end: usize,
         te: Te,
     ) -> Flow {
         let announced = self.follower.announces();

@@ -65,7 +65,7 @@ impl Connector {
             return Err(io::Error::other(message).into());
         };
         let login = server.redis_settings().clone();
-        Tls::new((host, *port), tls, login).map(Connector::Tls)
+        Tls::new(host, *port, tls, login).map(Connector::Tls)
     }
 
     /// Returns the address of the server, without secrets.
@@ -93,7 +93,8 @@ impl Connector {
 
 impl Tls {
     fn new(
-        (host, port): (&str, u16),
+        host: &str,
+        port: u16,
         tls: &ClientTls,
         login: RedisConnectionInfo,
     ) -> Result<Tls, RedisError> {

@@ -96,7 +96,7 @@ impl CallLine<'_> {
         if is_enabled {
             get_default(|log| {
                 if let Some(lines) = log.downcast_ref::<LogLayer>() {
-                    lines.write((&Level::INFO, TARGET), self);
+                    lines.write(Level::INFO, TARGET, self);
                 }
             });
         }

@@ -64,7 +64,7 @@ pub(super) trait LineFormat {
     /// Returns a label in this format.
     fn label(label: FieldLabel) -> &'static str;
     /// Writes the beginning of a line, up to its first field.
-    fn begin(buffer: &mut LineBuffer, time: SystemTime, about: (&Level, &str));
+    fn begin(buffer: &mut LineBuffer, time: SystemTime, level: Level, target: &str);
     /// Writes a value that may come from outside.
     fn escaped(line: &mut String, value: &str) -> fmt::Result;
     /// Writes the message of an event, if the format treats it differently from other fields.
@@ -86,7 +86,8 @@ impl LineFormat for Text {
     fn begin(
         LineBuffer { line, timestamp }: &mut LineBuffer,
         time: SystemTime,
-        (level, target): (&Level, &str),
+        level: Level,
+        target: &str,
     ) {
         timestamp.push(time, line);
         for word in [level.as_str(), target] {
@@ -120,7 +121,8 @@ impl LineFormat for Json {
     fn begin(
         LineBuffer { line, timestamp }: &mut LineBuffer,
         time: SystemTime,
-        (level, target): (&Level, &str),
+        level: Level,
+        target: &str,
     ) {
         line.push_str(r#"{"time":""#);
         timestamp.push(time, line);
@@ -143,22 +145,22 @@ impl LineFormat for Json {
 impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _spans: Context<'_, S>) {
         let about = event.metadata();
-        self.write((about.level(), about.target()), event);
+        self.write(*about.level(), about.target(), event);
     }
 }
 
 impl LogLayer {
     /// Formats one line and queues it.
-    pub(super) fn write(&self, about: (&Level, &str), content: &impl LogFields) {
+    pub(super) fn write(&self, level: Level, target: &str, content: &impl LogFields) {
         match self.format {
-            LogFormat::Text => self.write_as::<Text>(about, content),
-            LogFormat::Json => self.write_as::<Json>(about, content),
+            LogFormat::Text => self.write_as::<Text>(level, target, content),
+            LogFormat::Json => self.write_as::<Json>(level, target, content),
         }
     }
 
-    fn write_as<L: LineFormat>(&self, about: (&Level, &str), content: &impl LogFields) {
+    fn write_as<L: LineFormat>(&self, level: Level, target: &str, content: &impl LogFields) {
         let mut buffer = BUFFER.take();
-        L::begin(&mut buffer, (self.wall)(), about);
+        L::begin(&mut buffer, (self.wall)(), level, target);
         let mut fields = Fields::<L> {
             line: &mut buffer.line,
             written: Ok(()),

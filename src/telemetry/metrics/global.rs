@@ -28,8 +28,8 @@ pub struct GlobalMetrics {
     pub rulings: Vec<(String, &'static str)>,
     /// The state of the kill switch.
     pub kill: Kill,
-    /// The state of the store.
-    pub store: StoreState,
+    /// True if the store of runtime changes is available.
+    pub is_store_up: bool,
     /// The state of the links to upstreams.
     pub links: Vec<LinkState>,
     /// The sunset times of deprecated sides of routes.
@@ -92,23 +92,13 @@ pub struct SessionCounts {
     pub remembered: u64,
 }
 
-/// The need for a link.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LinkNeed {
-    /// Calls would use it now.
-    #[default]
-    Open,
-    /// Each client has a link of its own, and there is no client.
-    None,
-}
-
 /// The state of the links to an upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkState {
     /// The name of the upstream.
     pub upstream: String,
-    /// The need for a link.
-    pub need: LinkNeed,
+    /// True if no link is needed: each client has a link of its own, and there is no client.
+    pub is_idle: bool,
     /// True if calls are taken, as far as is known; for legacy sockets, if the last one could be opened.
     pub is_up: bool,
     /// The number of links that take calls.
@@ -132,15 +122,6 @@ pub struct Notifications {
     pub crowded: u64,
     /// Dropped because there was no client to send it to.
     pub nobody: u64,
-}
-
-/// The state of the store of runtime changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreState {
-    /// The store is available.
-    Up,
-    /// The store is unavailable.
-    Away,
 }
 
 /// The trips of the guard of a flag, enforced or dry-run.

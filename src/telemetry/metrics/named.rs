@@ -18,7 +18,8 @@ use crate::telemetry::clock::timestamp;
 /// Returns these families. Counters and gauges come first, because they are small and say more than histograms.
 pub(super) fn families(
     texts: &RenderedTexts,
-    (sum, process): (&Snapshot, &GlobalMetrics),
+    sum: &Snapshot,
+    process: &GlobalMetrics,
     shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let counts = &sum.counts;
@@ -26,7 +27,7 @@ pub(super) fn families(
     families.extend(decisions(texts, counts, shown));
     families.extend(candidates(texts, counts, shown));
     families.extend(members_and_events(texts, counts, shown));
-    families.extend(usage(texts, (sum, process), shown));
+    families.extend(usage(texts, sum, process, shown));
     families.extend(durations(texts, counts, shown));
     families
 }
@@ -173,7 +174,8 @@ fn candidates(
 
 fn usage(
     texts: &RenderedTexts,
-    (sum, process): (&Snapshot, &GlobalMetrics),
+    sum: &Snapshot,
+    process: &GlobalMetrics,
     shown: &mut ShownSeries,
 ) -> Vec<proto::MetricFamily> {
     let mut fields: BTreeMap<LabelId, u64> = BTreeMap::new();

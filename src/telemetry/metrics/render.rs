@@ -12,9 +12,7 @@ use prometheus::{Registry, TextEncoder};
 
 use super::addresses;
 use super::family::{self, Family};
-use super::global::{
-    BufferedBytes, FlagState, GlobalMetrics, LinkNeed, LinkState, SessionCounts, StoreState,
-};
+use super::global::{BufferedBytes, FlagState, GlobalMetrics, LinkState, SessionCounts};
 use super::labels::{LabelNames, RenderedTexts};
 use super::named;
 use super::process_stats;
@@ -37,12 +35,13 @@ pub fn render(
     names: &LabelNames,
     snapshots: &[Snapshot],
     process: &GlobalMetrics,
-    (rules, shown): (&SeriesRules, &mut ShownSeries),
+    rules: &SeriesRules,
+    shown: &mut ShownSeries,
 ) -> String {
     let texts = RenderedTexts::new(names);
     let sum = Snapshot::sum(snapshots);
     shown.begin(rules);
-    let mut families = named::families(&texts, (&sum, process), shown);
+    let mut families = named::families(&texts, &sum, process, shown);
     families.extend(shown.families());
     families.extend(proxy_families(&sum.counts));
     families.extend(gauge_families(&sum.gauges));
@@ -180,7 +179,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     for link in links {
         let upstream = link.upstream.as_str();
         let is_up = f64::from(u8::from(link.is_up));
-        if link.need == LinkNeed::Open {
+        if !link.is_idle {
             up.push(gauge(&family::LINK_UP, &[upstream], is_up));
         }
         for (state, count) in [("written", link.in_flight), ("waiting", link.queued)] {
@@ -261,7 +260,7 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
         metric_family(&family::GUARD_TRIPS, trips.collect()),
         metric_family(&family::GUARD_RULING, rulings.collect()),
         switch(&family::KILL_SWITCH, u8::from(process.kill == Kill::On)),
-        switch(&family::STORE_UP, u8::from(process.store == StoreState::Up)),
+        switch(&family::STORE_UP, u8::from(process.is_store_up)),
         metric_family(&family::SESSIONS, vec![started]),
         metric_family(&family::SESSIONS_REMEMBERED, vec![remembered]),
         metric_family(&family::LOG_LINES_DROPPED, vec![dropped]),

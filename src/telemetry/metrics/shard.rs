@@ -165,7 +165,7 @@ impl Shard {
     }
 
     /// Records the duration of a candidate.
-    pub fn candidate(&mut self, route: LabelId, (side, stage): (Side, Stage), took: Duration) {
+    pub fn candidate(&mut self, route: LabelId, side: Side, stage: Stage, took: Duration) {
         let durations = self.counts.candidates.entry((route, side, stage));
         durations
             .or_insert(const { Histogram::new(&LATENCY) })

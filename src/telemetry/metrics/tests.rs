@@ -52,7 +52,7 @@ pub(super) fn process() -> GlobalMetrics {
         }],
         rulings: vec![("ios-first".to_owned(), "content")],
         kill: Kill::Off,
-        store: StoreState::Up,
+        is_store_up: true,
         links: links(),
         sunsets: vec![Sunset {
             route: "tools.call".to_owned(),
@@ -82,16 +82,17 @@ pub(super) fn process() -> GlobalMetrics {
 /// The page, without the version of the program.
 pub(super) fn page(names: &LabelNames, snapshots: &[Snapshot]) -> String {
     let rules = SeriesRules::default();
-    page_with(names, snapshots, (&rules, &mut ShownSeries::default()))
+    page_with(names, snapshots, &rules, &mut ShownSeries::default())
 }
 
 /// The page under rules for its series.
 pub(super) fn page_with(
     names: &LabelNames,
     snapshots: &[Snapshot],
-    series: (&SeriesRules, &mut ShownSeries),
+    rules: &SeriesRules,
+    shown: &mut ShownSeries,
 ) -> String {
-    render(names, snapshots, &process(), series).replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    render(names, snapshots, &process(), rules, shown).replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
 
 fn took(total_us: u64, upstream_us: Option<u64>) -> Timing {
@@ -187,7 +188,8 @@ pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
     first.candidate_failed(labels.route, Reason::UpstreamTimeout);
     first.candidate(
         labels.route,
-        (Side::Rest, Stage::Shadow),
+        Side::Rest,
+        Stage::Shadow,
         Duration::from_millis(7),
     );
     gauges([&mut first, &mut second]);
@@ -307,7 +309,7 @@ fn feed(shard: &mut Shard, event: Event) {
         Event::Verdict(labels) => shard.verdict(labels),
         Event::Skipped(route, why) => shard.skipped(route, why),
         Event::CandidateFailed(route, reason) => shard.candidate_failed(route, reason),
-        Event::Candidate(route, took) => shard.candidate(route, (Side::Rpc, Stage::Verify), took),
+        Event::Candidate(route, took) => shard.candidate(route, Side::Rpc, Stage::Verify, took),
         Event::Refused => shard.refused_connection(),
         Event::Unverified(fault) => shard.unverified_token(fault),
         Event::Handshake => shard.failed_handshake(),
@@ -469,7 +471,7 @@ proptest! {
 fn links() -> Vec<LinkState> {
     vec![LinkState {
         upstream: "memory".to_owned(),
-        need: LinkNeed::Open,
+        is_idle: false,
         is_up: true,
         ready: 1,
         in_flight: 1,

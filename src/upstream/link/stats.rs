@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::domain::pending::{LinkCounts, LinkMachine};
-use crate::telemetry::metrics::{LinkNeed, LinkState, Notifications};
+use crate::telemetry::metrics::{LinkState, Notifications};
 
 /// The sum over all links that an upstream has and had; each link task adds its own figures.
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl LinkStats {
         let is_missed = self.kind == LinkKind::Links || self.refused.load(Ordering::Relaxed);
         LinkState {
             upstream: upstream.to_owned(),
-            need: LinkNeed::Open,
+            is_idle: false,
             is_up: self.is_up() || !is_missed,
             ready: level(&self.ready),
             in_flight: level(&self.in_flight),

@@ -1,6 +1,6 @@
 //! Content codings of MCP responses: messages are decoded; event streams with a coding are not read.
 //!
-//! Used by `mcp::get_stream`, `mcp::post` and `mcp::refused`.
+//! Used by `mcp::get_stream` and `mcp::post`.
 
 use bytes::Bytes;
 use http::HeaderMap;

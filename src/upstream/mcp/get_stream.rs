@@ -15,9 +15,8 @@ use http_body_util::BodyExt;
 use tokio::time::{sleep, timeout};
 
 use super::coded::is_coded;
-use super::post::{
-    LAST_EVENT, LONGEST_REST, OTHER, PostClient, REST, SESSION, StreamCursor, parts,
-};
+use super::post::{LAST_EVENT, OTHER, PostClient, SESSION, parts};
+use super::stream_cursor::{LONGEST_REST, REST, StreamCursor};
 use crate::domain::mcp::{FormerStream, NoStream, ResponseKind, kind_of, no_stream};
 use crate::domain::pending::RequestError;
 use crate::domain::sse::StreamPiece;
@@ -50,13 +49,6 @@ enum ReadEnd {
     Silent,
 }
 
-/// The fate of the last event: read, or lost because it was too large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LastEvent {
-    Read,
-    Lost,
-}
-
 impl PostClient {
     /// Follows the GET stream and forwards its messages, as long as the server has one. Dropping the future closes the
     /// stream.
@@ -72,11 +64,8 @@ impl PostClient {
                 OpenResult::Stream(mut body, mut lease) => {
                     former = FormerStream::Opened;
                     cursor.begin(self.limit());
-                    let (ended, last) = self.read_events(&mut body, &mut cursor).await;
+                    let ended = self.read_events(&mut body, &mut cursor).await;
                     lease.mark_unusable();
-                    if last == LastEvent::Lost {
-                        self.skip_oversize_event(&mut cursor);
-                    }
                     if ended == ReadEnd::Silent {
                         // It is resumed without a delay: the server may just have had nothing to send.
                         continue;
@@ -91,13 +80,9 @@ impl PostClient {
         }
     }
 
-    /// Reads a stream to its end.
-    async fn read_events(
-        &self,
-        body: &mut IncomingBody,
-        cursor: &mut StreamCursor,
-    ) -> (ReadEnd, LastEvent) {
-        let mut last = LastEvent::Read;
+    /// Reads a stream to its end. An oversize last event is skipped when the stream is resumed.
+    async fn read_events(&self, body: &mut IncomingBody, cursor: &mut StreamCursor) -> ReadEnd {
+        let mut is_last_lost = false;
         let ended = loop {
             while let Some(piece) = cursor.reader.next() {
                 match piece {
@@ -105,10 +90,10 @@ impl PostClient {
                         let before = cursor.last.clone();
                         self.event(&event, cursor, None).await;
                         if cursor.last != before {
-                            last = LastEvent::Read;
+                            is_last_lost = false;
                         }
                     }
-                    StreamPiece::Oversize => last = LastEvent::Lost,
+                    StreamPiece::Oversize => is_last_lost = true,
                     StreamPiece::Between(_) | StreamPiece::Feed(_) | StreamPiece::Unfinished(_) => {
                     }
                 }
@@ -123,10 +108,10 @@ impl PostClient {
                 Ok(Some(Err(_)) | None) => break ReadEnd::Over,
             }
         };
-        if cursor.reader.is_losing() {
-            last = LastEvent::Lost;
+        if is_last_lost || cursor.reader.is_losing() {
+            self.skip_oversize_event(cursor);
         }
-        (ended, last)
+        ended
     }
 
     /// Forgets the last event id: resuming from it would bring the oversize event again.

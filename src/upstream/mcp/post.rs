@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, response};
 use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::coded::{decode_body, is_coded};
-use super::retry::retry;
+use super::stream_cursor::StreamCursor;
 use crate::domain::jsonrpc::{self, PeerMessage};
 use crate::domain::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
 use crate::domain::outcome::{RestReply, is_rejection_status};
 use crate::domain::pending::RequestError;
 use crate::domain::plan::{McpPlan, SecretMap, UpstreamPlan};
 use crate::domain::rope::Rope;
-use crate::domain::sse::{MESSAGE, RawEvent, SseReader, StreamPiece};
+use crate::domain::sse::{MESSAGE, RawEvent, StreamPiece};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
 use crate::upstream::{
@@ -34,9 +34,6 @@ pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 pub(super) const OTHER: usize = 64 * 1024;
 /// The time to wait for the end of a stream after the response has arrived.
 const TAIL: Duration = Duration::from_secs(1);
-/// The default delay before a broken stream is resumed, and the maximum.
-pub(super) const REST: Duration = Duration::from_secs(1);
-pub(super) const LONGEST_REST: Duration = Duration::from_secs(30);
 /// The maximum number of consecutive resumptions that bring nothing new.
 const RESUMES: u32 = 2;
 /// The capacity of the event channel of a link.
@@ -81,38 +78,14 @@ pub(super) struct PostClient {
     depth: u16,
     /// The receiver of messages that are not responses.
     received: Option<mpsc::Sender<Event>>,
-    pub(super) memory: MemoryBudget,
-}
-
-/// The position in a stream, for resuming it.
-#[derive(Debug)]
-pub(super) struct StreamCursor {
-    pub(super) last: Option<HeaderValue>,
-    pub(super) rest: Duration,
-    pub(super) received: u64,
-    pub(super) reader: SseReader,
-}
-
-impl StreamCursor {
-    /// Creates the start position of a stream whose events have at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> StreamCursor {
-        StreamCursor {
-            last: None,
-            rest: REST,
-            received: 0,
-            reader: SseReader::new(limit),
-        }
-    }
-
-    pub(super) fn begin(&mut self, limit: usize) {
-        self.reader = SseReader::new(limit);
-    }
+    memory: MemoryBudget,
 }
 
 impl PostClient {
     pub(super) fn new(
         http: HttpUpstream,
-        (tasks, memory): (Tasks, MemoryBudget),
+        tasks: Tasks,
+        memory: MemoryBudget,
         plan: &McpPlan,
     ) -> PostClient {
         PostClient {
@@ -162,7 +135,7 @@ impl PostClient {
             }
         };
         let named = answered.response.headers().get(SESSION).cloned();
-        let outcome = self.outcome(answered, id, (headers, session)).await;
+        let outcome = self.outcome(answered, id, headers, session).await;
         PostResult {
             outcome,
             session: named,
@@ -210,9 +183,9 @@ impl PostClient {
         let sent = async {
             let permit = self.http.reserve(limit).await?;
             let tracker = self.http.track_call(clock::now());
-            let sent = (permit, request.into());
+            let options = RetryPolicy::Unprocessed.into();
             self.http
-                .send(&tracker, sent, RetryPolicy::Unprocessed.into())
+                .send(&tracker, permit, request.into(), options)
                 .await
         };
         sent.await.map_err(|error| {
@@ -235,7 +208,8 @@ impl PostClient {
         &self,
         answered: Exchange,
         id: Option<u64>,
-        (headers, session): (HeaderMap, Option<HeaderValue>),
+        headers: HeaderMap,
+        session: Option<HeaderValue>,
     ) -> PostOutcome {
         let (head, body, lease) = parts(answered);
         let (status, success) = (head.status.as_u16(), head.status.is_success());
@@ -245,7 +219,7 @@ impl PostClient {
                 return PostOutcome::Failed(RequestError::CodedStream);
             }
             (ResponseKind::Events, Some(id)) => {
-                return self.stream(body, lease, (id, headers)).await;
+                return self.stream(body, lease, id, headers).await;
             }
             (ResponseKind::Json | ResponseKind::Other, _) | (ResponseKind::Events, None) => {}
         }
@@ -254,7 +228,7 @@ impl PostClient {
             ResponseKind::Other | ResponseKind::Events => OTHER,
         };
         if id.is_some() && is_rejection_status(status) {
-            return PostOutcome::Refused(self.refused(head, (body, lease), most).await);
+            return PostOutcome::Refused(self.refused(head, body, lease, most).await);
         }
         let body = match collect_all(body, most).await {
             Ok(body) => {
@@ -296,12 +270,40 @@ impl PostClient {
         }
     }
 
+    /// Reads a response whose status rejects the request. An unreadable body counts as empty.
+    async fn refused(
+        &self,
+        head: response::Parts,
+        body: IncomingBody,
+        lease: Lease,
+        most: usize,
+    ) -> RestReply {
+        let mut reply = RestReply {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: Bytes::new(),
+        };
+        // An event stream may have no end.
+        if !reply.is_event_stream()
+            && let Ok(body) = collect_all(body, most).await
+        {
+            lease.release();
+            let decoded = decode_body(&self.memory, &reply.headers, body, most);
+            reply.body = decoded.unwrap_or_default();
+        }
+        if reply.body.is_empty() {
+            reply.headers.remove(CONTENT_TYPE);
+        }
+        reply
+    }
+
     /// Reads a stream up to the response, and resumes it where it breaks off, if possible.
     async fn stream(
         &self,
         mut body: IncomingBody,
         mut lease: Lease,
-        (id, headers): (u64, HeaderMap),
+        id: u64,
+        headers: HeaderMap,
     ) -> PostOutcome {
         let mut cursor = StreamCursor::new(self.limit);
         let mut fruitless = 0;
@@ -395,15 +397,7 @@ impl PostClient {
         id: Option<u64>,
     ) -> Option<PostOutcome> {
         let block = RawEvent::read(event)?;
-        cursor.received += 1;
-        if let Some(last) = block.id() {
-            cursor.last = HeaderValue::from_str(last)
-                .ok()
-                .filter(|last| !last.is_empty());
-        }
-        if let Some(rest) = retry(event) {
-            cursor.rest = rest.min(LONGEST_REST);
-        }
+        cursor.advance(&block, event);
         // An event without data only carries the position in the stream.
         let data = block
             .data()
@@ -486,7 +480,7 @@ fn headers(said: &SecretMap) -> HeaderMap {
     pairs.collect()
 }
 
-pub(super) fn parts(answered: Exchange) -> (http::response::Parts, IncomingBody, Lease) {
+pub(super) fn parts(answered: Exchange) -> (response::Parts, IncomingBody, Lease) {
     let Exchange { response, lease } = answered;
     let (head, body) = response.into_parts();
     (head, body, lease)

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::call::McpCall;
 use super::get_stream::StreamEnd;
 use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESSION, VERSION};
-use super::{GetStream, Mcp, ServerRevision, SessionMode};
+use super::{Mcp, ServerRevision, SessionMode};
 use crate::domain::jsonrpc::{self, parse_response};
 use crate::domain::mcp::{McpMessage, agreed_revision, answer_locally, initialize_response};
 use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
@@ -291,7 +291,7 @@ impl Session {
 
     /// Follows the GET stream, unless the server is known to have none.
     fn follow(&mut self) {
-        if self.mcp.own_stream.get() == GetStream::Never {
+        if self.mcp.has_no_get_stream.get() {
             return;
         }
         let (client, headers) = (self.client.clone(), self.headers.clone());
@@ -334,7 +334,7 @@ impl Session {
         let (kind, PostResult { outcome, session }) = match posted {
             Ok(Completed::Post(kind, result)) => (kind, result),
             Ok(Completed::OwnStream(StreamEnd::Never)) => {
-                return self.mcp.own_stream.set(GetStream::Never);
+                return self.mcp.has_no_get_stream.set(true);
             }
             Ok(Completed::OwnStream(StreamEnd::Doubtful)) => return self.ask_for_session(),
             Ok(Completed::OwnStream(StreamEnd::Refused)) | Err(Aborted) => return,

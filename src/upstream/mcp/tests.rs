@@ -79,7 +79,7 @@ async fn a_message_waits_for_a_connection_as_long_as_queue_timeout_says() {
             upstream(queue_timeout.map(Duration::from_secs)),
             tasks.clone(),
         );
-        let client = PostClient::new(http, (tasks, MemoryBudget::new(1024)), &server());
+        let client = PostClient::new(http, tasks, MemoryBudget::new(1024), &server());
         let begun = clock::now();
         let sent = client.send(client.request(Method::POST, HeaderMap::new(), Body::empty()));
         assert!(matches!(sent.await, Err(RequestError::Busy)));

@@ -81,7 +81,7 @@ fn descendants_among(mut others: Vec<Process>, of: u32) -> Vec<Process> {
 }
 
 /// Logs the processes outside `group` that hold one of the child's pipes, or are known descendants.
-pub(super) fn report(upstream: &str, group: u32, (known, pipes): (&[Process], &[PathBuf])) {
+pub(super) fn report(upstream: &str, group: u32, known: &[Process], pipes: &[PathBuf]) {
     let own = std::process::id();
     let all = all();
     let own_name = all.iter().find(|process| process.pid == own);

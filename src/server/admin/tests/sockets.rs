@@ -15,7 +15,7 @@ async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
     let address = listener.local_addr().unwrap();
     let (control, mut commands) = mpsc::channel(1);
     let (end, ended) = oneshot::channel::<()>();
-    let served = serve(listener, (control, AdminTokens::default()), async {
+    let served = serve(listener, control, AdminTokens::default(), async {
         drop(ended.await)
     });
     let script = async {

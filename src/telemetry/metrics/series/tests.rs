@@ -65,7 +65,7 @@ fn pairs_beyond_the_limit_are_counted_together() {
     calls(&names, &mut shard, 200, 400);
     let snapshots = [shard.snapshot()];
     let mut shown = ShownSeries::default();
-    let page = page_with(&names, &snapshots, (&rules(10_000, &[]), &mut shown));
+    let page = page_with(&names, &snapshots, &rules(10_000, &[]), &mut shown);
     assert!(page.lines().count() < 11_000, "{}", page.lines().count());
     assert!(page.len() < 3_000_000, "{}", page.len());
     let counted = values(&page, "dualgauge_calls_total");
@@ -86,7 +86,7 @@ fn new_series_neither_lower_nor_remove_others() {
     let mut before = BTreeMap::new();
     for clients in [1, 5, 50, 50] {
         calls(&names, &mut shard, 30, clients);
-        let page = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
+        let page = page_with(&names, &[shard.snapshot()], &rules, &mut shown);
         let now = values(&page, "dualgauge_calls_total");
         for (labels, count) in &before {
             assert!(now.get(labels).is_some_and(|now| now >= count), "{labels}");
@@ -102,9 +102,9 @@ fn histograms_leave_part_of_the_limit_to_counters() {
     let (rules, mut shown) = (rules(1_000, &[]), ShownSeries::default());
     // 40 pairs would fill the limit with their histograms alone.
     calls(&names, &mut shard, 2, 20);
-    let _ = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
+    let _ = page_with(&names, &[shard.snapshot()], &rules, &mut shown);
     calls(&names, &mut shard, 4, 20);
-    let page = page_with(&names, &[shard.snapshot()], (&rules, &mut shown));
+    let page = page_with(&names, &[shard.snapshot()], &rules, &mut shown);
     let counted = values(&page, "dualgauge_calls_total");
     assert_eq!(counted.len(), 80, "{counted:?}");
     let durations = values(&page, "dualgauge_call_duration_seconds_count");
@@ -127,7 +127,8 @@ fn a_disabled_label_is_summed_over() {
     let page = page_with(
         &names,
         &[shard.snapshot()],
-        (&rules, &mut ShownSeries::default()),
+        &rules,
+        &mut ShownSeries::default(),
     );
     let durations = values(&page, "dualgauge_call_duration_seconds_count");
     let wanted = (0..3).map(|route| (format!(r#"{{route="route-{route}",side="rest"}}"#), 4.0));
@@ -144,8 +145,15 @@ fn a_call_was_last_seen_no_later_than_now() {
     calls(&names, &mut shard, 1, 1);
     let now = UNIX_EPOCH + Duration::from_secs(1_799_999_000);
     let process = GlobalMetrics { now, ..process() };
-    let series = (&rules(1_000, &[]), &mut ShownSeries::default());
-    let page = render(&names, &[shard.snapshot()], &process, series);
+    let rules = rules(1_000, &[]);
+    let snapshots = [shard.snapshot()];
+    let page = render(
+        &names,
+        &snapshots,
+        &process,
+        &rules,
+        &mut ShownSeries::default(),
+    );
     let last = values(&page, "dualgauge_last_seen_timestamp_seconds");
     assert_eq!(last.into_values().collect::<Vec<_>>(), [1_799_999_000.0]);
 }
@@ -156,9 +164,9 @@ fn changed_rules_clear_the_series() {
     calls(&names, &mut shard, 10, 100);
     let snapshots = [shard.snapshot()];
     let mut shown = ShownSeries::default();
-    let _ = page_with(&names, &snapshots, (&rules(1_000, &[]), &mut shown));
+    let _ = page_with(&names, &snapshots, &rules(1_000, &[]), &mut shown);
     assert!(shown.over() > 0);
-    let _ = page_with(&names, &snapshots, (&rules(1_000_000, &[]), &mut shown));
+    let _ = page_with(&names, &snapshots, &rules(1_000_000, &[]), &mut shown);
     assert_eq!(shown.over(), 0);
 }
 
@@ -167,11 +175,7 @@ fn a_histogram_has_as_many_lines_as_it_counts_for() {
     let (names, mut shard) = (LabelNames::new(), Shard::new());
     calls(&names, &mut shard, 1, 1);
     let mut shown = ShownSeries::default();
-    let page = page_with(
-        &names,
-        &[shard.snapshot()],
-        (&rules(1_000, &[]), &mut shown),
-    );
+    let page = page_with(&names, &[shard.snapshot()], &rules(1_000, &[]), &mut shown);
     let found = page.lines();
     let found = found.filter(|line| line.starts_with("dualgauge_call_duration_seconds"));
     assert_eq!(found.count() as u64, LINES);
