@@ -357,7 +357,7 @@ enum CommandError {
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
     #[error("the sample database cannot be opened")]
-    Database(#[from] rusqlite::Error),
+    Database(#[from] dualgauge_sample::DatabaseError),
 }
 
 /// Runs the program and returns its exit code. It runs after [`has_all`], and so is never inlined into its caller.

@@ -48,17 +48,17 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, Uri, request};
 
-use crate::domain::client_ip::Peer;
-use crate::domain::failure::Failure;
-use crate::domain::forwarding::HeaderCache;
-use crate::domain::hosts::{ConnectionEntry, Reach};
-use crate::domain::rollout::Subject;
-use crate::domain::routing::{RequestHead, RequestTarget, classify_request};
-use crate::domain::side::Side;
-use crate::domain::stream::StreamMatch;
-use crate::domain::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
 use crate::upstream::link::ClientLinks;
 use crate::upstream::{ClientConnections, IncomingBody, Interims, ReusableTimer, boxed, pinned};
+use dualgauge_model::client_ip::Peer;
+use dualgauge_model::failure::Failure;
+use dualgauge_model::forwarding::HeaderCache;
+use dualgauge_model::hosts::{ConnectionEntry, Reach};
+use dualgauge_model::rollout::Subject;
+use dualgauge_model::routing::{RequestHead, RequestTarget, classify_request};
+use dualgauge_model::stream::StreamMatch;
+use dualgauge_model::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
+use dualgauge_patterns::side::Side;
 
 pub use cancellation::CancellationRegistry;
 pub use offload::Offload;

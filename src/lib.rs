@@ -3,18 +3,19 @@
 //!
 //! # The layers
 //!
-//! A module uses only modules of lower layers, and none of its own layer (`tests/architecture.rs` checks this):
+//! A module uses only crates, and modules of lower layers, none of its own layer (`tests/architecture.rs` checks this):
 //!
-//! | layer | module | what it owns |
+//! | layer | crate or module | what it owns |
 //! |---|---|---|
-//! | 0 | [`domain`] | pure values and functions: JSON, JSON-RPC, patterns, routes, outcomes, rollout, failures |
-//! | 1 | [`config`] | files, environment and command line → a [`domain::plan::Plan`], or every problem |
+//! | crate | [`dualgauge_patterns`] | pure values and functions: JSON, patterns, percent-encoding, schemas |
+//! | crate | [`dualgauge_model`] | pure decisions: JSON-RPC, routes, translation, outcomes, rollout, comparison, failures |
+//! | crate | `dualgauge_sample` (feature `demo`) | the built-in server of `dualgauge demo` |
+//! | 1 | [`config`] | files, environment and command line → a [`dualgauge_model::plan::Plan`], or every problem |
 //! | 1 | [`telemetry`] | metric names and shards, the log, the clock |
 //! | 2 | [`upstream`] | connections to upstreams, bodies, tracked tasks |
 //! | 2 | [`store`] | runtime changes, in files or on a shared server, with revisions |
 //! | 3 | [`gateway`] | the processing of one call, from request to response |
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
-//! | 4 | `sample` (feature `demo`) | the built-in server of `dualgauge demo` |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
 //! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo`, and clients of a running process: `flags`, `mismatches`, `usage` |
 //!
@@ -34,10 +35,7 @@
 pub mod app;
 pub mod cli;
 pub mod config;
-pub mod domain;
 pub mod gateway;
-#[cfg(feature = "demo")]
-pub mod sample;
 pub mod server;
 pub mod store;
 pub mod telemetry;

@@ -122,7 +122,7 @@ use std::rc::Rc;
 
 use link::LinkUpstream;
 
-use crate::domain::plan::UpstreamPlan;
+use dualgauge_model::plan::UpstreamPlan;
 
 /// A server behind the proxy, within one worker.
 #[derive(Debug, Clone)]

@@ -1,4 +1,5 @@
-//! Keeps the layers of `src/lib.rs`: imports go down only, and the domain knows no clock, socket, file or log.
+//! Keeps the layers of `src/lib.rs` and of the crates: imports go down only, and the pure crates know no clock, socket,
+//! file or log.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,18 +9,70 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Layer by layer; modules of one layer do not name each other.
+/// A crate of the workspace.
+struct Crate {
+    /// Its folder in `crates/`.
+    folder: &'static str,
+    /// The crates of the workspace that it may depend on.
+    below: &'static [&'static str],
+    /// All its other dependencies, if it is pure.
+    libraries: Option<&'static [&'static str]>,
+}
+
+/// The crates that the program is built from.
+const CRATES: &[Crate] = &[
+    Crate {
+        folder: "patterns",
+        below: &[],
+        libraries: Some(&[
+            "bytes",
+            "jsonschema",
+            "memchr",
+            "proptest",
+            "serde_json",
+            "simdutf8",
+            "thiserror",
+            "wide",
+        ]),
+    },
+    Crate {
+        folder: "model",
+        below: &["dualgauge-patterns"],
+        libraries: Some(&[
+            "bytes",
+            "foldhash",
+            "http",
+            "ipnet",
+            "itoa",
+            "jsonwebtoken",
+            "memchr",
+            "proptest",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "time",
+            "wide",
+        ]),
+    },
+    Crate {
+        folder: "sample",
+        below: &[],
+        libraries: None,
+    },
+];
+
+/// The layers of the program, above the crates; modules of one layer do not name each other.
 const LAYERS: &[&[&str]] = &[
-    &["domain"],
     &["config", "telemetry"],
     &["upstream", "store"],
     &["gateway"],
-    &["server", "sample"],
+    &["server"],
     &["app"],
     &["cli"],
 ];
 
-/// What a pure module must not name.
+/// What a pure crate must not name.
 const IMPURE: &[&str] = &[
     "std::time::Instant",
     "SystemTime",
@@ -51,36 +104,42 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn all_sources() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Returns the sources in a folder of the repository, with paths from its root.
+fn sources_in(folder: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    sources(&root, &mut found);
-    assert!(
-        found.len() > 5,
-        "the sources were not found under {}",
-        root.display()
-    );
+    sources(&root.join(folder), &mut found);
+    assert!(found.len() > 5, "the sources were not found under {folder}");
     found
         .into_iter()
         .map(|path| {
             let text = fs::read_to_string(&path).unwrap();
-            (path.strip_prefix(&root).unwrap().to_path_buf(), text)
+            (path.strip_prefix(root).unwrap().to_path_buf(), text)
         })
         .collect()
+}
+
+/// Returns the sources of the program and of all crates.
+fn all_sources() -> Vec<(PathBuf, String)> {
+    let crates = CRATES.iter().map(|known| known.sources());
+    let crates = crates.flat_map(|folder| sources_in(&folder));
+    sources_in("src").into_iter().chain(crates).collect()
+}
+
+impl Crate {
+    fn sources(&self) -> String {
+        format!("crates/{}/src", self.folder)
+    }
 }
 
 fn layer_of(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))
 }
 
+/// Returns the module of a source of the program, from its path below the root of the repository.
 fn module_of(path: &Path) -> String {
-    let first = path
-        .components()
-        .next()
-        .unwrap()
-        .as_os_str()
-        .to_str()
-        .unwrap();
+    let path = path.strip_prefix("src").unwrap();
+    let first = path.iter().next().unwrap().to_str().unwrap();
     first.trim_end_matches(".rs").to_owned()
 }
 
@@ -92,7 +151,7 @@ fn code(line: &str) -> &str {
 #[test]
 fn imports_go_down_only() {
     let mut faults = Vec::new();
-    for (path, text) in all_sources() {
+    for (path, text) in sources_in("src") {
         let module = module_of(&path);
         let Some(own) = layer_of(&module) else {
             continue;
@@ -114,6 +173,16 @@ fn imports_go_down_only() {
                     ));
                 }
             }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn paths_are_written_from_the_crate() {
+    let mut faults = Vec::new();
+    for (path, text) in all_sources() {
+        for (number, line) in text.lines().enumerate() {
             if code(line).contains("super::super::") {
                 faults.push(format!(
                     "{}:{}: write crate:: instead of super::super::",
@@ -128,7 +197,7 @@ fn imports_go_down_only() {
 
 #[test]
 fn every_module_has_a_layer() {
-    for (path, _) in all_sources() {
+    for (path, _) in sources_in("src") {
         let module = module_of(&path);
         assert!(
             layer_of(&module).is_some() || module == "lib" || module == "main",
@@ -139,21 +208,75 @@ fn every_module_has_a_layer() {
 }
 
 #[test]
-fn the_domain_is_pure() {
+fn pure_crates_name_no_clock_socket_file_or_log() {
     let mut faults = Vec::new();
-    for (path, text) in all_sources()
-        .iter()
-        .filter(|(path, _)| module_of(path) == "domain")
-    {
+    let pure = CRATES.iter().filter(|known| known.libraries.is_some());
+    for (path, text) in pure.flat_map(|known| sources_in(&known.sources())) {
         for (number, line) in text.lines().enumerate() {
             for word in IMPURE.iter().filter(|word| code(line).contains(**word)) {
                 faults.push(format!(
-                    "src/{}:{}: the domain names {word}",
+                    "{}:{}: a pure crate names {word}",
                     path.display(),
                     number + 1
                 ));
             }
         }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Returns the names of the dependencies in some sections of the manifest of a crate.
+fn dependencies(folder: &str, sections: &[&str]) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("crates").join(folder).join("Cargo.toml");
+    let manifest: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
+    let tables = sections.iter().filter_map(|section| manifest.get(*section));
+    let names = tables.flat_map(|table| table.as_table().unwrap().keys().cloned());
+    names.collect()
+}
+
+#[test]
+fn every_crate_is_known() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    let folders = fs::read_dir(root).unwrap().map(|entry| entry.unwrap());
+    for folder in folders.map(|entry| entry.file_name()) {
+        assert!(
+            CRATES.iter().any(|known| known.folder == folder),
+            "{folder:?} is not in `CRATES`"
+        );
+    }
+}
+
+#[test]
+fn crates_depend_on_crates_below_only() {
+    let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let mut faults = Vec::new();
+    for known in CRATES {
+        let named = dependencies(known.folder, &sections);
+        let crates = named.iter().filter(|name| name.starts_with("dualgauge"));
+        for name in crates.filter(|name| !known.below.contains(&name.as_str())) {
+            faults.push(format!("crates/{} depends on {name}", known.folder));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn pure_crates_depend_on_known_libraries_only() {
+    let mut faults = Vec::new();
+    for known in CRATES {
+        let Some(libraries) = known.libraries else {
+            continue;
+        };
+        let mut named = dependencies(known.folder, &["dependencies", "build-dependencies"]);
+        named.retain(|name| !name.starts_with("dualgauge"));
+        for name in named
+            .iter()
+            .filter(|name| !libraries.contains(&name.as_str()))
+        {
+            faults.push(format!("crates/{} depends on {name}", known.folder));
+        }
+        assert_eq!(named.len(), libraries.len(), "{}", known.folder);
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -200,7 +323,7 @@ const OF_A_SYSTEM: &[&str] = &[
 
 /// Where the systems may be named: the demo plays one.
 fn may_name_systems(path: &Path) -> bool {
-    ["sample.rs", "sample", "cli/demo.rs", "cli/demo"]
+    ["crates/sample", "src/cli/demo.rs", "src/cli/demo"]
         .iter()
         .any(|part| path.starts_with(part))
 }
@@ -216,7 +339,7 @@ fn no_system_is_known_to_the_program() {
             let line = line.to_ascii_lowercase();
             for word in OF_A_SYSTEM.iter().filter(|word| line.contains(**word)) {
                 faults.push(format!(
-                    "src/{}:{}: `{word}` is of one system; it belongs into a route table",
+                    "{}:{}: `{word}` is of one system; it belongs into a route table",
                     path.display(),
                     number + 1
                 ));
@@ -230,6 +353,6 @@ fn no_system_is_known_to_the_program() {
 fn no_file_is_longer_than_500_lines() {
     for (path, text) in all_sources() {
         let lines = text.lines().count();
-        assert!(lines <= 500, "src/{} has {lines} lines", path.display());
+        assert!(lines <= 500, "{} has {lines} lines", path.display());
     }
 }

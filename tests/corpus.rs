@@ -21,9 +21,9 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 #[test]
 fn wire() {
     for input in corpus("wire") {
-        dualgauge::domain::wire::check_any_cut(&input);
+        dualgauge_model::wire::check_any_cut(&input);
         for end in 0..input.len() {
-            dualgauge::domain::wire::check_any_cut(&input[..end]);
+            dualgauge_model::wire::check_any_cut(&input[..end]);
         }
     }
 }
@@ -31,9 +31,9 @@ fn wire() {
 #[test]
 fn sse() {
     for input in corpus("sse") {
-        dualgauge::domain::sse::check_any_cut(&input);
+        dualgauge_model::sse::check_any_cut(&input);
         for end in 0..input.len() {
-            dualgauge::domain::sse::check_any_cut(&input[..end]);
+            dualgauge_model::sse::check_any_cut(&input[..end]);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Comparing two answers: lists of objects whose members come in another order, equal but for each tenth.
 
 use bytes::Bytes;
-use dualgauge::domain::compare::{ComparedResponse, Path, RuleSource, Rules, Salt, Terms, compare};
-use dualgauge::domain::json::Json;
+use dualgauge_model::compare::{ComparedResponse, Path, RuleSource, Rules, Salt, Terms, compare};
+use dualgauge_patterns::json::Json;
 
 use super::Case;
 

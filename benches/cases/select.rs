@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 use bytes::Bytes;
-use dualgauge::domain::json::Json;
-use dualgauge::domain::route::{RestSelection, RouteSource, RouteTable, Segments, parse_route};
+use dualgauge_model::route::{RestSelection, RouteSource, RouteTable, Segments, parse_route};
+use dualgauge_patterns::json::Json;
 use http::{HeaderMap, Method};
 
 use super::Case;

@@ -1,10 +1,10 @@
 //! Routes and bodies, as real servers have them.
 
 use bytes::Bytes;
-use dualgauge::domain::json::{Json, JsonKind};
-use dualgauge::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use dualgauge::domain::pattern::SourceTree;
-use dualgauge::domain::route::{Extra, Route, RouteSource, parse_route};
+use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
+use dualgauge_model::route::{Extra, Route, RouteSource, parse_route};
+use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::pattern::SourceTree;
 
 /// How a body of any size is filled.
 #[derive(Clone, Copy)]

@@ -3,14 +3,12 @@
 use std::hint::black_box;
 
 use bytes::Bytes;
-use dualgauge::domain::json::Json;
-use dualgauge::domain::jsonrpc::{self, Incoming, MessageItem, MessageLimits, RequestId};
-use dualgauge::domain::outcome::{ReplyLimits, RestReply, RpcAnswer};
-use dualgauge::domain::pattern::Bindings;
-use dualgauge::domain::route::{Route, Segments};
-use dualgauge::domain::translate::{
-    RestHead, TranslateContext, read_rest, rest_to_rpc, rpc_to_rest,
-};
+use dualgauge_model::jsonrpc::{self, Incoming, MessageItem, MessageLimits, RequestId};
+use dualgauge_model::outcome::{ReplyLimits, RestReply, RpcAnswer};
+use dualgauge_model::route::{Route, Segments};
+use dualgauge_model::translate::{RestHead, TranslateContext, read_rest, rest_to_rpc, rpc_to_rest};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::Bindings;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
 

@@ -1,6 +1,6 @@
 //! The cases: traffic in which the guard must keep still, and traffic in which it must trip.
 
-use dualgauge::domain::rollout::Way;
+use dualgauge_model::rollout::Way;
 
 use super::{
     DAY, HOUR, Manner, ONSET, Portion, Scenario, Wanted, changed, flaps, guard, healthy, outage,

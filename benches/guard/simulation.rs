@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dualgauge::domain::rollout::{
+use dualgauge_model::rollout::{
     CallEnd, Guard, GuardDecision, GuardState, Limits, Percent, Ramp, RampState, RampStep, Ratio,
     Share, Tally, Trip, UnixMillis, Way,
 };

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use super::hot_restart::PassedSockets;
 use super::workers::Workers;
-use crate::domain::plan::Plan;
+use dualgauge_model::plan::Plan;
 
 /// The addresses that a run listens on.
 #[derive(Debug, Clone, Copy)]

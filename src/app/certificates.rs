@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::config::compile::tls::{self, TlsFault};
-use crate::domain::plan::Plan;
-use crate::domain::tls::ServerTls;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::tls::ServerTls;
 
 /// The TLS configuration for new connections; borrowed only between awaits.
 #[derive(Debug)]

@@ -16,13 +16,13 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::sockets::Server;
-use crate::domain::plan::{Plan, Sharing, Transport, UpstreamPlan};
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{
     LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
     Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
 };
 use crate::upstream::{Mcp, MemoryBudget, Stdio, Tasks};
+use dualgauge_model::plan::{Plan, Sharing, Transport, UpstreamPlan};
 
 /// The capacity of the launch channel.
 const LAUNCHES: usize = 16;

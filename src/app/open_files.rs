@@ -10,8 +10,8 @@ use std::cell::Cell;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::inherited_sockets::InheritedSockets;
-use crate::domain::descriptors::{Budget, Descriptors};
-use crate::domain::plan::Plan;
+use dualgauge_model::descriptors::{Budget, Descriptors};
+use dualgauge_model::plan::Plan;
 
 /// The limit of open files.
 #[derive(Debug)]

@@ -32,9 +32,6 @@ use super::workers::{Workers, WorkersHandle};
 use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
 use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::{Generation, Glob};
-use crate::domain::time::Timestamp;
 use crate::server::admin::{self, AdminTokens, Readiness};
 use crate::server::listen::WorkerConfig;
 use crate::server::listening_sockets;
@@ -45,6 +42,9 @@ use crate::telemetry::metrics::{
     FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset, address_counts, render,
 };
 use crate::upstream::MemoryBudget;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Generation, Glob};
+use dualgauge_model::time::Timestamp;
 
 /// The capacity of the command channel of the control task.
 const COMMANDS: usize = 64;

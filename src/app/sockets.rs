@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::pending::LinkSettings;
-use crate::domain::plan::{UpstreamPlan, WebSocketPlan};
 use crate::upstream::link::{LinkStats, RequestReceiver, balance, rotate, run_link};
 use crate::upstream::{Tasks, WebSocket};
+use dualgauge_model::pending::LinkSettings;
+use dualgauge_model::plan::{UpstreamPlan, WebSocketPlan};
 
 /// A server that is reached over WebSockets.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use crate::domain::trace::ExportPlan;
 use crate::telemetry::spans::Spans;
+use dualgauge_model::trace::ExportPlan;
 
 /// The export thread, if spans are exported.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use super::bound_addresses::BoundAddresses;
 use crate::config::raw::RawConfig;
-use crate::domain::plan::{Plan, Transport, Unrouted, UpstreamPlan};
 use crate::store::StoreSettings;
+use dualgauge_model::plan::{Plan, Transport, Unrouted, UpstreamPlan};
 
 /// The addresses and the summary of a run that accepts calls.
 #[derive(Debug)]

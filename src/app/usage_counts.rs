@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::control::ReportCounts;
 use super::workers::WorkersHandle;
-use crate::domain::lifecycle::Usage;
-use crate::domain::plan::Plan;
-use crate::domain::time::Timestamp;
 use crate::telemetry::metrics::{LabelNames, tallies, usage};
+use dualgauge_model::lifecycle::Usage;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::time::Timestamp;
 
 /// The counts of this process.
 #[derive(Debug)]

@@ -17,10 +17,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::compare_thread::CompareThread;
-use crate::domain::compare::{Mismatches, Salt};
-use crate::domain::plan::{Plan, WorkerShare};
-use crate::domain::rollout::{Generation, Glob};
-use crate::domain::trace::IdGenerator;
 use crate::gateway::{Offload, Sessions, Shared, Worker};
 use crate::server::listen::{self, Listeners, WorkerCommand, WorkerConfig};
 use crate::telemetry::log::{buffer_lines, flush_lines, flushing_lines};
@@ -28,6 +24,10 @@ use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapsh
 use crate::telemetry::spans::Spans;
 use crate::upstream::MemoryBudget;
 use crate::upstream::link::Links;
+use dualgauge_model::compare::{Mismatches, Salt};
+use dualgauge_model::plan::{Plan, WorkerShare};
+use dualgauge_model::rollout::{Generation, Glob};
+use dualgauge_model::trace::IdGenerator;
 
 /// The capacity of a worker's command channel; commands are handled between calls.
 const COMMANDS: usize = 16;

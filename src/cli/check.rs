@@ -15,7 +15,7 @@ use crate::cli::{CheckArguments, CommandError, Format};
 use crate::config::configuration::{Configuration, Flawed};
 use crate::config::load::{Sources, environment};
 use crate::config::problem::{Problem, Problems};
-use crate::domain::check;
+use dualgauge_model::check;
 use statements::Detail;
 use verdict::Checked;
 

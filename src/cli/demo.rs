@@ -21,7 +21,7 @@ use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
 use crate::cli::{CommandError, DemoArguments};
 use crate::config::load::{Sources, environment};
-use crate::sample::{Database, Outage, serve_both};
+use dualgauge_sample::{Database, Outage, serve_both};
 
 /// The routes of the sample server, as in `config/`.
 const ROUTES: &str = include_str!("../../config/sqlite.toml");

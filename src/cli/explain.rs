@@ -1,6 +1,6 @@
 //! `dualgauge explain`: the processing of a request, without contacting any upstream.
 //!
-//! The request has the form of curl arguments, an HTTP file, or JSON-RPC. The domain explains it with the functions
+//! The request has the form of curl arguments, an HTTP file, or JSON-RPC. The model explains it with the functions
 //! that also serve calls.
 //!
 //! Used by `cli`, `explain::live` and `explain::text`.
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{CommandError, ExplainArguments, Format, configuration};
-use crate::domain::explain::{
+use crate::telemetry::clock;
+use dualgauge_model::explain::{
     ExplainEnvironment, ExplainRequest, Explanation, explain as explain_one,
 };
-use crate::domain::routing::RequestHead;
-use crate::telemetry::clock;
+use dualgauge_model::routing::RequestHead;
 
 pub(super) use input_error::InputError;
 

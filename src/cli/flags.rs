@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::{CommandError, Format};
-use crate::domain::percent::{Keep, encode};
+use dualgauge_patterns::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

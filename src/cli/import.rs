@@ -1,6 +1,6 @@
 //! `dualgauge import`: a draft of a route table, from documents and from a running server.
 //!
-//! Files are read and the server is asked before anything is written; [`crate::domain::import`] interprets the
+//! Files are read and the server is asked before anything is written; [`dualgauge_model::import`] interprets the
 //! documents.
 //!
 //! Used by `cli`, `import::discover` and `import::read`.
@@ -20,7 +20,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::cli::{CommandError, ImportArguments};
-use crate::domain::import::{
+use dualgauge_model::import::{
     DocumentKind, ImportDraft, ImportError, ImportReport, SourceDocument, draft, printable,
 };
 

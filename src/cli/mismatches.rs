@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::{CommandError, Format, plural};
-use crate::domain::percent::{Keep, encode};
+use dualgauge_patterns::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

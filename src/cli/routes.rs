@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cli::{CommandError, RoutesArguments, TableFormat, configuration};
-use crate::domain::document::{TITLE, openapi, openrpc};
-use crate::domain::pattern::Slot;
-use crate::domain::rollout::Glob;
-use crate::domain::route::Route;
-use crate::domain::side::Side;
-use crate::domain::stream::Stream;
+use dualgauge_model::document::{TITLE, openapi, openrpc};
+use dualgauge_model::rollout::Glob;
+use dualgauge_model::route::Route;
+use dualgauge_model::stream::Stream;
+use dualgauge_patterns::pattern::Slot;
+use dualgauge_patterns::side::Side;
 
 /// A row for a route or a stream; the JSON members have these names.
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::CommandError;
-use crate::sample::{Database, serve};
+use dualgauge_sample::{Database, serve};
 
 #[derive(Debug, Args)]
 pub(super) struct SampleArguments {

@@ -9,8 +9,8 @@ use clap::Args;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::plural::count;
 use crate::cli::{CommandError, Format};
-use crate::domain::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
-use crate::domain::percent::{Keep, encode};
+use dualgauge_model::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
+use dualgauge_patterns::percent::{Keep, encode};
 
 /// Show who still calls each route, and which routes are safe to delete
 ///

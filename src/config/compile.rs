@@ -1,7 +1,7 @@
 //! Compilation of the raw configuration into a [`Plan`], or every problem.
 //!
 //! Each check is a function that adds to one list of problems and still returns a result, so that one invalid key hides
-//! no other. The domain defines patterns, flags and overlaps; this module adds file, line and key. Law: no raw
+//! no other. The model defines patterns, flags and overlaps; this module adds file, line and key. Law: no raw
 //! configuration causes a panic.
 //!
 //! Used by `app`, `compile` and `configuration`.
@@ -41,18 +41,18 @@ use http::StatusCode;
 
 use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
 use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc};
-use crate::domain::event::{EventForm, Events};
-use crate::domain::forwarding::Forwarding;
-use crate::domain::hosts::Reach;
-use crate::domain::lenient::LenientPaths;
-use crate::domain::local_reply::LocalReplies;
-use crate::domain::plan::{ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams};
-use crate::domain::proxy_protocol::ProxyProtocolUse;
-use crate::domain::redact::Redaction;
-use crate::domain::route::{Route, RouteTable, Segments, without_slash};
-use crate::domain::side::Side;
-use crate::domain::stream::Streams;
-use crate::domain::upload_rate::MinimumRate;
+use dualgauge_model::event::{EventForm, Events};
+use dualgauge_model::forwarding::Forwarding;
+use dualgauge_model::hosts::Reach;
+use dualgauge_model::lenient::LenientPaths;
+use dualgauge_model::local_reply::LocalReplies;
+use dualgauge_model::plan::{ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams};
+use dualgauge_model::proxy_protocol::ProxyProtocolUse;
+use dualgauge_model::redact::Redaction;
+use dualgauge_model::route::{Route, RouteTable, Segments, without_slash};
+use dualgauge_model::stream::Streams;
+use dualgauge_model::upload_rate::MinimumRate;
+use dualgauge_patterns::side::Side;
 
 /// Compiles the configuration and the flags into a plan. Listeners, files and the log stay in the [`RawConfig`].
 ///

@@ -10,7 +10,7 @@ use crate::config::flags;
 use crate::config::load::{Loaded, Sources, load_parts};
 use crate::config::problem::{Problem, Problems};
 use crate::config::raw::{RawConfig, RawFlag};
-use crate::domain::plan::Plan;
+use dualgauge_model::plan::Plan;
 
 /// A configuration without problems.
 #[derive(Debug)]

@@ -45,10 +45,10 @@ use crate::config::value::{
     RawValue, ValueError, address, boolean, duration, header, key_hash, name, path, size, text,
     timeout, whole, word,
 };
-use crate::domain::forwarding::{ForwardingHeader, TrustForwarded};
-use crate::domain::outcome::ErrorStatus;
-use crate::domain::plan::Unrouted;
-use crate::domain::proxy_protocol::ProxyProtocolUse;
+use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
+use dualgauge_model::outcome::ErrorStatus;
+use dualgauge_model::plan::Unrouted;
+use dualgauge_model::proxy_protocol::ProxyProtocolUse;
 use envelope::envelope;
 use shared::{MOST, STAGES, file};
 

@@ -16,7 +16,7 @@ use crate::config::raw::RawFlag;
 use crate::config::table_reader::{self, Shape, Table, unique};
 use crate::config::toml::{KeyPath, TomlDocument};
 use crate::config::value::{name, percent, string, text, word};
-use crate::domain::rollout::{Arming, WithoutKey};
+use dualgauge_model::rollout::{Arming, WithoutKey};
 
 const WITHOUT_KEY: &[(&str, WithoutKey)] = &[("out", WithoutKey::Out), ("in", WithoutKey::In)];
 /// 100 percent, in thousandths of a percent.

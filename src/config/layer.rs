@@ -11,7 +11,7 @@ use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use crate::config::problem::{Problem, SourceLocation, SourceMap};
-use crate::domain::pattern::as_key;
+use dualgauge_patterns::pattern::as_key;
 
 /// A tree of values, with the location of every key.
 #[derive(Debug, Default)]

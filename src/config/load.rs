@@ -22,7 +22,7 @@ use crate::config::schema;
 use crate::config::secret_files;
 use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument, parse_value};
-use crate::domain::side::Side;
+use dualgauge_patterns::side::Side;
 
 /// The prefix of all environment variables.
 const PREFIX: &str = "DUALGAUGE_";

@@ -27,20 +27,20 @@ use http::{HeaderName, Uri};
 use serde_json::Value;
 
 use crate::config::problem::{SourceLocation, SourceMap, Spanned};
-use crate::domain::client_ip::Network;
-use crate::domain::event::EventSource;
-use crate::domain::failure::FailureCodes;
-use crate::domain::forwarding::{ForwardingHeader, TrustForwarded};
-use crate::domain::hosts::HostName;
-use crate::domain::identity_headers::{HeaderPattern, HeaderTemplate};
-use crate::domain::outcome::{ErrorStatus, RowSource};
-use crate::domain::pattern::SourceTree;
-use crate::domain::plan::{Credentials, Multiplexing, Unrouted};
-use crate::domain::proxy_protocol::ProxyProtocolUse;
-use crate::domain::redact::{KeyPattern, PathMask};
-use crate::domain::rollout::{Arming, Stage, WithoutKey};
-use crate::domain::route::{Effect, Example, Extra, Notify};
-use crate::domain::side::Side;
+use dualgauge_model::client_ip::Network;
+use dualgauge_model::event::EventSource;
+use dualgauge_model::failure::FailureCodes;
+use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
+use dualgauge_model::hosts::HostName;
+use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
+use dualgauge_model::outcome::{ErrorStatus, RowSource};
+use dualgauge_model::plan::{Credentials, Multiplexing, Unrouted};
+use dualgauge_model::proxy_protocol::ProxyProtocolUse;
+use dualgauge_model::redact::{KeyPattern, PathMask};
+use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
+use dualgauge_model::route::{Effect, Example, Extra, Notify};
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::side::Side;
 
 pub use addresses::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
 pub use answers::{

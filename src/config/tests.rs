@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::config::load::{Sources, load};
 use crate::config::problem::Problems;
 use crate::config::raw::{IrregularWord, RawConfig, RawKey, RawMatch, RawServer};
-use crate::domain::plan::{Credentials, Unrouted};
-use crate::domain::rollout::Stage;
-use crate::domain::route::Effect;
-use crate::domain::side::Side;
+use dualgauge_model::plan::{Credentials, Unrouted};
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::route::Effect;
+use dualgauge_patterns::side::Side;
 
 mod any_route;
 mod any_text;

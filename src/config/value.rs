@@ -12,7 +12,7 @@ use figment::value::{Num, Value};
 use http::{HeaderName, Uri};
 
 use crate::config::problem::nearest;
-use crate::domain::rollout::Percent;
+use dualgauge_model::rollout::Percent;
 
 /// A fault of a value.
 #[derive(Debug)]

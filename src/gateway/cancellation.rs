@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderName, HeaderValue};
 
-use crate::domain::rollout::Caller;
 use crate::upstream::link::CancelSignal;
+use dualgauge_model::rollout::Caller;
 
 /// Number of locks, high enough that workers rarely contend.
 const SHARDS: usize = 64;

@@ -1,6 +1,6 @@
 //! The CORS protocol: responses to preflights, and the headers that let a page read a response.
 //!
-//! The domain decides which calls, origins and headers are allowed. Passed-through responses are not changed.
+//! The model decides which calls, origins and headers are allowed. Passed-through responses are not changed.
 //!
 //! Used by `gateway`, `event_stream`, `rest` and `rpc`.
 
@@ -9,10 +9,10 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::ResponseBody;
 use super::record::Record;
 use super::response::{self, CallResponse};
-use crate::domain::cors;
-use crate::domain::plan::Plan;
-use crate::domain::rollout::{Caller, DecisionReason};
-use crate::domain::routing::{self, RequestHead};
+use dualgauge_model::cors;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Caller, DecisionReason};
+use dualgauge_model::routing::{self, RequestHead};
 
 /// Returns the origin of a request, if the plan configures CORS.
 pub(super) fn origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {

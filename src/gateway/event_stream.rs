@@ -13,17 +13,17 @@ use super::record::Record;
 use super::response::{CallResponse, StreamingResponse};
 use super::rest::respond;
 use super::{IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors};
-use crate::domain::failure::Failure;
-use crate::domain::rejections;
-use crate::domain::rollout::{Requester, Way};
-use crate::domain::routing::{self, RequestHead};
-use crate::domain::side::Side;
-use crate::domain::sse;
-use crate::domain::stream::{Rewriter, StreamMatch};
 use crate::upstream::{
     Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
     SendOptions,
 };
+use dualgauge_model::failure::Failure;
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{Requester, Way};
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_model::sse;
+use dualgauge_model::stream::{Rewriter, StreamMatch};
+use dualgauge_patterns::side::Side;
 
 /// The id of the last event that a reconnecting client received (WHATWG HTML Living Standard §9.2.4).
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

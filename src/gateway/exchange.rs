@@ -15,16 +15,16 @@ use super::headers::first_value;
 use super::max_forwards::strip_trace_secrets;
 use super::record::Record;
 use super::request_body::memory_exhausted;
-use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::outcome::is_rejection_status;
-use crate::domain::rejections;
-use crate::domain::sse;
 use crate::telemetry::clock;
 use crate::upstream::{
     BodyCopy, CollectError, Exchange, HttpUpstream, IncomingBody, MemoryBudget, OutgoingRequest,
     Permit, RetryPolicy, SendOptions, UploadBreak, UploadProgress, UpstreamError, chain,
     collect_accounted, collect_budgeted, pinned,
 };
+use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::outcome::is_rejection_status;
+use dualgauge_model::rejections;
+use dualgauge_model::sse;
 
 /// A complete upstream response.
 #[derive(Clone, Debug)]

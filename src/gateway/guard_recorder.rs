@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use super::RuntimePlan;
-use crate::domain::compare::Verdict;
-use crate::domain::failure::Blame;
-use crate::domain::rollout::{CallEnd, DecisionReason, Way};
 use crate::telemetry::metrics::{Outcome, Shard};
+use dualgauge_model::compare::Verdict;
+use dualgauge_model::failure::Blame;
+use dualgauge_model::rollout::{CallEnd, DecisionReason, Way};
 
 /// The flags that a call counts for.
 pub(super) struct GuardRecorder<'a> {

@@ -1,4 +1,4 @@
-//! Header rules of forwarded messages: hop-by-hop fields are removed, and this hop is added. The domain decides which
+//! Header rules of forwarded messages: hop-by-hop fields are removed, and this hop is added. The model decides which
 //! headers a translated call carries.
 //!
 //! Used throughout `gateway`.
@@ -8,15 +8,15 @@ use std::net::IpAddr;
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
 use http::{HeaderMap, Version, request};
 
-use crate::domain::forwarding::LastHop;
-use crate::domain::headers::translated_in;
-pub(super) use crate::domain::headers::{
+use dualgauge_model::forwarding::LastHop;
+use dualgauge_model::headers::translated_in;
+pub(super) use dualgauge_model::headers::{
     HasBody, credentials, credentials_of, first_value, from_response, named_by_connection,
     require_host, set, withhold_credentials,
 };
-use crate::domain::identity_headers::{Facts, IdentityFact};
-use crate::domain::plan::{Plan, UpstreamPlan};
-use crate::domain::wire::ADDED_TE;
+use dualgauge_model::identity_headers::{Facts, IdentityFact};
+use dualgauge_model::plan::{Plan, UpstreamPlan};
+use dualgauge_model::wire::ADDED_TE;
 
 use super::RequestOrigin;
 use super::record::Record;

@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::record::Record;
 use super::{RequestOrigin, RuntimePlan};
-use crate::domain::rollout::{ClientEvidence, Digest, Identity};
-use crate::domain::token::{Claims, TokenFault, Tokens};
 use crate::telemetry::clock;
+use dualgauge_model::rollout::{ClientEvidence, Digest, Identity};
+use dualgauge_model::token::{Claims, TokenFault, Tokens};
 
 /// Capacity of one generation of [`TokenCache`].
 const GENERATION: usize = 512;

@@ -1,8 +1,8 @@
 //! Label handles of a plan, resolved once at installation, so that no call looks up a name. Used by `runtime_plan`.
 
-use crate::domain::plan::Plan;
-use crate::domain::rollout::OTHER;
 use crate::telemetry::metrics::{LabelId, LabelNames};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::OTHER;
 
 /// The label handles of a plan, each list in the order of the plan.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Frames of legacy sockets: commands of frame clients, calls of RPC clients to a frame server, and events in the form
 //! of each client.
 //!
-//! [`crate::domain::frame`] interprets frames, and `upstream` owns the sockets. Like any other call, a command has one record, one route and one
+//! [`dualgauge_model::frame`] interprets frames, and `upstream` owns the sockets. Like any other call, a command has one record, one route and one
 //! decision.
 //!
 //! Used by `gateway`, `rpc` and `translate`.

@@ -14,14 +14,14 @@ use super::exchange::{
 };
 use super::record::Record;
 use super::request_body::memory_exhausted;
-use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
-use crate::domain::pending::{Outbound, RequestError, RetryRule};
-use crate::domain::plan::UpstreamPlan;
-use crate::domain::rejections;
 use crate::telemetry::clock;
 use crate::upstream::BudgetExhausted;
 use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
+use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
+use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
+use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_model::rejections;
 
 /// The id of a response written by the proxy; no call on a link has it.
 const NO_ID: u64 = 0;

@@ -1,6 +1,6 @@
 //! Responses that the proxy itself gives before routing: records and renders them.
 //!
-//! The domain decides which calls have one.
+//! The model decides which calls have one.
 //!
 //! Used by `rest` and `rpc`.
 
@@ -9,15 +9,15 @@ use http::request;
 use super::RequestOrigin;
 use super::record::Record;
 use super::response::{self, CallResponse, FullResponse};
-use crate::domain::failure::Failure;
-use crate::domain::jsonrpc::{self, Call, RequestId};
-use crate::domain::local_reply::blame_of;
-use crate::domain::mcp::{self, ClientRevision};
-use crate::domain::plan::Plan;
-use crate::domain::rejections;
-use crate::domain::rollout::DecisionReason;
-use crate::domain::rope::Rope;
-use crate::domain::routing::{self, RequestHead};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc::{self, Call, RequestId};
+use dualgauge_model::local_reply::blame_of;
+use dualgauge_model::mcp::{self, ClientRevision};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::DecisionReason;
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_patterns::rope::Rope;
 
 /// Returns the proxy's own response to a REST call, if it has one.
 pub(super) fn answer_rest(

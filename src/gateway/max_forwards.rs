@@ -11,11 +11,11 @@ use super::identity::identify;
 use super::record::Record;
 use super::response::{self, CallResponse, FullResponse};
 use super::{IncomingRequest, ResponseBody};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::DecisionReason;
-use crate::domain::rope::Rope;
-use crate::domain::routing::{self, RequestHead};
 use crate::upstream::OutgoingRequest;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::DecisionReason;
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_patterns::rope::Rope;
 
 /// The next step of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

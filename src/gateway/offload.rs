@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::domain::failure::{Failure, Reason};
+use dualgauge_model::failure::{Failure, Reason};
 
 /// The length from which a text is offloaded; a worker scans a shorter one in about a millisecond or less.
 const LONG: usize = 64 * 1024;

@@ -13,16 +13,16 @@ use super::offload::{is_long, is_long_coded};
 use super::request_body::{self, BodyLimits};
 use super::translate::{context, read_response};
 use super::worker::Worker;
-use crate::domain::failure::Failure;
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, Incoming, MessageError};
-use crate::domain::outcome::{RestAnswer, RestReply, RpcAnswer, TranslatedReply};
-use crate::domain::pattern::{Bindings, PatternReader};
-use crate::domain::plan::{Limits, Plan};
-use crate::domain::rejections;
-use crate::domain::route::Route;
-use crate::domain::translate::{self, ToRest, ToRpc};
 use crate::upstream::{BodyCopy, ContentEncoding, pinned};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc::{self, Call, Incoming, MessageError};
+use dualgauge_model::outcome::{RestAnswer, RestReply, RpcAnswer, TranslatedReply};
+use dualgauge_model::plan::{Limits, Plan};
+use dualgauge_model::rejections;
+use dualgauge_model::route::Route;
+use dualgauge_model::translate::{self, ToRest, ToRpc};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::{Bindings, PatternReader};
 
 /// A route of a plan.
 #[derive(Debug, Clone, Copy)]

@@ -16,14 +16,14 @@ use super::headers::{self, IdentityFields, InboundHop};
 use super::record::Record;
 use super::response::{CallResponse, StreamingResponse, UpgradeResponse};
 use super::stream_end::is_event_stream;
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::plan::UpstreamPlan;
-use crate::domain::rejections;
-use crate::domain::rope::Rope;
 use crate::upstream::{
     Body, BodyCopy, ConnectionNeed, Exchange, HeaderCasing, HttpUpstream, IncomingBody,
     OutgoingRequest, PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
 };
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_model::rejections;
+use dualgauge_patterns::rope::Rope;
 
 /// The handling of a server's interim responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::{Rc, Weak};
 
-use crate::domain::fairness::may_take;
+use dualgauge_model::fairness::may_take;
 
 type Entries = RefCell<HashMap<IpAddr, Weak<Peer>>>;
 

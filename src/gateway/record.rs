@@ -25,17 +25,17 @@ use super::RequestOrigin;
 use super::headers::{InboundHop, add_hop};
 use super::shadow::Candidate;
 use super::{CountedPeer, RuntimePlan, Worker};
-use crate::domain::failure::{Advice, Blame, Failure, Reason};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::{Decision, DecisionReason, Proof, Stage, Way};
-use crate::domain::routing;
-use crate::domain::side::Side;
-use crate::domain::time::Timestamp;
-use crate::domain::trace::Trace;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::Outcome;
 use crate::upstream::link::{ClientLinks, NotificationSender};
 use crate::upstream::{BodyCopy, ReusableTimer, Upstream, boxed};
+use dualgauge_model::failure::{Advice, Blame, Failure, Reason};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Decision, DecisionReason, Proof, Stage, Way};
+use dualgauge_model::routing;
+use dualgauge_model::time::Timestamp;
+use dualgauge_model::trace::Trace;
+use dualgauge_patterns::side::Side;
 
 /// The state of one call that metrics, guards, spans and the access log report.
 #[derive(Debug)]

@@ -12,14 +12,14 @@ use tokio::time::timeout;
 use super::exchange::aborted_upload;
 use super::offloaded_parsing;
 use super::worker::Worker;
-use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::json::Json;
-use crate::domain::plan::Limits;
-use crate::domain::rejections;
 use crate::upstream::{
     BodyCopy, BudgetExhausted, CollectError, ContentEncoding, DecodeError, IncomingBody,
     MemoryBudget, UploadBreak, collect_accounted,
 };
+use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::plan::Limits;
+use dualgauge_model::rejections;
+use dualgauge_patterns::json::Json;
 
 /// The limits of one body, and the memory budget of all bodies.
 pub(super) type BodyLimits<'b> = (&'b Limits, &'b MemoryBudget);

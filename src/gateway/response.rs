@@ -14,15 +14,15 @@ use super::shadow::{Candidate, RecordedResponse};
 use super::stream_end::{GracefulStreamEnd, is_event_stream};
 use super::tunnel;
 use super::upstream_stream::StreamBody;
-use crate::domain::compare::Skip;
-use crate::domain::failure::{Advice, Failure, FailureCodes};
-use crate::domain::headers::JSON;
-use crate::domain::jsonrpc::{self, RequestId};
-use crate::domain::outcome::{error_object, problem};
-use crate::domain::rope::Rope;
-use crate::domain::side::Side;
-use crate::domain::stream::Rewriter;
 use crate::upstream::{IncomingBody, Lease};
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Advice, Failure, FailureCodes};
+use dualgauge_model::headers::JSON;
+use dualgauge_model::jsonrpc::{self, RequestId};
+use dualgauge_model::outcome::{error_object, problem};
+use dualgauge_model::stream::Rewriter;
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 /// The response to a call.
 pub(super) enum CallResponse {
@@ -294,7 +294,7 @@ fn advice_headers(failure: &Failure) -> HeaderMap {
     headers
 }
 
-/// Returns the status for a code of the domain; all of these are valid in HTTP.
+/// Returns the status for a code of the model; all of these are valid in HTTP.
 pub(super) fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }

@@ -6,8 +6,8 @@
 use http::{HeaderMap, HeaderValue};
 
 use super::record::Record;
-use crate::domain::plan::Plan;
-use crate::domain::side::Side;
+use dualgauge_model::plan::Plan;
+use dualgauge_patterns::side::Side;
 
 /// The annotations of one response.
 pub(super) struct ResponseAnnotations {

@@ -19,11 +19,11 @@ use super::rpc::ProgressStream;
 use super::shadow::Candidate;
 use super::stream_end::GracefulStreamEnd;
 use super::upstream_stream::StreamBody;
-use crate::domain::failure::{Blame, Reason};
-use crate::domain::rope::{Chunks, Rope};
-use crate::domain::wire::HeaderCase;
 use crate::telemetry::clock;
 use crate::upstream::{BodyReadError, Lease, boxed};
+use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::wire::HeaderCase;
+use dualgauge_patterns::rope::{Chunks, Rope};
 
 /// Chunks of this size or more count in `limits.memory` until they are written. Small responses are written at once and
 /// skip the accounting.

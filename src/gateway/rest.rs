@@ -16,14 +16,14 @@ use super::{
     IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors, local_reply, sessions, shadow,
     translate,
 };
-use crate::domain::failure::Failure;
-use crate::domain::plan::Plan;
-use crate::domain::rejections;
-use crate::domain::rollout::{Requester, Stage, Way};
-use crate::domain::routing::{self, RequestHead, RouteMatch};
-use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::upstream::{HttpUpstream, IncomingBody};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{Requester, Stage, Way};
+use dualgauge_model::routing::{self, RequestHead, RouteMatch};
+use dualgauge_patterns::side::Side;
 
 /// Serves one REST call.
 pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {

@@ -21,17 +21,6 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, request};
 
-use crate::domain::compare::Skip;
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, Invalid, MessageItem, RequestId};
-use crate::domain::plan::Plan;
-use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::rejections;
-use crate::domain::rollout::{Caller, Identity, Requester, Way};
-use crate::domain::routing::{self, RequestHead};
-use crate::domain::side::Side;
-use crate::domain::websocket;
 use crate::gateway::exchange::with_total_timeout;
 use crate::gateway::identity::identify;
 use crate::gateway::passthrough::InterimResponses;
@@ -45,6 +34,17 @@ use crate::gateway::{
 };
 use crate::telemetry::clock;
 use crate::upstream::{Upstream, pinned};
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{self, Call, Invalid, MessageItem, RequestId};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::posted::{Handling, MessageFault};
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{Caller, Identity, Requester, Way};
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_model::websocket;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 use batch::{BatchContext, answers_too_large};
 pub(in crate::gateway) use progress_stream::ProgressStream;

@@ -12,17 +12,17 @@ use super::identity::TokenCache;
 use super::labels::PlanLabels;
 use super::passthrough::parse_target;
 use super::worker::Shared;
-use crate::domain::descriptors::{Budget, Descriptors};
-use crate::domain::failure::Failure;
-use crate::domain::pending::Priority;
-use crate::domain::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
-use crate::domain::rollout::{Digest, FlagHistory, Generation, PlanStart};
-use crate::domain::schema::MemoryShare;
-use crate::domain::side::Side;
-use crate::domain::token::{Claims, TokenFault};
 use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
 use crate::upstream::link::{LinkSharing, LinkStats, LinkUpstream, Links};
 use crate::upstream::{HttpUpstream, LegacySocketUpstream, Tasks, Upstream};
+use dualgauge_model::descriptors::{Budget, Descriptors};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::pending::Priority;
+use dualgauge_model::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
+use dualgauge_model::rollout::{Digest, FlagHistory, Generation, PlanStart};
+use dualgauge_model::token::{Claims, TokenFault};
+use dualgauge_patterns::schema::MemoryShare;
+use dualgauge_patterns::side::Side;
 
 /// A plan with the state that one worker needs to serve it.
 #[derive(Debug)]

@@ -18,16 +18,16 @@ use tokio::time::Instant;
 use super::RuntimePlan;
 use super::cancellation::MCP_SESSION;
 use super::record::Record;
-use crate::domain::headers::first_value;
-use crate::domain::jsonrpc::Call;
-use crate::domain::pattern::{Bindings, BoundValue};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::{Caller, Generation, ProcessTime, SessionStart};
-use crate::domain::route::{Route, Segments};
-use crate::domain::routing::RequestHead;
-use crate::domain::translate::{TranslateContext, read_rest, read_rpc};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::SessionCounts;
+use dualgauge_model::headers::first_value;
+use dualgauge_model::jsonrpc::Call;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Caller, Generation, ProcessTime, SessionStart};
+use dualgauge_model::route::{Route, Segments};
+use dualgauge_model::routing::RequestHead;
+use dualgauge_model::translate::{TranslateContext, read_rest, read_rpc};
+use dualgauge_patterns::pattern::{Bindings, BoundValue};
 
 /// Number of locks, high enough that workers rarely contend.
 const SHARDS: usize = 64;

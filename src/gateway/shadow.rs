@@ -35,10 +35,10 @@ use super::RequestOrigin;
 use super::record::Record;
 use super::request_body::RequestBody;
 use super::rpc::ReplayableRpc;
-use crate::domain::compare::Skip;
-use crate::domain::rollout::Stage;
-use crate::domain::shadow_limits;
 use crate::upstream::{BodyCopy, CopyUnavailable, pinned};
+use dualgauge_model::compare::Skip;
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::shadow_limits;
 
 pub use offload::{ComparePool, CompareThread};
 pub(super) use recorded_response::RecordedResponse;

@@ -19,8 +19,8 @@ use tokio::time::sleep_until;
 
 use super::headers::first_value;
 use super::record::Record;
-use crate::domain::sse::{self, EventBoundary};
 use crate::telemetry::clock;
+use dualgauge_model::sse::{self, EventBoundary};
 
 /// The state that decides when a stream ends.
 pub(super) struct GracefulStreamEnd {

@@ -18,27 +18,27 @@ use super::offloaded_parsing::{self, RouteHandle};
 use super::record::Record;
 use super::request_body::{self, RequestBody};
 use super::response::{self, CallResponse, FullResponse, status};
-use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{
-    self, Call, ExtraMembers, RequestTemplate, Response, ResponseFault, parse_response,
-};
-use crate::domain::mcp::ResultType;
-use crate::domain::outcome::{RestReply, RpcAnswer, is_rejection_status};
-use crate::domain::pattern::Bindings;
-use crate::domain::pending;
-use crate::domain::plan::{Credentials, Limits};
-use crate::domain::rejections;
-use crate::domain::rope::Rope;
-use crate::domain::route::{ExpectsReply, HasRequestBody, Route, Segments};
-use crate::domain::side::Side;
-use crate::domain::translate::{self, RestHead, TranslateContext};
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{
     Body, BudgetExhausted, ContentEncoding, DecodeError, HttpUpstream, OutgoingRequest,
     RetryPolicy, Upstream, boxed,
 };
+use dualgauge_model::failure::{Blame, Failure, Reason};
+use dualgauge_model::jsonrpc::{
+    self, Call, ExtraMembers, RequestTemplate, Response, ResponseFault, parse_response,
+};
+use dualgauge_model::mcp::ResultType;
+use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
+use dualgauge_model::pending;
+use dualgauge_model::plan::{Credentials, Limits};
+use dualgauge_model::rejections;
+use dualgauge_model::route::{ExpectsReply, HasRequestBody, Route, Segments};
+use dualgauge_model::translate::{self, RestHead, TranslateContext};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::Bindings;
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 /// Serves a REST call from the RPC upstream.
 pub(super) async fn serve_rest_call(

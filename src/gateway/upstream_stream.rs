@@ -13,10 +13,10 @@ use http_body::{Body as _, Frame, SizeHint};
 use bytes::Bytes;
 
 use super::record::Record;
-use crate::domain::stream::{RewriteStep, Rewriter};
-use crate::domain::translate::TranslateContext;
 use crate::telemetry::clock;
 use crate::upstream::{BodyReadError, IncomingBody};
+use dualgauge_model::stream::{RewriteStep, Rewriter};
+use dualgauge_model::translate::TranslateContext;
 
 /// A response body from an upstream.
 #[derive(Debug)]

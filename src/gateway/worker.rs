@@ -22,15 +22,15 @@ use super::request_ids::RequestIdAllocator;
 use super::runtime_plan::RuntimePlan;
 use super::sessions::Sessions;
 use super::shadow::{ComparePool, ShadowRunner};
-use crate::domain::compare::{Mismatches, Noise, Salt};
-use crate::domain::failure::{Advice, Failure, Reason};
-use crate::domain::plan::{Plan, WorkerShare};
-use crate::domain::rollout::{Generation, Glob};
-use crate::domain::trace::{IdGenerator, Trace};
 use crate::telemetry::metrics::{LabelNames, Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
 use crate::upstream::{MemoryBudget, Tasks};
+use dualgauge_model::compare::{Mismatches, Noise, Salt};
+use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::plan::{Plan, WorkerShare};
+use dualgauge_model::rollout::{Generation, Glob};
+use dualgauge_model::trace::{IdGenerator, Trace};
 
 /// One worker.
 #[derive(Debug)]

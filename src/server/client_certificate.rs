@@ -6,7 +6,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::AttributeTypeAndValue;
 
-use crate::domain::rollout::{AlternativeName, NameAttribute, Subject};
+use dualgauge_model::rollout::{AlternativeName, NameAttribute, Subject};
 
 /// Reads the subject of a DER certificate.
 pub(super) fn subject(der: &[u8]) -> Option<Subject> {

@@ -94,11 +94,11 @@ mod tests {
     use tokio::task::LocalSet;
 
     use super::*;
-    use crate::domain::wire::HeadLimits;
     use crate::server::inspected_socket::{DisconnectWatch, Inspected};
     use crate::server::shared_timer::SharedTimer;
     use crate::telemetry::clock;
     use crate::upstream::{Socket, Tasks, WriteCoalescer};
+    use dualgauge_model::wire::HeadLimits;
 
     const LONG: usize = 64 * 1024;
 

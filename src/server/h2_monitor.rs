@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use crate::domain::wire::FrameCounter;
 use crate::telemetry::clock;
+use dualgauge_model::wire::FrameCounter;
 
 /// An observer of a socket.
 pub(super) trait SocketObserver {

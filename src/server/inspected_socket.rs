@@ -21,9 +21,9 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::domain::wire::{Finding, HeadLimits, RequestInspector, Te, Violation};
 use crate::telemetry::clock;
 use crate::upstream::HeaderCaseOverlay;
+use dualgauge_model::wire::{Finding, HeadLimits, RequestInspector, Te, Violation};
 
 mod disconnect_watch;
 mod inspection;

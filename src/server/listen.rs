@@ -37,16 +37,16 @@ use super::shared_timer::SharedTimer;
 use super::tls_handshake;
 use super::unread_body::UnreadBody;
 use super::write_timeout::WriteTimeout;
-use crate::domain::compare::Mismatches;
-use crate::domain::hosts::Reach;
-use crate::domain::plan::{Limits, Plan};
-use crate::domain::proxy_protocol::ProxyProtocolUse;
-use crate::domain::rollout::{Generation, Glob};
-use crate::domain::wire::HeadLimits as WireLimits;
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
 use crate::upstream::{IncomingBody, Interims, Socket as ClientSocket, WakeFilter, WriteControl};
+use dualgauge_model::compare::Mismatches;
+use dualgauge_model::hosts::Reach;
+use dualgauge_model::plan::{Limits, Plan};
+use dualgauge_model::proxy_protocol::ProxyProtocolUse;
+use dualgauge_model::rollout::{Generation, Glob};
+use dualgauge_model::wire::HeadLimits as WireLimits;
 
 /// The interval between checks for idle upstream connections.
 const TIDY: Duration = Duration::from_secs(1);

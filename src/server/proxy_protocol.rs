@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::domain::client_ip::TrustedProxies;
-use crate::domain::proxy_protocol::{
+use dualgauge_model::client_ip::TrustedProxies;
+use dualgauge_model::proxy_protocol::{
     MOST, ProxyHeaderDecoder, ProxyHeaderStep, ProxyProtocolSource,
 };
 

@@ -9,8 +9,8 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use super::client_certificate;
 use crate::config::compile::tls::HTTP_2;
-use crate::domain::rollout::Subject;
 use crate::upstream::Socket;
+use dualgauge_model::rollout::Subject;
 
 /// Performs the handshake of a connection, if there is a TLS configuration.
 ///

@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::domain::json::JsonFault;
 use crate::store::background::Late;
 use crate::store::versioned::Versioned;
+use dualgauge_patterns::json::JsonFault;
 
 /// The reason why data cannot be read or stored.
 #[derive(Debug, thiserror::Error)]

@@ -9,9 +9,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::config::regular;
-use crate::domain::rollout::{Percent, Stage};
 use crate::store::error::{Corruption, StoreError};
 use crate::store::state_dir::io_error;
+use dualgauge_model::rollout::{Percent, Stage};
 
 /// The name of the file.
 pub(super) const FLIPS: &str = "flips.json";

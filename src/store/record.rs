@@ -4,9 +4,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::domain::json::Json;
 use crate::store::error::Corruption;
 use crate::store::state::{DEPTH, ReplicaReport};
+use dualgauge_patterns::json::Json;
 
 /// The form of a report, which contains the counts as JSON.
 #[derive(Deserialize)]

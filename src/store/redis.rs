@@ -22,7 +22,6 @@ use std::time::Duration;
 use redis::{Cmd, ConnectionInfo, FromRedisValue};
 use sha2::{Digest, Sha256};
 
-use crate::domain::tls::ClientTls;
 use crate::store::error::{CommitError, StoreError};
 use crate::store::record::{Record, beginning, record};
 use crate::store::state::{
@@ -33,6 +32,7 @@ use crate::store::versioned::Versioned;
 use crate::telemetry::clock::wall;
 use connect::Connector;
 use connection::RedisConnection;
+use dualgauge_model::tls::ClientTls;
 use script::Script;
 
 /// The maximum total size of the reports returned at once, in bytes.

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use crate::domain::json::Json;
 use crate::store::error::{StoreError, chain};
 use crate::store::versioned::Versioned;
+use dualgauge_patterns::json::Json;
 
 /// The maximum size of a stored text in bytes.
 pub const LONGEST_TEXT: usize = 8 << 20;

@@ -12,7 +12,7 @@ use time::macros::{format_description, utc_datetime};
 use time::{SignedDuration, UtcDateTime};
 use tokio::time::Instant;
 
-use crate::domain::time::Timestamp;
+use dualgauge_model::time::Timestamp;
 
 const RFC_3339: StaticFormatDescription =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");

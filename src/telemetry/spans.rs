@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 
-use crate::domain::trace::Trace;
+use dualgauge_model::trace::Trace;
 
 /// The capacity of the queue.
 const CAPACITY: usize = 8192;

@@ -11,9 +11,9 @@ use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::{BodyCopy, IncomingBody, UploadBreak, boxed};
-use crate::domain::rope::{Chunks, Rope};
-use crate::domain::upload_rate::MinimumRate;
 use crate::telemetry::clock;
+use dualgauge_model::upload_rate::MinimumRate;
+use dualgauge_patterns::rope::{Chunks, Rope};
 
 /// The body of a request. Boxed, because it is moved through many functions together with its head.
 #[derive(Debug)]

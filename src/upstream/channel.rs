@@ -10,7 +10,7 @@ use super::http1::Http1Connection;
 use super::http2::Http2Stream;
 use super::send_error::SendError;
 use super::{IncomingBody, OutgoingRequest};
-use crate::domain::wire::HeaderCase;
+use dualgauge_model::wire::HeaderCase;
 
 /// The carrier of one call.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use http_body_util::BodyExt;
 
 use super::error::is_malformed;
 use super::{BodyCopy, BodyReadError, BudgetExhausted, IncomingBody, MemoryBudget};
-use crate::domain::upload_rate::MinimumRate;
-use crate::domain::wire::Violation;
+use dualgauge_model::upload_rate::MinimumRate;
+use dualgauge_model::wire::Violation;
 
 /// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -17,8 +17,8 @@ use tokio_rustls::{TlsConnector, TlsStream};
 
 use super::Socket;
 use crate::config::compile::tls::{self, Alpn};
-use crate::domain::plan::UpstreamPlan;
-use crate::domain::tls::ClientTls;
+use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_model::tls::ClientTls;
 
 /// A factory of connections to one server address.
 #[derive(Debug, Clone)]

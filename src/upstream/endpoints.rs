@@ -1,6 +1,6 @@
 //! The addresses of an upstream within one worker: their idle connections, and their health.
 //!
-//! Decisions are made by [`crate::domain::load_balancing`]; this module reports events to it. An upstream with one
+//! Decisions are made by [`dualgauge_model::load_balancing`]; this module reports events to it. An upstream with one
 //! address, no breaker and no health check has nothing to decide, so its calls are not tracked.
 //!
 //! Used by `http`.
@@ -21,12 +21,12 @@ use super::http2::Http2Connection;
 use super::http2_pool::Http2Pool;
 use super::monitored_socket::AbuseCounter;
 use crate::config::compile::tls::Alpn;
-use crate::domain::load_balancing::{
-    Addresses, CallRole, Choice, End, HealthEvent, HealthSignal, RetryDecision,
-};
-use crate::domain::plan::{Multiplexing, UpstreamPlan};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::AddressCounts;
+use dualgauge_model::load_balancing::{
+    Addresses, CallRole, Choice, End, HealthEvent, HealthSignal, RetryDecision,
+};
+use dualgauge_model::plan::{Multiplexing, UpstreamPlan};
 
 /// The endpoints of an upstream.
 #[derive(Debug)]

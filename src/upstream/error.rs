@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::wire::InvalidFraming;
+use dualgauge_model::wire::InvalidFraming;
 
 /// The reason why a call got no response.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
-use crate::domain::wire::HeaderCase;
+use dualgauge_model::wire::HeaderCase;
 
 /// The number of parts that one vectored write passes on, the head included.
 const TOGETHER: usize = 8;
@@ -89,8 +89,8 @@ fn write_instead<S: AsyncWrite + Unpin>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::wire::ResponseCaseReader;
     use crate::upstream::short_writes::write_through;
+    use dualgauge_model::wire::ResponseCaseReader;
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 12\r\n\r\n";
     const BODY: &str = "x-a: x-a\r\n\r\n";

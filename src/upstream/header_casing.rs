@@ -3,7 +3,7 @@
 //! Used by `channel`, `http1`, `retry` and `wire_capture`.
 
 use super::Interims;
-use crate::domain::wire::HeaderCase;
+use dualgauge_model::wire::HeaderCase;
 
 /// The case of the header names of a call and its response, over HTTP/1.1.
 #[derive(Debug, Clone, Copy)]

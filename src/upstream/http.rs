@@ -24,11 +24,11 @@ use super::retry::{ConnectionNeed, RetryCopy, RetryRequest, SendOptions};
 use super::send_error::{RequestDisposition, SendError};
 use super::uploads::{CHECK_INTERVAL, Uploads};
 use super::{Body, HeaderCasing, IncomingBody, OutgoingRequest, Tasks, pinned};
-use crate::domain::load_balancing::HealthSignal;
-use crate::domain::plan::UpstreamPlan;
-use crate::domain::wire::{BodyEnd, HeaderCase, has_padded_value, settle_response};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{AddressCounts, UpstreamCalls};
+use dualgauge_model::load_balancing::HealthSignal;
+use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_model::wire::{BodyEnd, HeaderCase, has_padded_value, settle_response};
 
 /// The head of a response, and the connection that its body is read from.
 #[derive(Debug)]

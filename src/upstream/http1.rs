@@ -27,8 +27,8 @@ use super::wire_capture::WireCapture;
 use super::{
     Body, IncomingBody, OutgoingRequest, ReadinessGate, Socket, Tasks, WriteControl, boxed,
 };
-use crate::domain::wire::HeaderCase;
 use crate::telemetry::clock;
+use dualgauge_model::wire::HeaderCase;
 
 /// An open connection.
 #[derive(Debug)]

@@ -30,8 +30,8 @@ use super::error::{ends_connection, is_local_abort, is_refusal};
 use super::monitored_socket::{AbuseCounter, MonitoredSocket};
 use super::send_error::{RequestDisposition, SendError};
 use super::{Body, IncomingBody, Socket, Tasks};
-use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
+use dualgauge_model::plan::UpstreamPlan;
 
 /// The bytes of one response that a server may send before they are read. The window of the connection is the sum for
 /// all calls, so that a slow client does not stall other calls.

@@ -14,8 +14,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::connect::{Connector, chain};
 use super::error::UpstreamError;
 use super::http2::{Http2Connection, Http2Stream};
-use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
+use dualgauge_model::plan::UpstreamPlan;
 
 /// The HTTP/2 connections to one endpoint.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::ReadMode;
-use crate::domain::pending::Heartbeat;
 use crate::telemetry::clock;
+use dualgauge_model::pending::Heartbeat;
 
 /// The state of a socket: busy with calls, or idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

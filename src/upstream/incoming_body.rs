@@ -20,7 +20,7 @@ use hyper::body::Incoming;
 use super::connection_driver::ConnectionDriver;
 use super::upload_pace::UploadPace;
 use super::{InlineBody, WakeFilter};
-use crate::domain::upload_rate::MinimumRate;
+use dualgauge_model::upload_rate::MinimumRate;
 
 /// A body that is being received.
 #[derive(Debug)]

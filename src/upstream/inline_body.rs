@@ -8,7 +8,7 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 
-use crate::domain::wire::CompleteMessage;
+use dualgauge_model::wire::CompleteMessage;
 
 /// The longest body that is copied, in bytes. A longer one keeps the buffer in which it was read.
 const COPIED: usize = 16 * 1024;

@@ -1,6 +1,6 @@
 //! Servers that exchange frames over WebSockets, one for each client connection, since they keep state per socket.
 //!
-//! One task owns a socket, and reads and writes it. [`crate::domain::frame`] interprets the frames.
+//! One task owns a socket, and reads and writes it. [`dualgauge_model::frame`] interprets the frames.
 //!
 //! Used by `gateway`.
 

@@ -1,7 +1,7 @@
 //! Upstreams that all callers of the process reach over one persistent link.
 //!
 //! Exactly one task owns a link, on a thread that serves no calls. [`run_link`] runs the state machine of
-//! [`crate::domain::pending`] over any [`Transport`]. Each worker holds a [`LinkUpstream`], which sends requests to the
+//! [`dualgauge_model::pending`] over any [`Transport`]. Each worker holds a [`LinkUpstream`], which sends requests to the
 //! task through a bounded channel; every request carries a reply channel. A caller that goes away closes its reply
 //! channel, which the task notices.
 

@@ -28,14 +28,14 @@ pub use session::Session;
 use self::post::{OutboundPost, PostClient, PostOutcome, PostResult};
 use super::link::Transport;
 use super::{HttpUpstream, MemoryBudget, Tasks};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::parse_response;
-use crate::domain::local_reply::STATELESS;
-use crate::domain::mcp::{
+use dualgauge_model::jsonrpc::parse_response;
+use dualgauge_model::local_reply::STATELESS;
+use dualgauge_model::mcp::{
     DiscoverResult, ParamHeaders, Revision, annotated, discover, discover_result,
 };
-use crate::domain::pending::{RequestError, SUBSCRIPTIONS};
-use crate::domain::plan::{McpPlan, UpstreamPlan};
+use dualgauge_model::pending::{RequestError, SUBSCRIPTIONS};
+use dualgauge_model::plan::{McpPlan, UpstreamPlan};
+use dualgauge_patterns::json::Json;
 
 /// Connections for the link's own messages, in addition to those for calls and subscriptions.
 const OWN_CONNECTIONS: usize = 16;
@@ -161,7 +161,7 @@ impl Transport for Mcp {
 
 /// Returns the headers of a request of a stateless revision (MCP 2026-07-28, "Standard Request Headers").
 fn stateless_headers(version: &'static str, method: &str, name: Option<&str>) -> HeaderMap {
-    use crate::domain::mcp::header_value;
+    use dualgauge_model::mcp::header_value;
     let mut headers = HeaderMap::new();
     headers.insert(post::VERSION, HeaderValue::from_static(version));
     let fields = [("mcp-method", Some(method)), ("mcp-name", name)];

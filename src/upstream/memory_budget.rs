@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use crate::domain::schema::MemoryShare;
+use dualgauge_patterns::schema::MemoryShare;
 
 /// The memory budget of the process. Clones share the same budget.
 #[derive(Debug, Clone, Default)]

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use super::Socket;
 use super::connect::chain;
 use super::count_guard::CountGuard;
-use crate::domain::wire::FrameCounter;
 use crate::telemetry::clock;
+use dualgauge_model::wire::FrameCounter;
 
 /// A counter of the connections to an upstream that were aborted because the server flooded them or broke the
 /// protocol.

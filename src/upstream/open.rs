@@ -14,8 +14,8 @@ use super::http1::Http1Connection;
 use super::http2::{Http2Connection, Http2Stream};
 use super::http2_pool::{Http2Pool, NegotiatedVersion};
 use super::retry::ConnectionNeed;
-use crate::domain::plan::Multiplexing;
 use crate::telemetry::clock;
+use dualgauge_model::plan::Multiplexing;
 
 /// A connection that was just opened.
 enum OpenedConnection {

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::thread_bound::ThreadBound;
 use super::wire_capture::{NextRead, WireCapture};
-use crate::domain::wire::{ResponseHead, is_ready, leading, unfold};
+use dualgauge_model::wire::{ResponseHead, is_ready, leading, unfold};
 
 /// The bytes that may arrive before the response is known to have begun: interim responses, a head, the start of a
 /// body.

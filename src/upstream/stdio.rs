@@ -31,10 +31,10 @@ use self::revision::ProbeHistory;
 use self::survivors::Process;
 use super::line_decoder::{DecodedLine, LineDecoder};
 use super::link::{Event, Link};
-use crate::domain::json::unmarked;
-use crate::domain::plan::StdioPlan;
-use crate::domain::redact::Redaction;
 use crate::telemetry::clock;
+use dualgauge_model::plan::StdioPlan;
+use dualgauge_model::redact::Redaction;
+use dualgauge_patterns::json::unmarked;
 
 /// The time limit of each step.
 const STEP: Duration = Duration::from_secs(2);

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::domain::upload_rate::MinimumRate;
 use crate::telemetry::clock;
+use dualgauge_model::upload_rate::MinimumRate;
 
 /// The rate measurement of one body.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::UploadProgress;
-use crate::domain::upload_rate::CONTENDED;
 use crate::telemetry::clock;
+use dualgauge_model::upload_rate::CONTENDED;
 
 /// The interval at which waiting calls check for slow uploads.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);

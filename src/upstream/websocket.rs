@@ -18,7 +18,7 @@ use super::connect::{Connector, chain};
 use super::link::Transport;
 use super::message_stream::{self, MessageStream};
 use crate::config::compile::tls::Alpn;
-use crate::domain::plan::{FramesPlan, SecretMap, UpstreamPlan, WebSocketPlan};
+use dualgauge_model::plan::{FramesPlan, SecretMap, UpstreamPlan, WebSocketPlan};
 
 /// A server that offers a WebSocket.
 #[derive(Debug, Clone)]

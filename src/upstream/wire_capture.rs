@@ -20,7 +20,7 @@ use http::Method;
 use super::header_casing::HeaderCasing;
 use super::thread_bound::ThreadBound;
 use super::{HeaderCaseOverlay, InlineBody, Interims};
-use crate::domain::wire::{CompleteMessage, HeaderCase, ResponseCaseReader, interim, is_ready};
+use dualgauge_model::wire::{CompleteMessage, HeaderCase, ResponseCaseReader, interim, is_ready};
 
 /// The capacity that a connection keeps of its last recording, in bytes.
 const MAX_KEPT_BUFFER: usize = 2 * 1024;

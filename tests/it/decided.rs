@@ -1,6 +1,6 @@
 //! What metrics tell of decisions: the rule, the flag, and callers without a key.
 
-use dualgauge::domain::rollout::bucket;
+use dualgauge_model::rollout::bucket;
 
 use crate::stages::{CLIENTS, Scene, flag};
 

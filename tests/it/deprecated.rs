@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dualgauge::domain::time::Timestamp;
+use dualgauge_model::time::Timestamp;
 use serde_json::Value;
 
 use crate::scene::{answer, body_of, call, json, problem, rpc_failure, saying};

@@ -230,7 +230,7 @@ fn a_claim_is_the_key_of_a_percentage() {
         let answer = scene
             .proxy
             .rest("GET", "/agents/1", &[("Authorization", &credential)], "");
-        let place = dualgauge::domain::rollout::bucket("services", &subject).get();
+        let place = dualgauge_model::rollout::bucket("services", &subject).get();
         let server = if place < 50_000 {
             "\"rpc\""
         } else {

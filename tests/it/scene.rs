@@ -118,7 +118,7 @@ pub(crate) fn rpc_failure(answer: &serde_json::Value) -> (i64, &str) {
 
 /// The code of a reason, by its label.
 pub(crate) fn code_of(reason: &str) -> i64 {
-    let mut all = dualgauge::domain::failure::Reason::ALL.into_iter();
+    let mut all = dualgauge_model::failure::Reason::ALL.into_iter();
     let found = all.find(|one| one.row().label == reason);
     found.unwrap().row().code.into()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dualgauge::domain::rollout::bucket;
+use dualgauge_model::rollout::bucket;
 use sha2::{Digest as _, Sha256};
 
 use crate::scene::{before_rest, before_rpc, body_of, call, json, problem, rpc_failure, saying};

@@ -26,7 +26,7 @@ const ITEMS: [&str; 12] = [
 ];
 
 /// Sources without texts for users: the sample server imitates another program, and the store has scripts.
-const UNREAD: [&str; 2] = ["src/sample", "src/store/redis/script.rs"];
+const UNREAD: [&str; 2] = ["crates/sample", "src/store/redis/script.rs"];
 
 /// The use of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,9 @@ pub(crate) fn all() -> BTreeMap<String, Vec<Text>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = BTreeMap::new();
     read(&root.join("src"), &mut files);
+    for entry in fs::read_dir(root.join("crates")).unwrap() {
+        read(&entry.unwrap().path().join("src"), &mut files);
+    }
     let mut tests = BTreeSet::new();
     for (path, tokens) in &mut files {
         remove_tests(path, tokens, &mut tests);
@@ -84,12 +87,15 @@ fn read(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<Token>>) {
     }
 }
 
-/// Removes items with `#[cfg(test)]`, and records the paths of test modules in other files, without their extension.
+/// Removes items with `#[cfg(test)]` or `#[cfg(any(test, …))]`, and records the paths of test modules in other files, without their extension.
 fn remove_tests(path: &Path, tokens: &mut Vec<Token>, tests: &mut BTreeSet<PathBuf>) {
     let is_marked = |tokens: &[Token]| {
         let found = tokens.get(..7);
         found.is_some_and(|found| {
-            found[0].is_mark('#') && found[2].is_word("cfg") && found[4].is_word("test")
+            let is_condition = found[0].is_mark('#') && found[2].is_word("cfg");
+            let is_test = found[4].is_word("test");
+            let is_also_test = found[4].is_word("any") && found[6].is_word("test");
+            is_condition && (is_test || is_also_test)
         })
     };
     while let Some(start) = (0..tokens.len()).find(|at| is_marked(&tokens[*at..])) {

@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use super::Control;
 use super::overrides::{self, RuntimeChanges};
 use crate::config::raw::RawFlag;
-use crate::domain::plan::Plan;
-use crate::domain::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
 use crate::server::admin::{ChangeRequest, Refusal};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
 
 /// The number of attempts to store a change when other replicas are faster.
 pub(super) const ATTEMPTS: usize = 8;

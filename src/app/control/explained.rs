@@ -4,13 +4,13 @@ use http::Uri;
 use sha2::{Digest as _, Sha256};
 
 use super::Control;
-use crate::domain::explain::{ExplainEnvironment, ExplainRequest, Explanation, explain};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::Kill;
-use crate::domain::rollout::overrides::ChangeMeta;
-use crate::domain::routing::RequestHead;
 use crate::server::admin::HypotheticalCall;
 use crate::telemetry::clock;
+use dualgauge_model::explain::{ExplainEnvironment, ExplainRequest, Explanation, explain};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::Kill;
+use dualgauge_model::rollout::overrides::ChangeMeta;
+use dualgauge_model::routing::RequestHead;
 
 /// Explains a call. Nothing is sent, counted or changed.
 pub(super) fn explained(plan: &Plan, call: &HypotheticalCall) -> Vec<Explanation> {

@@ -9,14 +9,14 @@ use std::time::SystemTime;
 use super::Control;
 use super::apply::{Applied, asked_by_guard};
 use super::overrides::{self, RuntimeChanges};
-use crate::domain::rollout::overrides::{Change, FlagStanding};
-use crate::domain::rollout::{
-    Aggregate, Arming, Flag, Guard, GuardDecision, GuardState, Mode, RampState, RampStep, Tally,
-    UnixMillis,
-};
 use crate::server::admin::Refusal;
 use crate::telemetry::clock::millis;
 use crate::telemetry::metrics::GuardTrips;
+use dualgauge_model::rollout::overrides::{Change, FlagStanding};
+use dualgauge_model::rollout::{
+    Aggregate, Arming, Flag, Guard, GuardDecision, GuardState, Mode, RampState, RampStep, Tally,
+    UnixMillis,
+};
 
 /// The state of the guards, by the name of the flag.
 #[derive(Debug, Default)]

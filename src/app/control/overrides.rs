@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::config::compile::compile;
 use crate::config::problem::{Problems, SourceLocation};
 use crate::config::raw::{RawConfig, RawFlag};
-use crate::domain::lifecycle::Brownouts;
-use crate::domain::plan::Plan;
-use crate::domain::rollout::overrides::{ChangeMeta, FlagStanding, Standing};
-use crate::domain::rollout::{Arming, Kill, Percent};
+use dualgauge_model::lifecycle::Brownouts;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::overrides::{ChangeMeta, FlagStanding, Standing};
+use dualgauge_model::rollout::{Arming, Kill, Percent};
 
 /// The runtime changes that apply on top of the files.
 #[derive(Debug, Clone, Copy)]

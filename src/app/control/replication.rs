@@ -2,13 +2,13 @@
 
 use super::{Control, Known, StartError, Tenure};
 use crate::config::raw::RawConfig;
-use crate::domain::rollout::overrides::{ChangeMeta, FlagStanding, Flip, Standing};
 use crate::server::admin::{Readiness, Refusal};
 use crate::store::{
     Health, START_LIMIT, SnapshotContents, SnapshotDir, Store, StoreError, StoreSettings,
     Versioned, legacy, within,
 };
 use crate::telemetry::clock::rfc3339;
+use dualgauge_model::rollout::overrides::{ChangeMeta, FlagStanding, Flip, Standing};
 
 /// The state that a process starts with.
 pub(super) struct InitialState {

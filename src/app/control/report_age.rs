@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::rollout::Reporter;
 use crate::store::ReplicaReport;
+use dualgauge_model::rollout::Reporter;
 
 /// The time without change after which a process counts as ended, and its report is folded into the archive.
 pub(super) const GONE_AFTER_MS: u64 = 300_000;

@@ -1,7 +1,7 @@
 //! The counts that a process reports. Used by `control::reporter_id`, `control::reports` and `control::task`.
 
-use crate::domain::lifecycle::Usage;
-use crate::domain::rollout::Tallies;
+use dualgauge_model::lifecycle::Usage;
+use dualgauge_model::rollout::Tallies;
 
 /// The counts of this process since its start.
 #[derive(Debug, Clone, Default)]

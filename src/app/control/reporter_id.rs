@@ -8,8 +8,8 @@
 
 use super::report_age::GONE_AFTER_MS;
 use super::report_counts::ReportCounts;
-use crate::domain::rollout::{Reporter, Tallies};
 use crate::store::{ReplicaReport, boot};
+use dualgauge_model::rollout::{Reporter, Tallies};
 
 /// The time without the store after which a process starts a new boot: before other replicas take it for ended, whose
 /// clocks may be ahead.
@@ -131,10 +131,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::domain::lifecycle::{ClientUsage, Usage};
-    use crate::domain::rollout::Way;
-    use crate::domain::side::Side;
-    use crate::domain::time::Timestamp;
+    use dualgauge_model::lifecycle::{ClientUsage, Usage};
+    use dualgauge_model::rollout::Way;
+    use dualgauge_model::time::Timestamp;
+    use dualgauge_patterns::side::Side;
 
     /// What lies in a store: reports by boots, and what was folded.
     #[derive(Default)]

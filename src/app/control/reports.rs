@@ -12,10 +12,10 @@ use super::report_age::{GONE_AFTER_MS, ReportAges};
 use super::report_counts::ReportCounts;
 use super::reporter_id::ReporterId;
 use crate::config::raw::RawConfig;
-use crate::domain::lifecycle::Usage;
-use crate::domain::rollout::Tallies;
 use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
 use crate::telemetry::clock::millis;
+use dualgauge_model::lifecycle::Usage;
+use dualgauge_model::rollout::Tallies;
 
 /// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
 /// decide on the counts of all.

@@ -10,9 +10,9 @@ use std::time::SystemTime;
 
 use super::Control;
 use super::apply::{ATTEMPTS, log_change};
-use crate::domain::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
+use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
 
 /// The author of these removals.
 const PROGRAM: &str = "dualgauge";

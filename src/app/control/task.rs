@@ -10,16 +10,16 @@ use super::file_watch::FileChange;
 use super::reading::{Done, Reading, Waiting};
 use super::report_counts::ReportCounts;
 use super::{Control, Facts, Trigger};
-use crate::domain::compare::Mismatches;
-use crate::domain::lifecycle::{ReportQuery, UsageReport, report};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::Glob;
-use crate::domain::rollout::overrides::Change;
-use crate::domain::time::Timestamp;
 use crate::server::admin::{
     AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
 };
 use crate::telemetry::clock::{millis, now, timestamp, wall};
+use dualgauge_model::compare::Mismatches;
+use dualgauge_model::lifecycle::{ReportQuery, UsageReport, report};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::Glob;
+use dualgauge_model::rollout::overrides::Change;
+use dualgauge_model::time::Timestamp;
 
 /// The interval of file checks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

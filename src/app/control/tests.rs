@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 use super::{Control, Files, Polled, StartError};
 use crate::config::load::Sources;
-use crate::domain::rollout::overrides::Change;
-use crate::domain::rollout::{Percent, Stage};
 use crate::server::admin::{ChangeRequest, FlagView, Refusal, Reloaded};
 use crate::store::StoreError;
+use dualgauge_model::rollout::overrides::Change;
+use dualgauge_model::rollout::{Percent, Stage};
 
 const MAIN: &str = "
 include = ['routes/*.toml']

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use super::Control;
 use super::overrides::percent;
 use crate::config::raw::RawFlag;
-use crate::domain::document::{TITLE, openapi, openrpc, rendered};
-use crate::domain::json::Json;
-use crate::domain::rollout::overrides::{FlagStanding, HistoryEntry};
-use crate::domain::rollout::{Kill, Percent};
-use crate::domain::side::Side;
 use crate::server::admin::{
     ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, RampView, Refusal,
     ReloadView, Reloaded, RouteView, UpstreamView,
 };
+use dualgauge_model::document::{TITLE, openapi, openrpc, rendered};
+use dualgauge_model::rollout::overrides::{FlagStanding, HistoryEntry};
+use dualgauge_model::rollout::{Kill, Percent};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 impl Control {
     /// Returns the result of a reload for the API.

@@ -13,8 +13,8 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLink
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use crate::domain::trace::ExportPlan;
 use crate::telemetry::spans::{Attribute, Span, Spans};
+use dualgauge_model::trace::ExportPlan;
 
 /// The maximum number of spans in a batch.
 const BATCH: usize = 512;

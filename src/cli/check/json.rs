@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::statements::{accepted, row};
 use super::verdict::Checked;
 use crate::config::problem::{Problem, Problems, SourceLocation};
-use crate::domain::check::{
+use crate::telemetry::metrics::{SeriesEstimate, estimate};
+use dualgauge_model::check::{
     Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, RouteReport,
 };
-use crate::domain::event::EventDefinition;
-use crate::domain::route::Route;
-use crate::telemetry::metrics::{SeriesEstimate, estimate};
+use dualgauge_model::event::EventDefinition;
+use dualgauge_model::route::Route;
 
 #[derive(Debug, Serialize)]
 struct ValidConfig<'d> {

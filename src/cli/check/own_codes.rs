@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problem;
-use crate::domain::failure::Reason;
-use crate::domain::outcome::RpcReplyPattern;
+use dualgauge_model::failure::Reason;
+use dualgauge_model::outcome::RpcReplyPattern;
 
 /// Returns a note for each row with a code that the proxy uses for a failure of its own. Rows of frames are left out:
 /// they define how a frame client learns of such a failure.

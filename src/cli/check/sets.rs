@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::statements::{Statement, set_of};
-use crate::domain::check::{Direction, FindingKind, RouteReport};
-use crate::domain::route::Route;
+use dualgauge_model::check::{Direction, FindingKind, RouteReport};
+use dualgauge_model::route::Route;
 
 /// The outcome sets in use, by name.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 //!
 //! Used by `check`.
 
-use crate::domain::check::{Direction, Finding, FindingKind, Never, RouteReport};
-use crate::domain::outcome::OutcomeRow;
-use crate::domain::route::Route;
+use dualgauge_model::check::{Direction, Finding, FindingKind, Never, RouteReport};
+use dualgauge_model::outcome::OutcomeRow;
+use dualgauge_model::route::Route;
 
 /// The detail of a printed report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use super::statements::{Detail, statements};
 use super::verdict::Checked;
 use crate::cli::plural::count;
 use crate::config::problem::Problems;
-use crate::domain::check::{
+use crate::telemetry::metrics::{SeriesEstimate, estimate};
+use dualgauge_model::check::{
     Direction, EventReport, Finding, FindingKind, LossVerdict, Replies, RouteReport,
 };
-use crate::domain::event::EventDefinition;
-use crate::domain::route::Route;
-use crate::domain::side::Side;
-use crate::telemetry::metrics::{SeriesEstimate, estimate};
+use dualgauge_model::event::EventDefinition;
+use dualgauge_model::route::Route;
+use dualgauge_patterns::side::Side;
 
 /// The maximum widths of the columns name, REST and RPC.
 const WIDEST: [usize; 3] = [28, 44, 28];

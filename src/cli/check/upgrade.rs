@@ -3,7 +3,7 @@
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawMatch, RawRoute};
-use crate::domain::check::{WrittenKeys, changes, general_changes};
+use dualgauge_model::check::{WrittenKeys, changes, general_changes};
 
 /// Returns a note on all routes, at the place of the first, if changed defaults affect them alike.
 pub(super) fn general(configuration: &Configuration) -> Option<Problem> {

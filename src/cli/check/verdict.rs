@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{own_codes, upgrade};
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems, SourceLocation};
-use crate::domain::check::{
+use crate::telemetry::metrics::estimate;
+use dualgauge_model::check::{
     CheckRule, Direction, EventReport, Finding, FindingKind, LossVerdict, MissingEffect,
     RouteReport, bypasses, idle, lacks_tool_failures,
 };
-use crate::domain::event::EventDefinition;
-use crate::domain::hosts::Reach;
-use crate::domain::route::Route;
-use crate::domain::side::Side;
-use crate::telemetry::metrics::estimate;
+use dualgauge_model::event::EventDefinition;
+use dualgauge_model::hosts::Reach;
+use dualgauge_model::route::Route;
+use dualgauge_patterns::side::Side;
 
 /// A checked configuration.
 pub(super) struct Checked<'c> {

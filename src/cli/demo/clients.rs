@@ -23,8 +23,8 @@ use crate::app::bound_addresses::BoundAddresses;
 use crate::cli::admin::{AdminArguments, AdminClient};
 use crate::cli::connection::{exchange, within};
 use crate::config::compile::tls::Alpn;
-use crate::sample::Outage;
 use crate::upstream::Connector;
+use dualgauge_sample::Outage;
 
 /// The pause between two calls.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -8,8 +8,8 @@ use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri};
 
 use super::input_error::InputError;
-use crate::domain::outcome::RestReply;
-use crate::domain::wire::encode_raw;
+use dualgauge_model::outcome::RestReply;
+use dualgauge_model::wire::encode_raw;
 
 /// A request to explain.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use http::{Method, StatusCode};
 use super::http_file::{self, HttpFileRequest};
 use super::input_error::InputError;
 use crate::cli::ExplainArguments;
-use crate::domain::outcome::RestReply;
-use crate::domain::plan::Plan;
+use dualgauge_model::outcome::RestReply;
+use dualgauge_model::plan::Plan;
 
 /// The requests to explain, and the reply.
 pub(super) struct Input {

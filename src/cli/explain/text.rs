@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::Explained;
-use crate::domain::explain::{
+use dualgauge_model::explain::{
     Decided, ExplainedAnswer, Explanation, Refusal, RowLine, SentRequest,
 };
-use crate::domain::rollout::Proof;
+use dualgauge_model::rollout::Proof;
 
 /// The width of a label.
 const LABEL: usize = 11;

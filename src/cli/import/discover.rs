@@ -20,9 +20,9 @@ use tokio::time::timeout;
 use super::{LARGEST, Method, json};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
 use crate::config::compile::tls::{Alpn, TlsFault, client};
-use crate::domain::import::{DocumentKind, SourceDocument, printable};
-use crate::domain::tls::{ClientTls, Pem};
 use crate::upstream::Connector;
+use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
+use dualgauge_model::tls::{ClientTls, Pem};
 
 /// Maximum number of pages of a list of tools; `--timeout` limits them as well.
 const MOST_PAGES: usize = 10_000;

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::domain::import::printable;
+use dualgauge_model::import::printable;
 
 /// Maximum number of nodes in a document, as in the YAML parser.
 const MOST_NODES: usize = 250_000;

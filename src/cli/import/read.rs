@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_saphyr::UserMessageFormatter;
 
 use super::{LARGEST, json};
-use crate::domain::import::printable;
+use dualgauge_model::import::printable;
 
 /// The reason why a file is not a document.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
-use crate::domain::import::tests::any::{api, rpc};
-use crate::domain::import::{DocumentKind, SourceDocument, draft};
+use dualgauge_model::import::arbitrary::{api, rpc};
+use dualgauge_model::import::{DocumentKind, SourceDocument, draft};
 
 const MAIN: &str = "include = ['routes.toml']\n\
                     [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\

@@ -2,8 +2,8 @@
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::RawCandidates;
-use crate::domain::rollout::Percent;
-use crate::domain::shadow_limits::ShadowLimits;
+use dualgauge_model::rollout::Percent;
+use dualgauge_model::shadow_limits::ShadowLimits;
 
 pub(super) fn compile(
     raw: &RawCandidates,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawCompare, RawConfig, RawRoute};
-use crate::domain::compare::{Path, RuleSource, Rules};
-use crate::domain::redact::Redaction;
-use crate::domain::side::Side;
+use dualgauge_model::compare::{Path, RuleSource, Rules};
+use dualgauge_model::redact::Redaction;
+use dualgauge_patterns::side::Side;
 
 /// Maximum number of paths in one table: each is visited for every response.
 const MOST: usize = 256;

@@ -4,7 +4,7 @@ use http::HeaderName;
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawCors, RawOrigin};
-use crate::domain::cors::{Cors, Origins, RequestHeaders, WithCredentials};
+use dualgauge_model::cors::{Cors, Origins, RequestHeaders, WithCredentials};
 
 pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
     let any = raw

@@ -4,7 +4,7 @@
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawGuard, RawRamp};
-use crate::domain::rollout::{Guard, Limits, Percent, Ramp, RampFault};
+use dualgauge_model::rollout::{Guard, Limits, Percent, Ramp, RampFault};
 
 /// Compiles a guard.
 pub(in crate::config) fn guard(raw: &RawGuard, problems: &mut Vec<Problem>) -> Guard {

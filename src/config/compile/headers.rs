@@ -6,7 +6,7 @@ use http::HeaderValue;
 
 use crate::config::problem::Problem;
 use crate::config::raw::{RawHeaderValue, RawHeaders};
-use crate::domain::plan::SecretMap;
+use dualgauge_model::plan::SecretMap;
 
 /// Checks the values from files; they are never shown.
 pub(super) fn check(headers: &RawHeaders, problems: &mut Vec<Problem>) {

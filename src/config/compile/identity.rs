@@ -7,11 +7,11 @@ use crate::config::problem::Problem;
 use crate::config::raw::{
     RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
 };
-use crate::domain::client_ip::TrustedProxies;
-use crate::domain::forwarding::is_hop_field;
-use crate::domain::identity_headers::IdentityHeaders;
-use crate::domain::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
-use crate::domain::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
+use dualgauge_model::client_ip::TrustedProxies;
+use dualgauge_model::forwarding::is_hop_field;
+use dualgauge_model::identity_headers::IdentityHeaders;
+use dualgauge_model::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
+use dualgauge_model::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
 const NO_BEARER: &str = "a claim needs a verified token, and no key for tokens is configured";
 const ADD_BEARER: &str = "add `[rollout.bearer]` with `keys`";

@@ -2,12 +2,12 @@
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawConfig, RawDeprecated, RawEnd, RawRoute, RawWindow};
-use crate::domain::lifecycle::{Announcement, Deprecated, Lifecycle, Prefixes, Window};
-use crate::domain::plan::RpcFace;
-use crate::domain::rejections::successor_link;
-use crate::domain::route::RouteTable;
-use crate::domain::side::Side;
-use crate::domain::time::Timestamp;
+use dualgauge_model::lifecycle::{Announcement, Deprecated, Lifecycle, Prefixes, Window};
+use dualgauge_model::plan::RpcFace;
+use dualgauge_model::rejections::successor_link;
+use dualgauge_model::route::RouteTable;
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 /// Maximum number of brownout windows.
 const MOST_WINDOWS: usize = 100;

@@ -9,14 +9,14 @@ use crate::config::compile::{local_frames, mcp_server_info};
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
 use crate::config::value::header_named;
-use crate::domain::document::{TITLE, openapi, openrpc, rendered};
-use crate::domain::json::Json;
-use crate::domain::local_reply::{
+use dualgauge_model::document::{TITLE, openapi, openrpc, rendered};
+use dualgauge_model::local_reply::{
     HANDSHAKES, LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply, STATELESS,
 };
-use crate::domain::outcome::EMPTY_TOOL_RESULT;
-use crate::domain::plan::RpcFace;
-use crate::domain::route::{RouteTable, Segments, TOOL_CALL};
+use dualgauge_model::outcome::EMPTY_TOOL_RESULT;
+use dualgauge_model::plan::RpcFace;
+use dualgauge_model::route::{RouteTable, Segments, TOOL_CALL};
+use dualgauge_patterns::json::Json;
 
 /// Headers that HTTP itself sets, or that would change the framing.
 const NOT_ALLOWED: [HeaderName; 8] = [

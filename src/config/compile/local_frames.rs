@@ -5,9 +5,9 @@
 use crate::config::compile::mcp_server_info;
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocalCall};
-use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::domain::pattern::SourceTree;
-use crate::domain::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
+use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
+use dualgauge_model::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
+use dualgauge_patterns::pattern::SourceTree;
 
 /// The message about `answer = { frame = ... }` for another kind of call.
 pub(super) const MISPLACED: &str =

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::headers;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawMcp};
-use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
-use crate::domain::plan::{LinkPlan, McpPlan};
-use crate::domain::side::Side;
+use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
+use dualgauge_model::plan::{LinkPlan, McpPlan};
+use dualgauge_patterns::side::Side;
 
 /// Waits before a session is opened again. A session that the server forgot is not a failure, so the first wait is
 /// short.

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::config::problem::Problem;
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall};
-use crate::domain::document::TITLE;
-use crate::domain::local_reply::McpServerInfo;
-use crate::domain::route::RouteTable;
+use dualgauge_model::document::TITLE;
+use dualgauge_model::local_reply::McpServerInfo;
+use dualgauge_model::route::RouteTable;
 
 /// The capabilities of an MCP server, and the methods that imply them.
 const OFFERS: [(&str, &str); 4] = [

@@ -2,7 +2,7 @@
 
 use crate::config::problem::{Problem, nearest};
 use crate::config::raw::RawMetrics;
-use crate::domain::series::{FAMILIES, SeriesRules, labels_of};
+use dualgauge_model::series::{FAMILIES, SeriesRules, labels_of};
 
 pub(super) fn compile(raw: &RawMetrics, problems: &mut Vec<Problem>) -> SeriesRules {
     for (family, kept) in &raw.labels {

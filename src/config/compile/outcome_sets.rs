@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::problem::{Problem, SourceMap, nearest};
 use crate::config::raw::{RawConfig, RawRoute, RawSet};
-use crate::domain::outcome::RowSource;
-use crate::domain::pattern::PatternError;
+use dualgauge_model::outcome::RowSource;
+use dualgauge_patterns::pattern::PatternError;
 
 /// The sets, with the results of compiling routes with them.
 pub(super) struct OutcomeSets<'r> {

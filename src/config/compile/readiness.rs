@@ -3,7 +3,7 @@
 
 use crate::config::problem::{Problem, nearest};
 use crate::config::raw::RawConfig;
-use crate::domain::plan::{Sharing, Transport, Upstreams};
+use dualgauge_model::plan::{Sharing, Transport, Upstreams};
 
 /// Returns their names.
 pub(super) fn compile(

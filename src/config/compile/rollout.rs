@@ -5,12 +5,12 @@ use http::HeaderName;
 use crate::config::compile::{guard, identity, upstreams};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{RawConfig, RawFlag, RawHeaderGlob};
-use crate::domain::lifecycle::Brownouts;
-use crate::domain::rollout::{
+use dualgauge_model::lifecycle::Brownouts;
+use dualgauge_model::rollout::{
     Clients, Defaults, Flag, FlagFault, Glob, Kill, OTHER, Percent, Rollout, RouteEntry, Stage,
     StageFault,
 };
-use crate::domain::side::Side;
+use dualgauge_patterns::side::Side;
 
 /// Compiles the clients, flags and default stages.
 pub(super) fn compile(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) -> Rollout {

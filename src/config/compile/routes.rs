@@ -8,12 +8,12 @@ use http::Method;
 use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
-use crate::domain::outcome::RowSource;
-use crate::domain::rollout::Glob;
-use crate::domain::route::{
+use dualgauge_model::outcome::RowSource;
+use dualgauge_model::rollout::Glob;
+use dualgauge_model::route::{
     Route, RouteSource, RouteTable, Schemas, Segments, parse_route, without_slash,
 };
-use crate::domain::schema::Schema;
+use dualgauge_patterns::schema::Schema;
 
 /// Compiles the table of all valid routes; overlaps among them are reported even if other routes are invalid.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
-use crate::domain::json::Json;
-use crate::domain::mcp::{Revision, accepted_revisions};
-use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings};
-use crate::domain::plan::{LinkPlan, SecretMap, StdioPlan};
-use crate::domain::side::Side;
+use dualgauge_model::mcp::{Revision, accepted_revisions};
+use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
+use dualgauge_model::plan::{LinkPlan, SecretMap, StdioPlan};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 /// Waits before a link is opened again.
 pub(super) const BACKOFF: Backoff = Backoff {

@@ -6,11 +6,11 @@ use http::Method;
 use crate::config::compile::upstreams;
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawConfig, RawFlag, RawStream};
-use crate::domain::event::Events;
-use crate::domain::plan::Upstreams;
-use crate::domain::rollout::Stage;
-use crate::domain::route::{RouteTable, Segments, Wire};
-use crate::domain::stream::{Stream, StreamPath, Streams};
+use dualgauge_model::event::Events;
+use dualgauge_model::plan::Upstreams;
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::route::{RouteTable, Segments, Wire};
+use dualgauge_model::stream::{Stream, StreamPath, Streams};
 
 /// Compiles the events; problems are reported by key.
 pub(super) fn events(raw: &RawConfig, problems: &mut Vec<Problem>) -> Events {

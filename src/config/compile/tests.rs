@@ -7,10 +7,10 @@ use http::Method;
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problems;
 use crate::config::tests::Fixture;
-use crate::domain::plan::{Credentials, Plan, Unrouted, UpstreamPlan};
-use crate::domain::rollout::{KeySource, Matcher, Percent, Stage, WithoutKey};
-use crate::domain::route::{Effect, RestSelection, Segments};
-use crate::domain::side::Side;
+use dualgauge_model::plan::{Credentials, Plan, Unrouted, UpstreamPlan};
+use dualgauge_model::rollout::{KeySource, Matcher, Percent, Stage, WithoutKey};
+use dualgauge_model::route::{Effect, RestSelection, Segments};
+use dualgauge_patterns::side::Side;
 
 mod any_words;
 mod compare;

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawClientTls, RawFile, RawStore, RawTls};
-use crate::domain::tls::{ClientTls, Http2, Pem, ServerTls, TlsIdentity};
+use dualgauge_model::tls::{ClientTls, Http2, Pem, ServerTls, TlsIdentity};
 
 const HTTP_1: &[u8] = b"http/1.1";
 

@@ -2,8 +2,8 @@
 
 use crate::config::problem::Problem;
 use crate::config::raw::RawTrace;
-use crate::domain::rollout::Percent;
-use crate::domain::trace::{ExportPlan, TracePlan};
+use dualgauge_model::rollout::Percent;
+use dualgauge_model::trace::{ExportPlan, TracePlan};
 
 pub(super) fn compile(raw: &RawTrace, problems: &mut Vec<Problem>) -> TracePlan {
     let endpoint = raw.endpoint.as_ref();

@@ -11,11 +11,11 @@ use super::authority::{authority, is_secured, port};
 use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream};
-use crate::domain::envelope::EnvelopeHeader;
-use crate::domain::plan::{Authority, Multiplexing, Transport, UpstreamPlan, Upstreams};
-use crate::domain::route::Wire;
-use crate::domain::side::Side;
-use crate::domain::tls::ClientTls;
+use dualgauge_model::envelope::EnvelopeHeader;
+use dualgauge_model::plan::{Authority, Multiplexing, Transport, UpstreamPlan, Upstreams};
+use dualgauge_model::route::Wire;
+use dualgauge_model::tls::ClientTls;
+use dualgauge_patterns::side::Side;
 
 /// Hop-by-hop headers, framing headers, and headers of the rewritten body: the client's values are wrong for the
 /// translated call.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::headers;
 use super::stdio::{BACKOFF, initialize_params};
 use crate::config::raw::{RawConfig, RawWebSocket};
-use crate::domain::mcp::accepted_revisions;
-use crate::domain::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
-use crate::domain::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
-use crate::domain::side::Side;
+use dualgauge_model::mcp::accepted_revisions;
+use dualgauge_model::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
+use dualgauge_model::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
+use dualgauge_patterns::side::Side;
 
 /// Compiles the transport. On the RPC side the socket carries JSON-RPC; on the REST side, frames of a legacy protocol.
 pub(super) fn transport(socket: &RawWebSocket, side: Side, config: &RawConfig) -> Transport {

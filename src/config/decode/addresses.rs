@@ -9,7 +9,7 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, path, timeout, url, whole};
-use crate::domain::load_balancing::AddressPlan;
+use dualgauge_model::load_balancing::AddressPlan;
 
 /// Keys of HTTP upstreams only.
 pub(super) const OWN: &[&str] = &["urls", "eject", "breaker", "retry", "health"];

@@ -4,7 +4,7 @@ use crate::config::problem::{Spanned, nearest};
 use crate::config::raw::RawCompare;
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, boolean, cut, header, number, string};
-use crate::domain::compare::{PLACES, Path, PathError, Show, Tolerance};
+use dualgauge_model::compare::{PLACES, Path, PathError, Show, Tolerance};
 
 /// Decodes the table; returns `None` if it is absent.
 pub(super) fn compare(table: &mut Table<'_>) -> Option<RawCompare> {

@@ -3,8 +3,8 @@
 use crate::config::raw::{RawCors, RawOrigin};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, boolean, cut, duration, header, string};
-use crate::domain::cors::{OriginError, WebOrigin, WithCredentials};
-use crate::domain::hosts::HostName;
+use dualgauge_model::cors::{OriginError, WebOrigin, WithCredentials};
+use dualgauge_model::hosts::HostName;
 
 pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
     if table.shape("origins") == Shape::Absent {

@@ -2,7 +2,7 @@
 
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{string, text};
-use crate::domain::event::{EventSource, OtherSide, RpcEventSource, SseSource};
+use dualgauge_model::event::{EventSource, OtherSide, RpcEventSource, SseSource};
 
 pub(super) fn event(table: &mut Table<'_>) -> Option<EventSource> {
     let here = table.here();

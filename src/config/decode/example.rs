@@ -8,10 +8,10 @@ use super::frame;
 use super::outcome::not_exactly_one;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, string, text, whole, word};
-use crate::domain::json::{Json, JsonKind};
-use crate::domain::pattern::SourceTree;
-use crate::domain::route::{Example, ExampleReply, ExampleWay, FRAME};
-use crate::domain::side::Side;
+use dualgauge_model::route::{Example, ExampleReply, ExampleWay, FRAME};
+use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::side::Side;
 
 const WAYS: &[(&str, ExampleWay)] = &[
     ("both", ExampleWay::Both),

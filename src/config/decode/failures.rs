@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::config::problem::nearest;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, whole};
-use crate::domain::failure::{FailureCodes, Reason};
+use dualgauge_model::failure::{FailureCodes, Reason};
 
 const NAME: &str = "failure_codes";
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::config::problem::Spanned;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, text, timeout, word};
-use crate::domain::pattern::SourceTree;
-use crate::domain::route::frame_line;
-use crate::domain::side::Side;
+use dualgauge_model::route::frame_line;
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::side::Side;
 
 /// The words of `from`: frames are a wire protocol of the REST side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{
     RawValue, ValueError, boolean, decimal, duration, percent, string, timeout, whole,
 };
-use crate::domain::rollout::{Fast, Guard, Mode, Ratio, Share};
+use dualgauge_model::rollout::{Fast, Guard, Mode, Ratio, Share};
 
 /// A shorter window has too few calls, and its slices are shorter than the interval of evaluation.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);

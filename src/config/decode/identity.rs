@@ -17,13 +17,13 @@ use crate::config::value::{
     RawValue, ValueError, boolean, cut, duration, header, header_named, key_hash, name, string,
     text, word,
 };
-use crate::domain::client_ip::Network;
-use crate::domain::identity_headers::{HeaderPattern, HeaderTemplate};
-use crate::domain::rollout::{
+use dualgauge_model::client_ip::Network;
+use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
+use dualgauge_model::rollout::{
     DnsPattern, EmailPattern, Glob, NamePattern, SubjectPattern, UriPattern,
 };
-use crate::domain::tls::Http2;
-use crate::domain::token::Algorithm;
+use dualgauge_model::tls::Http2;
+use dualgauge_model::token::Algorithm;
 
 /// Allowed clock skew.
 const LEEWAY: Duration = Duration::from_secs(60);

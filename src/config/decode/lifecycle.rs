@@ -6,8 +6,8 @@ use super::shared::SIDES;
 use crate::config::raw::{RawDeprecated, RawEnd, RawWindow};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, boolean, cut, string, word};
-use crate::domain::side::Side;
-use crate::domain::time::Timestamp;
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
     let here = table.here();

@@ -8,8 +8,8 @@ use crate::config::problem::Spanned;
 use crate::config::raw::HandshakeWord;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, text, word};
-use crate::domain::json::{Json, JsonKind};
-use crate::domain::pending::LogMessages;
+use dualgauge_model::pending::LogMessages;
+use dualgauge_patterns::json::{Json, JsonKind};
 
 /// The words of `handshake`.
 pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =

@@ -7,9 +7,9 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, cut, path, string, text, whole, word};
-use crate::domain::json::JsonKind;
-use crate::domain::jsonrpc::ErrorObject;
-use crate::domain::rollout::Glob;
+use dualgauge_model::jsonrpc::ErrorObject;
+use dualgauge_model::rollout::Glob;
+use dualgauge_patterns::json::JsonKind;
 
 const WORDS: &[(&str, LocalWord)] = &[
     ("openapi", LocalWord::OpenApi),

@@ -11,8 +11,8 @@ use crate::config::problem::Spanned;
 use crate::config::raw::RawMcp;
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, size, string, timeout, whole};
-use crate::domain::local_reply::{HANDSHAKES, STATELESS};
-use crate::domain::mcp::Revision;
+use dualgauge_model::local_reply::{HANDSHAKES, STATELESS};
+use dualgauge_model::mcp::Revision;
 
 /// Keys shared with child processes only.
 pub(super) const OWN: &[&str] = &["revision"];

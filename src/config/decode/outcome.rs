@@ -4,7 +4,7 @@ use super::frame;
 use crate::config::problem::Problem;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{string, text};
-use crate::domain::outcome::{RestReplySource, RowSource, RpcReplySource};
+use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     let here = table.here();

@@ -3,7 +3,7 @@
 use crate::config::raw::RawRedact;
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, header, text};
-use crate::domain::redact::{KeyPattern, PathMask};
+use dualgauge_model::redact::{KeyPattern, PathMask};
 
 /// Decodes the three lists.
 pub(super) fn redact(table: &mut Table<'_>) -> Option<RawRedact> {

@@ -9,9 +9,9 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{RawRoute, RawSchema, RawSchemas};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, boolean, name, text, timeout, word};
-use crate::domain::pattern::SourceTree;
-use crate::domain::route::{Effect, Extra, Notify};
-use crate::domain::side::Side;
+use dualgauge_model::route::{Effect, Extra, Notify};
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
     ("safe", Effect::Safe),

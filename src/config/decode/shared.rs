@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::config::value::{RawValue, ValueError, text};
-use crate::domain::rollout::Stage;
-use crate::domain::side::Side;
+use dualgauge_model::rollout::Stage;
+use dualgauge_patterns::side::Side;
 
 /// The words of a side.
 pub(in crate::config) const SIDES: &[(&str, Side)] = &[("rest", Side::Rest), ("rpc", Side::Rpc)];

@@ -13,8 +13,8 @@ use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{
     RawValue, ValueError, boolean, duration, header, name, timeout, whole, word,
 };
-use crate::domain::plan::{Credentials, Multiplexing};
-use crate::domain::side::Side;
+use dualgauge_model::plan::{Credentials, Multiplexing};
+use dualgauge_patterns::side::Side;
 
 const CREDENTIALS: &[(&str, Credentials)] = &[
     ("forward", Credentials::Forward),

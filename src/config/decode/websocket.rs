@@ -14,8 +14,8 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, duration, size, timeout, whole, word};
-use crate::domain::plan::Sharing;
-use crate::domain::side::Side;
+use dualgauge_model::plan::Sharing;
+use dualgauge_patterns::side::Side;
 
 /// Keys of WebSockets only.
 pub(super) const OWN: &[&str] = &[

@@ -6,12 +6,12 @@ use http::{HeaderName, Method};
 use serde_json::{Map, Value};
 
 use crate::config::problem::Spanned;
-use crate::domain::cors::{WebOrigin, WithCredentials};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::ErrorObject;
-use crate::domain::pattern::SourceTree;
-use crate::domain::rollout::Glob;
-use crate::domain::route::frame_line;
+use dualgauge_model::cors::{WebOrigin, WithCredentials};
+use dualgauge_model::jsonrpc::ErrorObject;
+use dualgauge_model::rollout::Glob;
+use dualgauge_model::route::frame_line;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::SourceTree;
 
 /// `[cors]`
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use http::HeaderName;
 
 use crate::config::problem::Spanned;
-use crate::domain::compare::{Path, Show, Tolerance};
+use dualgauge_model::compare::{Path, Show, Tolerance};
 
 /// `[compare]`, or `compare` of a route.
 #[derive(Debug, Clone, Default, PartialEq)]

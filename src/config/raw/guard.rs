@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::problem::{SourceLocation, Spanned};
-use crate::domain::rollout::{Fast, Mode, Ratio, Share};
+use dualgauge_model::rollout::{Fast, Mode, Ratio, Share};
 
 /// `guard` of a flag.
 #[derive(Debug, Clone, PartialEq)]

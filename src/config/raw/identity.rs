@@ -7,10 +7,10 @@ use std::time::Duration;
 use http::HeaderName;
 
 use crate::config::problem::Spanned;
-use crate::domain::client_ip::Network;
-use crate::domain::rollout::SubjectPattern;
-use crate::domain::tls::Http2;
-use crate::domain::token::Algorithm;
+use dualgauge_model::client_ip::Network;
+use dualgauge_model::rollout::SubjectPattern;
+use dualgauge_model::tls::Http2;
+use dualgauge_model::token::Algorithm;
 
 /// `[[client]]`
 #[derive(Debug, Clone, PartialEq)]

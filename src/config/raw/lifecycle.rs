@@ -1,8 +1,8 @@
 //! `deprecated`, global and of a route. Used by `compile::lifecycle` and `decode::lifecycle`.
 
 use crate::config::problem::Spanned;
-use crate::domain::side::Side;
-use crate::domain::time::Timestamp;
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 /// `deprecated` of a route.
 #[derive(Debug, Clone, PartialEq)]

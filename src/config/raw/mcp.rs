@@ -6,8 +6,8 @@ use http::Uri;
 
 use super::identity::RawHeaders;
 use crate::config::problem::Spanned;
-use crate::domain::mcp::Revision;
-use crate::domain::pending::LogMessages;
+use dualgauge_model::mcp::Revision;
+use dualgauge_model::pending::LogMessages;
 
 /// The keys of `[upstream.NAME]` with `protocol = "mcp"`.
 #[derive(Debug, Clone, PartialEq)]

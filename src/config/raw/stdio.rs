@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::problem::Spanned;
-use crate::domain::json::Json;
-use crate::domain::mcp::Revision;
-use crate::domain::pending::LogMessages;
-use crate::domain::plan::SecretMap;
+use dualgauge_model::mcp::Revision;
+use dualgauge_model::pending::LogMessages;
+use dualgauge_model::plan::SecretMap;
+use dualgauge_patterns::json::Json;
 
 /// The keys of `[upstream.NAME]` with `command`.
 #[derive(Debug, Clone, PartialEq)]

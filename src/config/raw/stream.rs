@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 
 use crate::config::problem::Spanned;
-use crate::domain::side::Side;
+use dualgauge_patterns::side::Side;
 
 /// `[[stream]]`
 #[derive(Debug, Clone, PartialEq)]

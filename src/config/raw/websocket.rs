@@ -7,9 +7,9 @@ use http::Uri;
 use super::identity::RawHeaders;
 use super::stdio::HandshakeWord;
 use crate::config::problem::Spanned;
-use crate::domain::json::Json;
-use crate::domain::pending::LogMessages;
-use crate::domain::plan::Sharing;
+use dualgauge_model::pending::LogMessages;
+use dualgauge_model::plan::Sharing;
+use dualgauge_patterns::json::Json;
 
 /// The keys of `[upstream.NAME]` with such a url.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,8 @@ use figment::value::{Num, Value};
 use super::{Table, TableWalk};
 use crate::config::layer::{ValueKind, element, join};
 use crate::config::value::ValueError;
-use crate::domain::json::Json;
-use crate::domain::pattern::SourceTree;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::SourceTree;
 
 impl Table<'_> {
     /// Reads an optional free-form value.

@@ -6,10 +6,10 @@ use http::Method;
 
 use super::Fixture;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocalCall, RawOrigin};
-use crate::domain::cors::{WebOrigin, WithCredentials};
-use crate::domain::hosts::HostName;
-use crate::domain::json::Json;
-use crate::domain::rollout::Glob;
+use dualgauge_model::cors::{WebOrigin, WithCredentials};
+use dualgauge_model::hosts::HostName;
+use dualgauge_model::rollout::Glob;
+use dualgauge_patterns::json::Json;
 
 fn json_of(text: &str) -> Json {
     Json::parse(text.to_owned().into(), 9).unwrap()

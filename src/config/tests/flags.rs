@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::config::flags::{load_flags, parse_flags};
 use crate::config::raw::RawFlag;
-use crate::domain::rollout::{Stage, WithoutKey};
-use crate::domain::side::Side;
+use dualgauge_model::rollout::{Stage, WithoutKey};
+use dualgauge_patterns::side::Side;
 
 fn flags(text: &str) -> Vec<RawFlag> {
     parse_flags(Path::new("flags.toml"), text).unwrap_or_else(|problems| panic!("{problems}"))

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::failure::Reason;
-use crate::domain::plan::{Plan, Unrouted};
-use crate::domain::routing::{RequestHead, RouteMatch, match_route};
+use dualgauge_model::failure::Reason;
+use dualgauge_model::plan::{Plan, Unrouted};
+use dualgauge_model::routing::{RequestHead, RouteMatch, match_route};
 
 const REST: &str = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n";
 const RPC: &str = "[upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/v1/mcp'\n";

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::mcp::Revision;
-use crate::domain::pending::{AnswerOrder, LogMessages};
-use crate::domain::plan::{McpPlan, Transport, UpstreamPlan};
-use crate::domain::side::Side;
+use dualgauge_model::mcp::Revision;
+use dualgauge_model::pending::{AnswerOrder, LogMessages};
+use dualgauge_model::plan::{McpPlan, Transport, UpstreamPlan};
+use dualgauge_patterns::side::Side;
 
 fn server(keys: &str) -> (UpstreamPlan, McpPlan) {
     let text =

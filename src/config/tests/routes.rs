@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::config::raw::{RawRoute, RawSchema};
-use crate::domain::json::Json;
-use crate::domain::outcome::RpcReplySource;
-use crate::domain::pattern::SourceTree;
-use crate::domain::route::{Example, ExampleWay, Extra, Notify};
-use crate::domain::side::Side;
+use dualgauge_model::outcome::RpcReplySource;
+use dualgauge_model::route::{Example, ExampleWay, Extra, Notify};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::side::Side;
 
 const RICH: &str = r#"
 [[route]]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::mcp::Revision;
-use crate::domain::pending::AnswerOrder;
-use crate::domain::plan::{StdioPlan, Transport};
-use crate::domain::side::Side;
+use dualgauge_model::mcp::Revision;
+use dualgauge_model::pending::AnswerOrder;
+use dualgauge_model::plan::{StdioPlan, Transport};
+use dualgauge_patterns::side::Side;
 
 fn child(text: &str) -> StdioPlan {
     let mut fixture = Fixture::new(&format!("[upstream.c]\nside = 'rpc'\n{text}"));

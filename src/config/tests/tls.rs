@@ -4,8 +4,8 @@ use rcgen::{KeyPair, generate_simple_self_signed};
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::plan::{Plan, Transport};
-use crate::domain::side::Side;
+use dualgauge_model::plan::{Plan, Transport};
+use dualgauge_patterns::side::Side;
 
 fn fixture(main: &str) -> Fixture {
     let made = generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();

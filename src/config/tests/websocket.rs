@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Fixture;
 use crate::config::compile::compile;
-use crate::domain::pending::{AnswerOrder, LogMessages};
-use crate::domain::plan::{Plan, Sharing, Transport, WebSocketPlan};
-use crate::domain::side::Side;
+use dualgauge_model::pending::{AnswerOrder, LogMessages};
+use dualgauge_model::plan::{Plan, Sharing, Transport, WebSocketPlan};
+use dualgauge_patterns::side::Side;
 
 fn plan(text: &str) -> Plan {
     let fixture = Fixture::new(&format!("[upstream.s]\n{text}"));

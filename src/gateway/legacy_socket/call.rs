@@ -4,16 +4,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::command::record_result;
-use crate::domain::failure::Failure;
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::Call;
-use crate::domain::outcome::{RpcAnswer, TranslatedReply};
-use crate::domain::pending::RequestError;
-use crate::domain::plan::UpstreamPlan;
-use crate::domain::rejections;
-use crate::domain::rope::Rope;
-use crate::domain::route::Route;
-use crate::domain::side::Side;
 use crate::gateway::exchange::ensure_client_open;
 use crate::gateway::record::Record;
 use crate::gateway::{RequestOrigin, RuntimePlan, Worker, link_call};
@@ -22,6 +12,16 @@ use crate::upstream::{
     LegacySocketUpstream, PendingReply, SocketCallError, SocketContext, SocketReply, SocketRequest,
     Upstream,
 };
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc::Call;
+use dualgauge_model::outcome::{RpcAnswer, TranslatedReply};
+use dualgauge_model::pending::RequestError;
+use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_model::rejections;
+use dualgauge_model::route::Route;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 /// Sends a call over the client's socket at the server, and waits for the answer.
 pub(in crate::gateway) async fn send_rpc_call(

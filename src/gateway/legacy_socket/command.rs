@@ -9,14 +9,6 @@ use bytes::Bytes;
 use http::{Method, Version, request};
 
 use super::call::{queue_request, to_failure};
-use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
-use crate::domain::json::Json;
-use crate::domain::outcome::RpcAnswer;
-use crate::domain::rejections;
-use crate::domain::rollout::{self, DecisionReason, Requester};
-use crate::domain::route::Route;
-use crate::domain::side::Side;
 use crate::gateway::identity::identify;
 use crate::gateway::record::{Record, RequestLine};
 use crate::gateway::request_body::memory_exhausted;
@@ -27,6 +19,14 @@ use crate::telemetry::clock;
 use crate::upstream::{
     BudgetExhausted, LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream,
 };
+use dualgauge_model::failure::{Blame, Failure, Reason};
+use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
+use dualgauge_model::outcome::RpcAnswer;
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{self, DecisionReason, Requester};
+use dualgauge_model::route::Route;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 /// The client that sent a frame.
 pub(in crate::gateway) struct FrameClient<'a> {

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use crate::domain::event::{EventAction, EventForm, EventValue};
-use crate::domain::frame::SocketMessage;
-use crate::domain::side::Side;
-use crate::domain::stream::EventResultKind;
 use crate::gateway::translate::context;
 use crate::gateway::{RuntimePlan, Worker};
+use dualgauge_model::event::{EventAction, EventForm, EventValue};
+use dualgauge_model::frame::SocketMessage;
+use dualgauge_model::stream::EventResultKind;
+use dualgauge_patterns::side::Side;
 
 /// Converts an event to the client's form; returns `None` if the client does not get it.
 pub(in crate::gateway) fn format_event(

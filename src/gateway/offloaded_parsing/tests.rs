@@ -10,13 +10,13 @@ use http::{HeaderMap, StatusCode};
 use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
-use crate::domain::jsonrpc::MessageItem;
-use crate::domain::rope::Rope;
-use crate::domain::route::Segments;
-use crate::domain::translate::{RestHead, read_rest_call};
 use crate::gateway::offload::Offload;
 use crate::gateway::worker::Shared;
 use crate::upstream::link::Links;
+use dualgauge_model::jsonrpc::MessageItem;
+use dualgauge_model::route::Segments;
+use dualgauge_model::translate::{RestHead, read_rest_call};
+use dualgauge_patterns::rope::Rope;
 
 /// A number of members that makes a text long enough to be parsed off the worker.
 const MANY: usize = 10_000;

@@ -1,7 +1,7 @@
 //! The caller in the record: an index among the configured clients, never a key.
 
 use super::{HasKey, Record};
-use crate::domain::rollout::{Caller, Proof};
+use dualgauge_model::rollout::{Caller, Proof};
 
 impl Record {
     /// Sets the caller.

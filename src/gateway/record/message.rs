@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use super::Record;
 use super::outcome::SMALL;
-use crate::domain::jsonrpc::{RequestId, parse_response, split_batch};
-use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::side::Side;
+use dualgauge_model::jsonrpc::{RequestId, parse_response, split_batch};
+use dualgauge_model::posted::{Handling, MessageFault};
+use dualgauge_patterns::side::Side;
 
 /// Facts about the message of a call.
 #[derive(Debug, Default)]

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use http::{Method, Version};
 
 use super::{CallOutcome, Record};
-use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{ResponseReply, parse_response};
-use crate::domain::outcome::{blame_behind_tool, reports_failure};
-use crate::domain::route::TOOL_CALL;
-use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
+use dualgauge_model::failure::{Blame, Failure, Reason};
+use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
+use dualgauge_model::outcome::{blame_behind_tool, reports_failure};
+use dualgauge_model::route::TOOL_CALL;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 /// The largest passed-through response that is parsed for the record, in bytes.
 pub(super) const SMALL: usize = 64 * 1024;

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use super::outcome::ResultRead;
 use super::{HasKey, Record, RecordRole};
-use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{CallEnd, DecidedBy, Stage, Way};
-use crate::domain::route::TOOL_CALL;
-use crate::domain::side::Side;
-use crate::domain::trace::Trace;
 use crate::gateway::guard_recorder::{GuardRecorder, call_end};
 use crate::gateway::worker::DrainMode;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
 use crate::telemetry::metrics::{CallLabels, DecisionLabels, LabelId, Outcome, Shard, Timing};
 use crate::telemetry::spans::{Attribute, Span};
+use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::rollout::{CallEnd, DecidedBy, Stage, Way};
+use dualgauge_model::route::TOOL_CALL;
+use dualgauge_model::trace::Trace;
+use dualgauge_patterns::side::Side;
 
 impl Drop for Record {
     fn drop(&mut self) {

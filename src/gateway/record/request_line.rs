@@ -9,8 +9,8 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{Method, Version, request};
 
-use crate::domain::wire::RefusedLine;
 use crate::gateway::{CountedPeer, HeaderReadTime, RequestOrigin};
+use dualgauge_model::wire::RefusedLine;
 
 /// A request target without its authority.
 #[derive(Debug, Clone)]

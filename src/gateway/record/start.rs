@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::{ClientTime, Record};
-use crate::domain::time::Timestamp;
+use dualgauge_model::time::Timestamp;
 
 /// The start of a call, with the time spent waiting for the client.
 #[derive(Debug, Clone, Copy)]

@@ -12,14 +12,6 @@ use futures_util::stream;
 use http::Response;
 
 use super::{ItemReply, RpcRequest};
-use crate::domain::batch::{self, BatchMember, PassthroughBatch};
-use crate::domain::compare::Skip;
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{self, MessageItem};
-use crate::domain::plan::Plan;
-use crate::domain::posted::{Handling, MessageFault, Poster, takes_envelopes};
-use crate::domain::rope::Rope;
-use crate::domain::routing::RequestHead;
 use crate::gateway::passthrough::InterimResponses;
 use crate::gateway::record::Record;
 use crate::gateway::response::{self, CallResponse, FullResponse};
@@ -27,6 +19,14 @@ use crate::gateway::response_annotations::ResponseAnnotations;
 use crate::gateway::shadow::{self, Candidate};
 use crate::gateway::{ResponseBody, sessions};
 use crate::upstream::HttpUpstream;
+use dualgauge_model::batch::{self, BatchMember, PassthroughBatch};
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{self, MessageItem};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::posted::{Handling, MessageFault, Poster, takes_envelopes};
+use dualgauge_model::routing::RequestHead;
+use dualgauge_patterns::rope::Rope;
 
 /// The batch of a message, if it is in one.
 #[derive(Debug, Clone, Copy)]

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use http::StatusCode;
 
 use super::{BatchContext, CallResult, RpcRequest};
-use crate::domain::failure::Failure;
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, RequestId};
-use crate::domain::plan::CANCELLED;
 use crate::gateway::record::Record;
 use crate::upstream::Upstream;
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc::{self, Call, RequestId};
+use dualgauge_model::plan::CANCELLED;
+use dualgauge_patterns::json::Json;
 
 /// The call that a notification cancels.
 pub(super) struct CancelRequest {

@@ -8,15 +8,6 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 
 use super::{BatchContext, CallResult, RpcRequest};
-use crate::domain::failure::{Blame, Failure, Reason};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{self, Call, LISTEN, RequestId};
-use crate::domain::mcp::{self, ClientRevision};
-use crate::domain::outcome::RpcAnswer;
-use crate::domain::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
-use crate::domain::rope::Rope;
-use crate::domain::side::Side;
-use crate::domain::{pending, rejections, routing};
 use crate::gateway::cancellation::{
     CancelScope, CancellableCall, CancellationRegistry, MCP_SESSION,
 };
@@ -32,6 +23,17 @@ use crate::upstream::link::LinkUpstream;
 use crate::upstream::{
     Body, HttpUpstream, OutgoingRequest, RetryPolicy, Upstream, boxed, collect_accounted,
 };
+use dualgauge_model::failure::{Blame, Failure, Reason};
+use dualgauge_model::jsonrpc::{self, Call, LISTEN, RequestId};
+use dualgauge_model::mcp::{self, ClientRevision};
+use dualgauge_model::outcome::RpcAnswer;
+use dualgauge_model::pending;
+use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
+use dualgauge_model::rejections;
+use dualgauge_model::routing;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 impl RpcRequest {
     pub(super) async fn translate(

@@ -13,10 +13,10 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 
-use crate::domain::jsonrpc::{LISTEN, PeerMessage, cancelled_id};
-use crate::domain::plan::CANCELLED;
 use crate::gateway::shadow::Candidate;
 use crate::upstream::link::QueuePermit;
+use dualgauge_model::jsonrpc::{LISTEN, PeerMessage, cancelled_id};
+use dualgauge_model::plan::CANCELLED;
 
 /// A message to the client, and the candidates to run once the client has it.
 pub(super) struct OutboundMessage {

@@ -1,6 +1,6 @@
 //! Requests to an RPC path whose body is not valid JSON-RPC 2.0, or not sent as such.
 //!
-//! The domain (`posted::classify`) decides how each is handled. Law: a forwarded request keeps its head and its bytes.
+//! The model (`posted::classify`) decides how each is handled. Law: a forwarded request keeps its head and its bytes.
 //!
 //! Used by `rpc`.
 
@@ -9,18 +9,18 @@ use std::rc::Rc;
 use http::{Response, request};
 
 use super::{BatchContext, RpcCaller, RpcRequest};
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{MessageItem, RequestId};
-use crate::domain::posted::{self, Handling, Posted, Poster, classify};
-use crate::domain::rejections;
-use crate::domain::routing::{self, RequestHead};
-use crate::domain::side::Side;
 use crate::gateway::passthrough::{PassthroughRequest, forward, upstream_uri};
 use crate::gateway::record::Record;
 use crate::gateway::request_body::RequestBody;
 use crate::gateway::response::{self, CallResponse};
 use crate::gateway::{RequestOrigin, ResponseBody, cors, rest};
 use crate::upstream::Upstream;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{MessageItem, RequestId};
+use dualgauge_model::posted::{self, Handling, Posted, Poster, classify};
+use dualgauge_model::rejections;
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_patterns::side::Side;
 
 /// The caller and the head of such a request.
 pub(super) struct InvalidRequestContext {
@@ -84,7 +84,7 @@ pub(super) async fn serve(
             };
             request.serve_batch(record, items).await
         }
-        // Unreachable: the domain finds messages only in a body that was read.
+        // Unreachable: the model finds messages only in a body that was read.
         (
             Posted::Messages(_) | Posted::Call(..) | Posted::Batch(..),
             RequestBody::Streaming(..),

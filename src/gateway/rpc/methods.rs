@@ -4,16 +4,16 @@
 
 use http::{Response, request};
 
-use crate::domain::failure::Failure;
-use crate::domain::rejections;
-use crate::domain::routing::RequestHead;
-use crate::domain::side::Side;
 use crate::gateway::identity::identify;
 use crate::gateway::passthrough::{PassthroughRequest, forward, upstream_uri};
 use crate::gateway::record::Record;
 use crate::gateway::response::{self, CallResponse};
 use crate::gateway::{RequestOrigin, ResponseBody, cors};
 use crate::upstream::{IncomingBody, Upstream};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::rejections;
+use dualgauge_model::routing::RequestHead;
+use dualgauge_patterns::side::Side;
 
 /// Forwards such a request. Failures that the proxy writes carry CORS headers.
 pub(super) async fn forward_other_method(

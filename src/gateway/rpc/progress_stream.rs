@@ -13,14 +13,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::{BatchContext, ItemReply, RpcRequest, UndeliveredRecords};
-use crate::domain::jsonrpc::{Call, LISTEN, MessageItem};
-use crate::domain::sse;
 use crate::gateway::ResponseBody;
 use crate::gateway::record::Record;
 use crate::gateway::response_annotations::ResponseAnnotations;
 use crate::gateway::shadow::Candidate;
 use crate::upstream::link::{Notification, NotificationReceiver, channel};
 use bytes::Bytes;
+use dualgauge_model::jsonrpc::{Call, LISTEN, MessageItem};
+use dualgauge_model::sse;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, header};
 

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::domain::failure::Failure;
-use crate::domain::jsonrpc;
-use crate::domain::posted;
-use crate::domain::routing;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::record::Record;
 use crate::gateway::request_body::{self, RequestBody};
 use crate::upstream::IncomingBody;
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc;
+use dualgauge_model::posted;
+use dualgauge_model::routing;
 
 /// The body of a request, after reading.
 pub(super) enum RpcBody {

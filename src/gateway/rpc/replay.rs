@@ -8,14 +8,14 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{BatchContext, CallResult, RpcRequest};
-use crate::domain::compare::Skip;
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::jsonrpc::{Call, RequestId, parse_response, split_batch};
-use crate::domain::rejections;
-use crate::domain::rollout::Way;
-use crate::domain::side::Side;
 use crate::gateway::record::Record;
 use crate::gateway::response::CallResponse;
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{Call, RequestId, parse_response, split_batch};
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::Way;
+use dualgauge_patterns::side::Side;
 
 /// A call, with the context of the request that it was part of.
 pub(in crate::gateway) struct ReplayableRpc {

@@ -29,18 +29,6 @@ use tokio::time::sleep_until;
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
 use super::server_messages::{self, Listening, ServerMessage, ServerMessages, close_reason};
 use super::{BatchContext, ItemReply, RpcCaller, RpcRequest};
-use crate::domain::event::EventForm;
-use crate::domain::failure::Failure;
-use crate::domain::frame::{SocketMessage, Undelivered};
-use crate::domain::json::unmarked;
-use crate::domain::jsonrpc::{self, RequestId};
-use crate::domain::pending::Heartbeat;
-use crate::domain::plan::{ClientSocketPlan, SocketProtocol};
-use crate::domain::rope::Rope;
-use crate::domain::routing::{self, RequestHead};
-use crate::domain::side::Side;
-use crate::domain::wire::FloodReason;
-use crate::domain::{rejections, websocket};
 use crate::gateway::cancellation::CancelScope;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
@@ -57,6 +45,19 @@ use crate::upstream::{
     Activity, CloseReason, IdleAction, IdleTimer, LegacyServerMessage, MessageStream, ReadMode,
     Upstream, accept_key,
 };
+use dualgauge_model::event::EventForm;
+use dualgauge_model::failure::Failure;
+use dualgauge_model::frame::{SocketMessage, Undelivered};
+use dualgauge_model::jsonrpc::{self, RequestId};
+use dualgauge_model::pending::Heartbeat;
+use dualgauge_model::plan::{ClientSocketPlan, SocketProtocol};
+use dualgauge_model::rejections;
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_model::websocket;
+use dualgauge_model::wire::FloodReason;
+use dualgauge_patterns::json::unmarked;
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 /// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
 const HEARTBEAT: Heartbeat = Heartbeat {

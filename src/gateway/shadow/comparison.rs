@@ -8,8 +8,8 @@ use http::Method;
 
 use super::offload::{ComparePool, OffloadError};
 use super::recorded_response::{ParsedResponse, RecordedResponse};
-use crate::domain::compare::{Comparison, Rules, RunEnding, Skip, Terms, Verdict, compare};
-use crate::domain::side::Side;
+use dualgauge_model::compare::{Comparison, Rules, RunEnding, Skip, Terms, Verdict, compare};
+use dualgauge_patterns::side::Side;
 
 /// The responses of control and candidate to the same call.
 pub(super) struct ResponsePair {
@@ -127,8 +127,8 @@ mod tests {
     use http::{HeaderMap, StatusCode};
 
     use super::*;
-    use crate::domain::compare::Salt;
     use crate::gateway::shadow::recorded_response::ResponseOrigin;
+    use dualgauge_model::compare::Salt;
 
     fn recorded(body: String, coding: Option<&'static str>) -> RecordedResponse {
         let mut headers = HeaderMap::new();

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::domain::compare::{ComparedResponse, Run, RunEnding, Skip};
-use crate::domain::failure::{Blame, Failure};
-use crate::domain::jsonrpc::{ResponseReply, parse_response};
-use crate::domain::shadow_limits;
-use crate::domain::side::Side;
-use crate::domain::sse;
 use crate::gateway::response::FullResponse;
 use crate::upstream::{ContentEncoding, DecodeError};
+use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip};
+use dualgauge_model::failure::{Blame, Failure};
+use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
+use dualgauge_model::shadow_limits;
+use dualgauge_model::sse;
+use dualgauge_patterns::side::Side;
 
 /// The RPC error code for a failure inside the server (JSON-RPC 2.0 §5.1).
 const INTERNAL_ERROR: i64 = -32603;

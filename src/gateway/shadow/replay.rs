@@ -6,13 +6,6 @@ use http::{HeaderMap, request};
 use hyper::upgrade::OnUpgrade;
 
 use super::recorded_response::{RecordedResponse, headers_size, is_stream};
-use crate::domain::compare::Skip;
-use crate::domain::failure::Failure;
-use crate::domain::jsonrpc::RequestId;
-use crate::domain::rejections;
-use crate::domain::rollout::Way;
-use crate::domain::routing::{self, RequestHead};
-use crate::domain::side::Side;
 use crate::gateway::RequestOrigin;
 use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::record::Record;
@@ -23,6 +16,13 @@ use crate::gateway::translate;
 use crate::upstream::{
     BodyCopy, CollectError, CopyUnavailable, Upstream, collect_budgeted, pinned,
 };
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc::RequestId;
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::Way;
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_patterns::side::Side;
 
 /// A call stored so that it can be sent again.
 pub(super) enum ReplayableCall {

@@ -15,20 +15,20 @@ use super::comparison::{CompareContext, Compared, NotCompared, ResponsePair};
 use super::recorded_response::RecordedResponse;
 use super::replay::ReplayableCall;
 use super::runner::{Judgement, LogSubject, RunEnd, ShadowRunner};
-use crate::domain::compare::{
-    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms,
-    Verdict,
-};
-use crate::domain::failure::{Failure, Reason};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::{DecisionReason, Stage, Way};
-use crate::domain::side::Side;
 use crate::gateway::guard_recorder::GuardRecorder;
 use crate::gateway::record::{FailureCause, Record};
 use crate::gateway::{RuntimePlan, Worker};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
 use crate::upstream::{BodyCopy, CountGuard};
+use dualgauge_model::compare::{
+    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms,
+    Verdict,
+};
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{DecisionReason, Stage, Way};
+use dualgauge_patterns::side::Side;
 
 /// Largest number of differing pointers in a log line.
 const MAX_POINTERS: usize = 5;

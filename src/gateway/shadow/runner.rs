@@ -15,14 +15,14 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use crate::domain::compare::{
-    CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, Mismatches, Noise,
-    RepeatOutcome, Verdict,
-};
-use crate::domain::shadow_limits::ShadowLimits;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{CallFields, LabelNames};
 use crate::upstream::{BodyCopy, CopyBudget, CountGuard};
+use dualgauge_model::compare::{
+    CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, Mismatches, Noise,
+    RepeatOutcome, Verdict,
+};
+use dualgauge_model::shadow_limits::ShadowLimits;
 
 /// The candidates of one worker.
 #[derive(Debug)]
@@ -324,8 +324,8 @@ pub(super) struct Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::rollout::Percent;
     use crate::upstream::Tasks;
+    use dualgauge_model::rollout::Percent;
 
     const LONG: Duration = Duration::from_secs(5);
 

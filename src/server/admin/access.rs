@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Uri, Version};
 
-use crate::domain::hosts::{is_loopback, is_loopback_name};
+use dualgauge_model::hosts::{is_loopback, is_loopback_name};
 
 /// A failed Host or Origin check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

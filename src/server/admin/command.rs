@@ -4,15 +4,15 @@ use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
-use crate::domain::compare::Mismatches;
-use crate::domain::explain::Explanation;
-use crate::domain::json::Json;
-use crate::domain::lifecycle::UsageReport;
-use crate::domain::rollout::Glob;
-use crate::domain::rollout::overrides::{Change, ChangeFault, HistoryEntry};
-use crate::domain::side::Side;
 use crate::server::admin::{Attribution, FlagView, FlagsView, HypotheticalCall, PlanView};
 use crate::store::{Late, StoreError};
+use dualgauge_model::compare::Mismatches;
+use dualgauge_model::explain::Explanation;
+use dualgauge_model::lifecycle::UsageReport;
+use dualgauge_model::rollout::Glob;
+use dualgauge_model::rollout::overrides::{Change, ChangeFault, HistoryEntry};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 /// A command to the owner of the state, sent over a bounded channel. If the sender has dropped its end of `reply`,
 /// only the kill switch is still applied.

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::config::problem::nearest;
-use crate::domain::json::{Json, JsonFault, JsonKind, MemberSpan, decode, kind_of, scan_object};
-use crate::domain::rollout::{Percent, Stage};
+use dualgauge_model::rollout::{Percent, Stage};
+use dualgauge_patterns::json::{
+    Json, JsonFault, JsonKind, MemberSpan, decode, kind_of, scan_object,
+};
 
 /// The author of a change, if the request names none.
 const NAMELESS: &str = "admin api";

@@ -9,12 +9,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::explain::Explanation;
-use crate::domain::json::{Json, JsonKind, kind_of};
-use crate::domain::percent::{Plus, decode};
-use crate::domain::wire::encode_raw;
 use crate::server::admin::decode::{BodyProblem, Decoder, JsonObject};
 use crate::server::admin::problem::AdminProblem;
+use dualgauge_model::explain::Explanation;
+use dualgauge_model::wire::encode_raw;
+use dualgauge_patterns::json::{Json, JsonKind, kind_of};
+use dualgauge_patterns::percent::{Plus, decode};
 
 /// The maximum nesting depth: that of served calls, plus the enclosing body.
 const DEPTH: u16 = 128;

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::domain::compare::{
+use crate::telemetry::clock::Rfc3339;
+use dualgauge_model::compare::{
     CallInfo, Failed, FailedCandidate, Field, MismatchSample, Mismatches, Tally,
 };
-use crate::domain::rollout::Glob;
-use crate::telemetry::clock::Rfc3339;
+use dualgauge_model::rollout::Glob;
 
 /// A filter of mismatches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,9 +206,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::domain::compare::{Difference, Kind, RedactedValue, RunEnding};
-    use crate::domain::rollout::Stage;
-    use crate::domain::side::Side;
+    use dualgauge_model::compare::{Difference, Kind, RedactedValue, RunEnding};
+    use dualgauge_model::rollout::Stage;
+    use dualgauge_patterns::side::Side;
 
     fn at(at_ms: u64) -> CallInfo {
         CallInfo {

@@ -7,11 +7,11 @@ use http::StatusCode;
 
 use super::mismatches::Wanted;
 use super::problem::AdminProblem;
-use crate::domain::lifecycle::parse_idle;
-use crate::domain::percent::{Plus, decode};
-use crate::domain::rollout::Glob;
-use crate::domain::time::Timestamp;
 use crate::telemetry::clock::millis;
+use dualgauge_model::lifecycle::parse_idle;
+use dualgauge_model::rollout::Glob;
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::percent::{Plus, decode};
 
 /// The default idle time after which a route may be deleted: 30 days.
 const IDLE: u64 = 30 * 86_400;

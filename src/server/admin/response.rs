@@ -14,9 +14,6 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
-use crate::domain::hosts::is_loopback;
-use crate::domain::rollout::overrides::Change;
-use crate::domain::rollout::{Glob, Percent, Stage};
 use crate::server::admin::access::{admit, is_plain_probe};
 use crate::server::admin::decode::Attribution;
 use crate::server::admin::explain::{self, Explained};
@@ -28,6 +25,9 @@ use crate::server::admin::{
     AdminCommand, ChangeRequest, HypotheticalCall, Readiness, decode, query,
 };
 use crate::telemetry::clock;
+use dualgauge_model::hosts::is_loopback;
+use dualgauge_model::rollout::overrides::Change;
+use dualgauge_model::rollout::{Glob, Percent, Stage};
 
 /// The maximum size of a request body.
 const MAX_BODY: usize = 64 * 1024;

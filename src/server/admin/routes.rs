@@ -2,9 +2,9 @@
 
 use http::Method;
 
-use crate::domain::percent::{Plus, decode};
-use crate::domain::rollout::overrides::Change;
-use crate::domain::side::Side;
+use dualgauge_model::rollout::overrides::Change;
+use dualgauge_patterns::percent::{Plus, decode};
+use dualgauge_patterns::side::Side;
 
 /// An endpoint of the admin listener.
 #[derive(Debug, Clone, PartialEq, Eq)]

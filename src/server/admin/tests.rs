@@ -14,19 +14,19 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::config::problem::{Problem, Problems, SourceLocation};
-use crate::domain::compare::Mismatches;
-use crate::domain::explain::Explanation;
-use crate::domain::json::Json;
-use crate::domain::lifecycle::UsageReport;
-use crate::domain::rollout::overrides::{Change, ChangeMeta};
-use crate::domain::rollout::{MatcherSource, Percent, Proof, Stage, WithoutKey};
-use crate::domain::route::Effect;
-use crate::domain::side::Side;
 use crate::server::admin::{
     AdminApi, AdminCommand, AdminTokens, ChangeRequest, ClientView, DefaultsView, FileView,
     FlagView, FlagsView, PlanView, Readiness, Refusal, Reloaded, RouteView, StillMissing,
     UpstreamView,
 };
+use dualgauge_model::compare::Mismatches;
+use dualgauge_model::explain::Explanation;
+use dualgauge_model::lifecycle::UsageReport;
+use dualgauge_model::rollout::overrides::{Change, ChangeMeta};
+use dualgauge_model::rollout::{MatcherSource, Percent, Proof, Stage, WithoutKey};
+use dualgauge_model::route::Effect;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 const LOOPBACK: &str = "127.0.0.1:9090";
 const ELSEWHERE: &str = "192.0.2.7:9090";

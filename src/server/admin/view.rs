@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::domain::rollout::overrides::{ChangeMeta, Tripped};
-use crate::domain::rollout::{MatcherSource, Percent, Proof, Stage, WithoutKey};
-use crate::domain::route::Effect;
-use crate::domain::side::Side;
+use dualgauge_model::rollout::overrides::{ChangeMeta, Tripped};
+use dualgauge_model::rollout::{MatcherSource, Percent, Proof, Stage, WithoutKey};
+use dualgauge_model::route::Effect;
+use dualgauge_patterns::side::Side;
 
 /// All flags.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 
-use crate::domain::wire::{HeaderCase, SentTarget, Violation};
 use crate::upstream::{InlineBody, ThreadBound, WriteControl};
+use dualgauge_model::wire::{HeaderCase, SentTarget, Violation};
 
 /// The state shared by the inspector of one connection and the service behind it.
 ///

@@ -1,7 +1,7 @@
 //! Request lines that hyper gets in another form: those with raw characters in the target, and refused ones.
 
 use super::{Inspected, Mode};
-use crate::domain::wire::{MessagePosition, RawTarget, RefusedLine, SentTarget, Violation};
+use dualgauge_model::wire::{MessagePosition, RawTarget, RefusedLine, SentTarget, Violation};
 
 /// The substitute for a message whose request line is refused.
 const SUBSTITUTE: &[u8] = b"GET / HTTP/1.1\r\nhost: refused.invalid\r\nconnection: close\r\n\r\n";

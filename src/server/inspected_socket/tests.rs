@@ -15,8 +15,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
-use crate::domain::wire::{ADDED_TE, ResponseCaseReader};
 use crate::upstream::IncomingBody;
+use dualgauge_model::wire::{ADDED_TE, ResponseCaseReader};
 
 mod agreement;
 mod upgrades;

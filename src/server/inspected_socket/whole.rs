@@ -3,8 +3,8 @@
 use tokio::io::ReadBuf;
 
 use super::{Flow, Inspected, TE_LINE};
-use crate::domain::wire::{CompleteMessage, Te};
 use crate::upstream::InlineBody;
+use dualgauge_model::wire::{CompleteMessage, Te};
 
 const END: &[u8] = b"\r\n";
 

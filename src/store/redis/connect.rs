@@ -22,7 +22,7 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::config::compile::tls::{self, Alpn};
-use crate::domain::tls::ClientTls;
+use dualgauge_model::tls::ClientTls;
 
 /// The address of a server and the way to connect.
 pub(super) enum Connector {

@@ -10,11 +10,11 @@ use tracing::level_filters::LevelFilter;
 
 use super::format::{Fields, LineFormat, LogFields, LogLayer, label};
 
-use crate::domain::failure::{Blame, Reason};
-use crate::domain::posted::MessageFault;
-use crate::domain::rollout::{Proof, Stage};
-use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
+use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::posted::MessageFault;
+use dualgauge_model::rollout::{Proof, Stage};
+use dualgauge_patterns::side::Side;
 
 /// The target of the line, for filters.
 const TARGET: &str = "dualgauge::call";
@@ -46,7 +46,7 @@ pub struct CallLine<'a> {
     pub proof: Proof,
     /// The stage of the call; absent if the proxy itself responded.
     pub stage: Option<Stage>,
-    /// The rule that chose the stage, as worded by [`crate::domain::rollout::Rollout::describe`].
+    /// The rule that chose the stage, as worded by [`dualgauge_model::rollout::Rollout::describe`].
     pub decision: &'a str,
     /// The outcome of the call.
     pub outcome: Outcome,

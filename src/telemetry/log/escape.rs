@@ -8,7 +8,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::domain::swar;
+use dualgauge_patterns::swar;
 
 /// Writes a value of the text format: unquoted if it is one plain word, else quoted.
 pub(super) fn word(out: &mut impl Write, text: &str) -> fmt::Result {

@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::io::Write;
 
 use super::*;
-use crate::domain::failure::{Blame, Reason};
-use crate::domain::rollout::{Proof, Stage};
-use crate::domain::side::Side;
 use crate::telemetry::metrics::Outcome;
+use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::rollout::{Proof, Stage};
+use dualgauge_patterns::side::Side;
 
 fn noon() -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(1_770_120_000_042)

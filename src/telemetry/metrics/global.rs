@@ -3,11 +3,11 @@
 use std::time::SystemTime;
 
 use super::process_stats::ProcessStats;
-use crate::domain::pending::LinkCounts;
-use crate::domain::plan::Plan;
-use crate::domain::rollout::{Arming, Flag, Kill, Percent, Stage};
-use crate::domain::side::Side;
-use crate::domain::time::Timestamp;
+use dualgauge_model::pending::LinkCounts;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Arming, Flag, Kill, Percent, Stage};
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 /// The process-wide values.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::domain::failure::Blame;
-use crate::domain::rollout::{DecidedBy, Stage};
-use crate::domain::side::Side;
+use dualgauge_model::failure::Blame;
+use dualgauge_model::rollout::{DecidedBy, Stage};
+use dualgauge_patterns::side::Side;
 
 /// The label value of a missing item: no route, or no party at fault.
 pub(super) const NONE: &str = "none";
@@ -178,6 +178,6 @@ pub struct VerdictLabels {
     pub side: Side,
     /// The stage.
     pub stage: Stage,
-    /// One of [`crate::domain::compare::Verdict::WORDS`].
+    /// One of [`dualgauge_model::compare::Verdict::WORDS`].
     pub verdict: &'static str,
 }

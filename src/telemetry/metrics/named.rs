@@ -11,9 +11,9 @@ use super::labels::{CallLabels, LabelId, NONE, RenderedTexts};
 use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::{Earliest, Latest, ShownSeries};
 use super::shard::{CallCounts, ShardCounts, Snapshot};
-use crate::domain::failure::Blame;
-use crate::domain::rollout::Stage;
 use crate::telemetry::clock::timestamp;
+use dualgauge_model::failure::Blame;
+use dualgauge_model::rollout::Stage;
 
 /// Returns these families. Counters and gauges come first, because they are small and say more than histograms.
 pub(super) fn families(

@@ -20,14 +20,14 @@ use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::ShownSeries;
 use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
-use crate::domain::failure::Reason;
-use crate::domain::frame::Undelivered;
-use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::rollout::{Arming, Kill, Stage};
-use crate::domain::series::SeriesRules;
-use crate::domain::side::Side;
-use crate::domain::token::TokenFault;
-use crate::domain::wire::FloodReason;
+use dualgauge_model::failure::Reason;
+use dualgauge_model::frame::Undelivered;
+use dualgauge_model::posted::{Handling, MessageFault};
+use dualgauge_model::rollout::{Arming, Kill, Stage};
+use dualgauge_model::series::SeriesRules;
+use dualgauge_model::token::TokenFault;
+use dualgauge_model::wire::FloodReason;
+use dualgauge_patterns::side::Side;
 
 /// Renders the metrics page as [`super::TEXT_FORMAT`], with families sorted by name and series by labels.
 #[must_use]

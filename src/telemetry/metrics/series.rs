@@ -14,14 +14,14 @@ use super::family::{self, Family};
 use super::histogram::Histogram;
 use super::labels::Outcome;
 use super::protobuf::{gauge, metric_family};
-use crate::domain::compare::{Skip, Verdict};
-use crate::domain::failure::Reason;
-use crate::domain::plan::Plan;
-use crate::domain::rollout::Stage;
-use crate::domain::series::SeriesRules;
-use crate::domain::side::Side;
-use crate::domain::stream;
-use crate::domain::time::Timestamp;
+use dualgauge_model::compare::{Skip, Verdict};
+use dualgauge_model::failure::Reason;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::series::SeriesRules;
+use dualgauge_model::stream;
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 /// The label value under which series beyond the limit are summed.
 pub(super) const OVERFLOW: &str = "overflow";

@@ -13,17 +13,17 @@ use super::labels::{
     CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
 };
 use super::upstream_calls::UpstreamCalls;
-use crate::domain::compare::Skip;
-use crate::domain::failure::Reason;
-use crate::domain::frame::Undelivered;
-use crate::domain::lifecycle::{ClientUsage, UsageCount};
-use crate::domain::posted::{Handling, MessageFault};
-use crate::domain::rollout::{Stage, Tallies, Tally, Way};
-use crate::domain::side::Side;
-use crate::domain::stream;
-use crate::domain::time::Timestamp;
-use crate::domain::token::TokenFault;
-use crate::domain::wire::FloodReason;
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::Reason;
+use dualgauge_model::frame::Undelivered;
+use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
+use dualgauge_model::posted::{Handling, MessageFault};
+use dualgauge_model::rollout::{Stage, Tallies, Tally, Way};
+use dualgauge_model::stream;
+use dualgauge_model::time::Timestamp;
+use dualgauge_model::token::TokenFault;
+use dualgauge_model::wire::FloodReason;
+use dualgauge_patterns::side::Side;
 
 /// The durations of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

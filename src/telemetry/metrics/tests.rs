@@ -5,18 +5,18 @@ use std::time::{Duration, UNIX_EPOCH};
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::compare::{Skip, Verdict};
-use crate::domain::failure::{Blame, Reason};
-use crate::domain::posted::MessageFault;
-use crate::domain::rollout::{
+use dualgauge_model::compare::{Skip, Verdict};
+use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::posted::MessageFault;
+use dualgauge_model::rollout::{
     Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
 };
-use crate::domain::series::SeriesRules;
-use crate::domain::side::Side;
-use crate::domain::stream::EventResultKind;
-use crate::domain::time::Timestamp;
-use crate::domain::token::TokenFault;
-use crate::domain::wire::FloodReason;
+use dualgauge_model::series::SeriesRules;
+use dualgauge_model::stream::EventResultKind;
+use dualgauge_model::time::Timestamp;
+use dualgauge_model::token::TokenFault;
+use dualgauge_model::wire::FloodReason;
+use dualgauge_patterns::side::Side;
 
 pub(super) fn process() -> GlobalMetrics {
     let flag = |name: &str, side, thousandths| {
@@ -476,7 +476,7 @@ fn links() -> Vec<LinkState> {
         ready: 1,
         in_flight: 1,
         queued: 2,
-        counts: crate::domain::pending::LinkCounts {
+        counts: dualgauge_model::pending::LinkCounts {
             opened: 3,
             late: 4,
             foreign: 5,

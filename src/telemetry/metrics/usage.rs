@@ -2,7 +2,7 @@
 
 use super::labels::{LabelId, LabelNames, NONE};
 use super::shard::Snapshot;
-use crate::domain::lifecycle::Usage;
+use dualgauge_model::lifecycle::Usage;
 
 /// Returns the calls that this process has counted since its start, by name.
 #[must_use]

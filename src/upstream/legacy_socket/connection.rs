@@ -20,21 +20,21 @@ use super::request::{
     SocketReplySender, SocketRequest,
 };
 use super::server::LegacySocketUpstream;
-use crate::domain::frame::{
-    CorrelatorOutput, FrameCallError, FrameCommand, FrameCorrelator, ObservedRequest,
-    SocketMessage, Undelivered, command_to_rpc,
-};
-use crate::domain::json::Json;
-use crate::domain::pending::{LinkCounts, RequestError, Ticket};
-use crate::domain::plan::Plan;
-use crate::domain::rope::Rope;
-use crate::domain::route::{RouteTable, Wire};
-use crate::domain::translate::TranslateContext;
 use crate::telemetry::clock;
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
 use crate::upstream::{
     Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks,
 };
+use dualgauge_model::frame::{
+    CorrelatorOutput, FrameCallError, FrameCommand, FrameCorrelator, ObservedRequest,
+    SocketMessage, Undelivered, command_to_rpc,
+};
+use dualgauge_model::pending::{LinkCounts, RequestError, Ticket};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::route::{RouteTable, Wire};
+use dualgauge_model::translate::TranslateContext;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
 
 /// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;

@@ -19,8 +19,8 @@ use super::request::{
     SocketRequest,
 };
 use super::server::LegacySocketUpstream;
-use crate::domain::pending::RequestError;
 use crate::telemetry::clock;
+use dualgauge_model::pending::RequestError;
 
 /// The extra time that a caller waits beyond its deadline, so that the task can report the timeout itself.
 const GRACE: Duration = Duration::from_millis(250);

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::domain::json::Json;
-use crate::domain::outcome::{RpcAnswer, TranslatedReply};
-use crate::domain::pending::RequestError;
-use crate::domain::plan::Plan;
-use crate::domain::route::MatchError;
+use dualgauge_model::outcome::{RpcAnswer, TranslatedReply};
+use dualgauge_model::pending::RequestError;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::route::MatchError;
+use dualgauge_patterns::json::Json;
 
 /// A request over a socket.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::domain::pending::RequestError;
-use crate::domain::plan::{FramesPlan, UpstreamPlan};
 use crate::upstream::link::{LinkStats, Transport};
 use crate::upstream::websocket::WebSocket;
 use crate::upstream::{CountGuard, MessageStream, Socket};
+use dualgauge_model::pending::RequestError;
+use dualgauge_model::plan::{FramesPlan, UpstreamPlan};
 
 /// A frame server within one worker.
 #[derive(Debug)]

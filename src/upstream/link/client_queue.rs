@@ -16,8 +16,8 @@ use super::notifications::{
     self, LinkLost, LinkReply, NotificationSender, PER_CLIENT, QueuePermit, ReplySender, units,
 };
 use super::stats::{Delivery, LinkStats};
-use crate::domain::pending::RequestError;
 use crate::telemetry::clock;
+use dualgauge_model::pending::RequestError;
 
 /// The longest time in which a client may take nothing from its queue.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::cancel::CancelSignal;
 use super::notifications::{self, NotificationSender, ReplySender};
 use super::subscriber_set::{Subscriber, SubscriberSet};
-use crate::domain::json::Json;
-use crate::domain::pending::{Outbound, Priority, RequestError, RetryRule};
+use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
+use dualgauge_patterns::json::Json;
 
 /// Requests that the channel to a link task holds beyond the configured queue.
 const ON_THE_WAY: usize = 64;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::stats::Delivery;
-use crate::domain::pending::RequestError;
+use dualgauge_model::pending::RequestError;
 
 /// The size of a unit in bytes. A notification takes at least one unit.
 const UNIT: usize = 512;

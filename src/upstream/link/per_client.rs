@@ -16,8 +16,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::handle::{LinkHandle, RequestReceiver, open};
 use super::notifications::NotificationSender;
 use super::subscriber_set::Subscriber;
-use crate::domain::pending::RequestError;
-use crate::domain::side::Side;
+use dualgauge_model::pending::RequestError;
+use dualgauge_patterns::side::Side;
 
 /// The number of links that may wait to be launched.
 const LAUNCHES: usize = 256;

@@ -4,7 +4,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::notifications::{LinkReply, NotificationSender, SequencedReply};
-use crate::domain::pending::RequestError;
+use dualgauge_model::pending::RequestError;
 
 /// The waiting end of a reply channel. Dropping it notifies the link task.
 pub(super) struct ReplySlot<'a> {

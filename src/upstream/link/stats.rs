@@ -7,8 +7,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use crate::domain::pending::{LinkCounts, LinkMachine};
 use crate::telemetry::metrics::{LinkState, Notifications};
+use dualgauge_model::pending::{LinkCounts, LinkMachine};
 
 /// The sum over all links that an upstream has and had; each link task adds its own figures.
 #[derive(Debug, Default)]

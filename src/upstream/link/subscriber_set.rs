@@ -134,8 +134,8 @@ mod tests {
     use std::slice;
 
     use super::*;
-    use crate::domain::pending::LinkCounts;
     use crate::upstream::link::{LinkGauges, StatsHandle, channel};
+    use dualgauge_model::pending::LinkCounts;
 
     #[test]
     fn a_full_set_refuses_a_subscriber_until_another_has_left() {

@@ -13,8 +13,8 @@ use super::handle::ProgressSink;
 use super::notifications::{self, LinkLost, LinkReply, NotificationSender, ReplySender};
 use super::stats::{Delivery, LinkStats};
 use super::subscriber_set::{JoinResult, Subscriber, SubscriberSet};
-use crate::domain::jsonrpc::{progress_token, with_progress_token};
-use crate::domain::pending::{Recipients, RequestError};
+use dualgauge_model::jsonrpc::{progress_token, with_progress_token};
+use dualgauge_model::pending::{Recipients, RequestError};
 
 /// The recipients of the notifications of one link.
 #[derive(Debug)]

@@ -20,11 +20,11 @@ use super::state::{LinkConnection, LinkEvent, Listening};
 use super::stats::{LinkStats, StatsHandle};
 use super::subscribers::Subscribers;
 use super::transport::{Event, Link, Transport};
-use crate::domain::json::unmarked;
-use crate::domain::pending::{
+use crate::telemetry::clock;
+use dualgauge_model::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
 };
-use crate::telemetry::clock;
+use dualgauge_patterns::json::unmarked;
 
 /// The time limit for the last messages of a link once there are no more callers.
 const FAREWELL: Duration = Duration::from_secs(1);

@@ -16,17 +16,17 @@ use tokio::task::{LocalSet, yield_now};
 use tokio::time::timeout;
 
 use super::*;
-use crate::domain::jsonrpc::RequestTemplate;
-use crate::domain::pending::{
-    AnswerOrder, Backoff, LinkSettings, LogMessages, Outbound, Priority, RequestError, RetryRule,
-};
-use crate::domain::plan::{
-    Authority, Credentials, Multiplexing, Transport as Spoken, UpstreamPlan,
-};
-use crate::domain::rope::Rope;
-use crate::domain::side::Side;
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::Tasks;
+use dualgauge_model::jsonrpc::RequestTemplate;
+use dualgauge_model::pending::{
+    AnswerOrder, Backoff, LinkSettings, LogMessages, Outbound, Priority, RequestError, RetryRule,
+};
+use dualgauge_model::plan::{
+    Authority, Credentials, Multiplexing, Transport as Spoken, UpstreamPlan,
+};
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 const SECOND: Duration = Duration::from_secs(1);
 

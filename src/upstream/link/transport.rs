@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::domain::pending::RequestError;
+use dualgauge_model::pending::RequestError;
 
 /// A transport on which links can be opened.
 pub trait Transport: Clone + 'static {

@@ -17,9 +17,9 @@ use super::notifications::{LinkReply, NotificationSender};
 use super::per_client::{ClientLinks, LinkSharing, PendingSubscription};
 use super::reply_slot::ReplySlot;
 use super::subscriber_set::Subscriber;
-use crate::domain::pending::{Outbound, Priority, RequestError, RetryRule};
-use crate::domain::plan::UpstreamPlan;
 use crate::telemetry::clock;
+use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
+use dualgauge_model::plan::UpstreamPlan;
 
 /// Extra time after its deadline in which a request still waits for the link task to report the timeout.
 const GRACE: Duration = Duration::from_millis(250);

@@ -15,9 +15,9 @@ use http::HeaderMap;
 
 use super::post::{OutboundPost, PostClient, PostOutcome, PostResult};
 use super::stateless_headers;
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{ResponseReply, parse_response};
-use crate::domain::mcp::{ParamHeaders, annotated, list_tools, next_page};
+use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
+use dualgauge_model::mcp::{ParamHeaders, annotated, list_tools, next_page};
+use dualgauge_patterns::json::Json;
 
 /// The error code "Header mismatch" (MCP 2026-07-28).
 const MISMATCH: i64 = -32020;

@@ -5,8 +5,8 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::domain::json::unmarked;
 use crate::upstream::{ContentEncoding, DecodeError, MemoryBudget};
+use dualgauge_patterns::json::unmarked;
 
 /// Returns true if the headers name a content coding other than `identity`.
 pub(super) fn is_coded(headers: &HeaderMap) -> bool {

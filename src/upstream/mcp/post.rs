@@ -12,19 +12,19 @@ use tokio::time::{sleep, timeout};
 
 use super::coded::{decode_body, is_coded};
 use super::stream_cursor::StreamCursor;
-use crate::domain::jsonrpc::{self, PeerMessage};
-use crate::domain::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
-use crate::domain::outcome::{RestReply, is_rejection_status};
-use crate::domain::pending::RequestError;
-use crate::domain::plan::{McpPlan, SecretMap, UpstreamPlan};
-use crate::domain::rope::Rope;
-use crate::domain::sse::{MESSAGE, RawEvent, StreamPiece};
 use crate::telemetry::clock;
 use crate::upstream::link::Event;
 use crate::upstream::{
     Body, CollectError, DecodeError, Exchange, HttpUpstream, IncomingBody, Lease, MemoryBudget,
     RetryPolicy, Tasks, UpstreamError, chain, collect_all,
 };
+use dualgauge_model::jsonrpc::{self, PeerMessage};
+use dualgauge_model::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
+use dualgauge_model::outcome::{RestReply, is_rejection_status};
+use dualgauge_model::pending::RequestError;
+use dualgauge_model::plan::{McpPlan, SecretMap, UpstreamPlan};
+use dualgauge_model::sse::{MESSAGE, RawEvent, StreamPiece};
+use dualgauge_patterns::rope::Rope;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

@@ -16,12 +16,12 @@ use super::call::McpCall;
 use super::get_stream::StreamEnd;
 use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESSION, VERSION};
 use super::{Mcp, ServerRevision, SessionMode};
-use crate::domain::jsonrpc::{self, parse_response};
-use crate::domain::mcp::{McpMessage, agreed_revision, answer_locally, initialize_response};
-use crate::domain::outcome::{ReplyLimits, RestReply, refusal};
-use crate::domain::pending::RequestError;
-use crate::domain::rope::Rope;
 use crate::upstream::link::{Event, Link};
+use dualgauge_model::jsonrpc::{self, parse_response};
+use dualgauge_model::mcp::{McpMessage, agreed_revision, answer_locally, initialize_response};
+use dualgauge_model::outcome::{ReplyLimits, RestReply, refusal};
+use dualgauge_model::pending::RequestError;
+use dualgauge_patterns::rope::Rope;
 
 /// The time limit for telling the server that a session is over.
 const FAREWELL: Duration = Duration::from_secs(2);

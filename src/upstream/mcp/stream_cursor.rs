@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use crate::domain::sse::{RawEvent, SseReader};
+use dualgauge_model::sse::{RawEvent, SseReader};
 
 /// The default delay before a broken stream is resumed, and the maximum.
 pub(super) const REST: Duration = Duration::from_secs(1);

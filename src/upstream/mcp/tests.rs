@@ -6,14 +6,14 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
 
 use super::post::PostClient;
-use crate::domain::mcp::Revision;
-use crate::domain::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
-use crate::domain::plan::{
-    Authority, Credentials, LinkPlan, McpPlan, Multiplexing, SecretMap, Transport, UpstreamPlan,
-};
-use crate::domain::side::Side;
 use crate::telemetry::clock;
 use crate::upstream::{Body, HttpUpstream, MemoryBudget, Tasks};
+use dualgauge_model::mcp::Revision;
+use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
+use dualgauge_model::plan::{
+    Authority, Credentials, LinkPlan, McpPlan, Multiplexing, SecretMap, Transport, UpstreamPlan,
+};
+use dualgauge_patterns::side::Side;
 
 const SECOND: Duration = Duration::from_secs(1);
 

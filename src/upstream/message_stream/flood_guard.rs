@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use crate::domain::wire::FrameFlood;
 use crate::telemetry::clock;
+use dualgauge_model::wire::FrameFlood;
 
 /// The guarded socket. Reads fail once the peer has flooded it.
 #[derive(Debug)]

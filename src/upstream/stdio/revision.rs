@@ -14,14 +14,14 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use super::{RunningChild, Stdio};
-use crate::domain::json::Json;
-use crate::domain::jsonrpc::{PeerMessage, parse_response};
-use crate::domain::local_reply::STATELESS;
-use crate::domain::mcp::{
+use crate::upstream::link::{Event, Link, Transport};
+use dualgauge_model::jsonrpc::{PeerMessage, parse_response};
+use dualgauge_model::local_reply::STATELESS;
+use dualgauge_model::mcp::{
     DiscoverResult, McpMessage, Revision, annotated, answer_locally, discover, discover_result,
     initialize_response,
 };
-use crate::upstream::link::{Event, Link, Transport};
+use dualgauge_patterns::json::Json;
 
 /// The time limit for discovery. Some children never answer a method they do not know.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

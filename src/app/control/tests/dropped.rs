@@ -4,9 +4,9 @@ use std::fs;
 
 use super::{FLAGS, Folder, asked, at, flip, in_force, poll, watching};
 use crate::app::control::{Control, Polled};
-use crate::domain::rollout::Stage;
-use crate::domain::rollout::overrides::Change;
 use crate::server::admin::{Refusal, Reloaded};
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::rollout::overrides::Change;
 
 /// The folder, and a control in which two flags are flipped.
 async fn flipped() -> (Folder, Control) {

@@ -4,10 +4,10 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::{Folder, asked, at, flip};
 use crate::app::control::Control;
-use crate::domain::explain::Explanation;
-use crate::domain::rollout::Stage;
-use crate::domain::rollout::overrides::Change;
 use crate::server::admin::HypotheticalCall;
+use dualgauge_model::explain::Explanation;
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::rollout::overrides::Change;
 
 const HELD_BACK: &str = "
 [[flag]]

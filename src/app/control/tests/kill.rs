@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::{FLAGS, Folder, asked, at, flip, poll, watching};
 use crate::app::control::{Control, Polled};
-use crate::domain::rollout::overrides::Change;
-use crate::domain::rollout::{Kill, Stage};
 use crate::server::admin::{ChangeRequest, Refusal, Reloaded};
+use dualgauge_model::rollout::overrides::Change;
+use dualgauge_model::rollout::{Kill, Stage};
 
 /// Keeps the state from being written.
 fn obstruct(folder: &Folder) -> PathBuf {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Folder, asked, at, flip};
 use crate::app::control::Control;
-use crate::domain::rollout::Stage;
-use crate::domain::rollout::overrides::Change;
+use dualgauge_model::rollout::Stage;
+use dualgauge_model::rollout::overrides::Change;
 
 const GUARDED: &str = "
 [[flag]]

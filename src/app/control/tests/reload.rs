@@ -10,8 +10,8 @@ use super::{
 use crate::app::control::Polled;
 use crate::app::control::restart_only::RestartOnly;
 use crate::config::load::load;
-use crate::domain::rollout::Stage;
 use crate::server::admin::Reloaded;
+use dualgauge_model::rollout::Stage;
 
 #[tokio::test]
 async fn a_bad_edit_keeps_what_was_in_force_and_is_counted_once() {

@@ -14,15 +14,15 @@ use tokio::time::{sleep, timeout};
 
 use super::{FLAGS, Folder, asked, flip, unflip};
 use crate::app::control::{Facts, Hooks, ReportCounts, own};
-use crate::domain::compare::Mismatches;
-use crate::domain::plan::Plan;
-use crate::domain::rollout::overrides::Change;
-use crate::domain::rollout::{Glob, Kill, Stage};
-use crate::domain::time::Timestamp;
 use crate::server::admin::{
     AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, Readiness, Refusal, Reloaded,
 };
 use crate::telemetry::clock::now;
+use dualgauge_model::compare::Mismatches;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::overrides::Change;
+use dualgauge_model::rollout::{Glob, Kill, Stage};
+use dualgauge_model::time::Timestamp;
 
 type Commands = mpsc::Sender<AdminCommand>;
 

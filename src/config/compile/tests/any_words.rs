@@ -11,9 +11,9 @@ use crate::config::raw::{
     RawAddresses, RawClient, RawCompare, RawFlag, RawHeaderGlob, RawMatch, RawRoute, RawSchemas,
     RawServer, RawUpstream,
 };
-use crate::domain::plan::Credentials;
-use crate::domain::rollout::{Arming, Stage, WithoutKey};
-use crate::domain::side::Side;
+use dualgauge_model::plan::Credentials;
+use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
+use dualgauge_patterns::side::Side;
 
 fn located<T>(value: T, key: &str) -> Spanned<T> {
     Spanned {

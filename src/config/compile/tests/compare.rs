@@ -1,7 +1,7 @@
 //! `[compare]`, and `compare` of a route.
 
 use super::{BOTH, ROUTE, plan, problems};
-use crate::domain::compare::{Path, Show, Tolerance};
+use dualgauge_model::compare::{Path, Show, Tolerance};
 
 fn paths(texts: &[&str]) -> Vec<Path> {
     texts

@@ -9,11 +9,11 @@ use crate::config::load::load;
 use crate::config::problem::{SourceLocation, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::tests::Fixture;
-use crate::domain::cors::{Origins, RequestHeaders, WithCredentials};
-use crate::domain::json::Json;
-use crate::domain::local_reply::{LocalAnswer, LocalMatch, RestLocalReply};
-use crate::domain::plan::Plan;
-use crate::domain::rollout::Glob;
+use dualgauge_model::cors::{Origins, RequestHeaders, WithCredentials};
+use dualgauge_model::local_reply::{LocalAnswer, LocalMatch, RestLocalReply};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::Glob;
+use dualgauge_patterns::json::Json;
 
 fn result<'p>(plan: &'p Plan, method: &str) -> &'p Json {
     match plan.locals.rpc(method) {

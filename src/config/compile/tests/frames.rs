@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{BOTH, Fixture, plan, problems, problems_of};
-use crate::domain::frame::FrameReply;
-use crate::domain::json::Json;
-use crate::domain::plan::{SocketProtocol, Transport};
-use crate::domain::side::Side;
-use crate::domain::translate::TranslateContext;
+use dualgauge_model::frame::FrameReply;
+use dualgauge_model::plan::{SocketProtocol, Transport};
+use dualgauge_model::translate::TranslateContext;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
 
 const STOP: &str = "[[route]]\nname = 'stop'\nframe = { command = 'stop', request_id = '{id?}' }\nrpc = 'agent/stop'\n";
 const SILENT: &str = "[[route.outcome]]\nrpc = { result = { status = 'stopped' } }\n";

@@ -4,13 +4,13 @@ use rcgen::{KeyPair, generate_simple_self_signed};
 
 use super::{OLD, problems_of, read};
 use crate::config::tests::Fixture;
-use crate::domain::client_ip::Network;
-use crate::domain::forwarding::{Forwarding, ForwardingHeader, TrustForwarded};
-use crate::domain::rollout::{
+use dualgauge_model::client_ip::Network;
+use dualgauge_model::forwarding::{Forwarding, ForwardingHeader, TrustForwarded};
+use dualgauge_model::rollout::{
     DnsPattern, EmailPattern, Glob, KeySource, Matcher, MatcherSource, NamePattern, Proof,
     SubjectPattern, UriPattern,
 };
-use crate::domain::token::ClaimPath;
+use dualgauge_model::token::ClaimPath;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef\n";
 

@@ -1,9 +1,9 @@
 //! `deprecated`, global and of a route.
 
 use super::{OLD, ROUTE, plan, problems};
-use crate::domain::lifecycle::{Announcement, Window};
-use crate::domain::side::Side;
-use crate::domain::time::Timestamp;
+use dualgauge_model::lifecycle::{Announcement, Window};
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()

@@ -1,7 +1,7 @@
 //! Routes beyond the short form.
 
 use super::{BOTH, NEW, plan, problems};
-use crate::domain::side::Side;
+use dualgauge_patterns::side::Side;
 
 #[test]
 fn a_route_of_every_kind_of_pattern_becomes_part_of_the_plan() {
@@ -41,7 +41,7 @@ rpc = { error = { code = -32602, message = "{detail}" } }
     let [coach, other] = plan.routes.routes() else {
         panic!("two routes");
     };
-    let keys = |rows: &[crate::domain::outcome::OutcomeRow]| {
+    let keys = |rows: &[dualgauge_model::outcome::OutcomeRow]| {
         let rows = rows.iter().map(|row| (row.key.clone(), row.origin));
         rows.collect::<Vec<_>>()
     };

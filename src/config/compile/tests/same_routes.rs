@@ -1,7 +1,7 @@
 //! When a route of one plan compares its calls as that of another plan does.
 
 use super::{BOTH, plan};
-use crate::domain::plan::Plan;
+use dualgauge_model::plan::Plan;
 
 const ROUTE: &str = "\
 [[route]]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 
 use super::{BOTH, Fixture, ROUTE, plan, problems, problems_of};
-use crate::domain::side::Side;
+use dualgauge_patterns::side::Side;
 
 const STREAM: &str = "[[stream]]\nname = 'events'\nrest = 'GET /old/sse'\nrpc = 'GET /sse'\n";
 

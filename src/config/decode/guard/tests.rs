@@ -9,7 +9,7 @@ use crate::config::problem::Problems;
 use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument};
 use crate::config::value::string;
-use crate::domain::rollout::{Fast, Guard, Limits, Mode, Percent, Ramp, Ratio, Share};
+use dualgauge_model::rollout::{Fast, Guard, Limits, Mode, Percent, Ramp, Ratio, Share};
 
 /// The guard and the ramp of a flag.
 type Both = (Option<Guard>, Option<Ramp>);

@@ -56,7 +56,7 @@ fn values(page: &str, family: &str) -> BTreeMap<String, f64> {
 #[test]
 fn the_configuration_knows_exactly_the_limited_families() {
     let bounded = BOUNDED.map(|family| (family.name, family.labels));
-    assert_eq!(bounded, crate::domain::series::FAMILIES);
+    assert_eq!(bounded, dualgauge_model::series::FAMILIES);
 }
 
 #[test]

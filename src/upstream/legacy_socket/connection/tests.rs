@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
-use crate::domain::plan::Transport;
+use dualgauge_model::plan::Transport;
 
 const LIMIT: Duration = Duration::from_millis(100);
 /// Number of runs, because `select!` picks randomly among ready branches.

@@ -1,0 +1,274 @@
+//! Round trips: messages of a subject, sent through the code that serves calls.
+//!
+//! Used by `check::examples` and `check::verify`.
+
+use super::message::{Message, header_map};
+use super::subject::{CheckSubject, LIMITS, TERMS, json};
+use crate::route::{RestSelection, Route, RouteTable, Segments, Wire};
+use crate::translate::{RestHead, read_rest_call, rest_to_rpc};
+use dualgauge_patterns::pattern::{Bindings, BoundValue, TextPatterns};
+
+/// The result of a round trip.
+#[derive(Debug)]
+pub(super) struct RoundTrip {
+    /// The message that the other side gets.
+    pub(super) there: Message,
+    /// The message that comes back, or the reason why none does.
+    pub(super) back: Result<Message, String>,
+    /// The route or row that read the way back; `None` for the built-in table.
+    pub(super) by: Option<usize>,
+}
+
+impl RoundTrip {
+    fn new(there: Message, back: Result<Hop, String>) -> RoundTrip {
+        RoundTrip {
+            there,
+            by: back.as_ref().ok().and_then(|hop| hop.by),
+            back: back.map(|hop| hop.message),
+        }
+    }
+}
+
+/// One translation, with the route or row that did it.
+struct Hop {
+    message: Message,
+    by: Option<usize>,
+    /// The values of the call's holes.
+    call: Bindings,
+}
+
+impl CheckSubject<'_> {
+    /// Sends a message there and back. Returns `None` if it is refused, or belongs to another route or row.
+    pub(super) fn round_trip(&self, sent: &Message) -> Option<RoundTrip> {
+        let enters = self.route.enters_from(self.from.other());
+        let own = self.own();
+        let there = self.hop(sent, (None, None)).ok()?;
+        if there.by != Some(own) {
+            return None;
+        }
+        // Other calls use the other side of a one-way route, so the way back is forced to this route.
+        let forced_route = (self.row.is_none() && !enters).then_some(self.index);
+        // The id of a call is passed outside the patterns of the RPC side.
+        let id = self.route.id.map(|hole| there.call.get(hole).clone());
+        let back = self.hop(&there.message, (forced_route, id));
+        Some(RoundTrip::new(there.message, back))
+    }
+
+    /// Returns the index of the row, or else of the route.
+    pub(super) fn own(&self) -> usize {
+        self.row.unwrap_or(self.index)
+    }
+
+    /// Returns the message that the other side gets, by any route.
+    pub(super) fn there(&self, sent: &Message) -> Option<Message> {
+        Some(self.hop(sent, (None, None)).ok()?.message)
+    }
+
+    /// Sends an answer that matches no row there and back. Also returns the key of the row that read the way back.
+    pub(super) fn built_in_round_trip(
+        &self,
+        sent: &Message,
+    ) -> Option<(RoundTrip, Option<String>)> {
+        let there = self.hop(sent, (None, None)).ok()?;
+        if there.by.is_some() {
+            return None;
+        }
+        let back = self.hop(&there.message, (None, None));
+        let rows = self.route.outcomes.rows();
+        let trip = RoundTrip::new(there.message, back);
+        let row_key = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
+        Some((trip, row_key))
+    }
+
+    /// Translates one message by the given route, or else by the one that the table selects.
+    fn hop(
+        &self,
+        message: &Message,
+        (forced_route, id): (Option<usize>, Option<BoundValue>),
+    ) -> Result<Hop, String> {
+        match message {
+            Message::RestCall { .. } => self.rest_hop(message, forced_route),
+            Message::RpcCall { method, params } => {
+                let call = (method.as_str(), params.as_ref());
+                let selected = || self.table.select_rpc_to(self.route.rest_protocol, call);
+                let by = forced_route
+                    .or_else(selected)
+                    .ok_or("no route has this method")?;
+                let route = self.table.route(by);
+                let id = id.unwrap_or_else(|| route.id_for(1));
+                let call = self.table.write_rest_of(by, (call, id), TERMS);
+                let call = call.map_err(|misfit| misfit.to_string())?;
+                Ok(Hop {
+                    message: Message::RestCall {
+                        method: route.method.clone(),
+                        target: call.target,
+                        headers: header_map(call.headers),
+                        body: call.body.map(json),
+                    },
+                    by: Some(by),
+                    call: call.bindings,
+                })
+            }
+            Message::RestReply(_) | Message::RpcReply(_) => self.reply_hop(message, &self.call),
+        }
+    }
+
+    fn reply_hop(&self, message: &Message, call: &Bindings) -> Result<Hop, String> {
+        let outcomes = &self.route.outcomes;
+        let (message, by) = match message {
+            Message::RestReply(reply) => {
+                let answered = outcomes.rest_to_rpc(reply, call, (LIMITS, TERMS));
+                let answered = answered.map_err(|failure| failure.to_string())?;
+                (Message::from_rpc_answer(answered.answer), answered.row)
+            }
+            Message::RpcReply(reply) => {
+                let answered = outcomes.rpc_to_rest(reply.clone(), call, TERMS);
+                (Message::from_rest_answer(answered.answer), answered.row)
+            }
+            Message::RestCall { .. } | Message::RpcCall { .. } => {
+                return Err("no reply".to_owned());
+            }
+        };
+        Ok(Hop {
+            message,
+            by,
+            call: Bindings::default(),
+        })
+    }
+
+    /// Translates a call by this route, and returns the values of its holes.
+    pub(super) fn translate_call(&self, sent: &Message) -> Result<(Message, Bindings), String> {
+        let hop = self.hop(sent, (Some(self.index), None))?;
+        Ok((hop.message, hop.call))
+    }
+
+    /// Translates an answer to a call by the rows.
+    pub(super) fn translate_reply(
+        &self,
+        sent: &Message,
+        call: &Bindings,
+    ) -> Result<Message, String> {
+        self.reply_hop(sent, call).map(|hop| hop.message)
+    }
+
+    fn rest_hop(&self, message: &Message, forced_route: Option<usize>) -> Result<Hop, String> {
+        let Message::RestCall {
+            target,
+            headers,
+            body,
+            ..
+        } = message
+        else {
+            return Err("no REST call".to_owned());
+        };
+        let by = match forced_route {
+            Some(by) => by,
+            None => select_rest((self.table, self.route.rest_protocol), message)
+                .ok_or("no route has this path")?,
+        };
+        let route = self.table.route(by);
+        let (path, query) = cut(target);
+        let segments = Segments::split(path);
+        let head = RestHead {
+            segments: &segments,
+            query,
+            headers,
+        };
+        let call = read_rest_call(route, head, TERMS)
+            .and_then(|reading| rest_to_rpc(route, reading, body.clone(), TERMS))
+            .map_err(|misfit| misfit.to_string())?;
+        Ok(Hop {
+            message: Message::RpcCall {
+                method: call.method.into_owned(),
+                params: Some(json(call.params)),
+            },
+            by: Some(by),
+            call: call.bindings,
+        })
+    }
+
+    /// Returns the message of this side that becomes `there`, if this route or row reads it.
+    pub(super) fn source_of(&self, there: &Message) -> Option<Message> {
+        match (self.pair(), there) {
+            (None, Message::RestCall { .. }) => {
+                fits_path(self.route, there).then_some(())?;
+                Some(self.rest_hop(there, Some(self.index)).ok()?.message)
+            }
+            (None, Message::RpcCall { method, .. }) => {
+                if let TextPatterns::Literal(own) = &self.route.rpc_call.method
+                    && own != method
+                {
+                    return None;
+                }
+                Some(self.hop(there, (Some(self.index), None)).ok()?.message)
+            }
+            (Some(row), Message::RestReply(reply)) => {
+                let reading = row.read_rest_whole(reply, TERMS.depth).ok()?;
+                let written = row.write_rpc(&reading, &self.call, TERMS).ok()?;
+                Some(Message::from_rpc_answer(written.answer))
+            }
+            (Some(row), Message::RpcReply(reply)) => {
+                let reading = row.read_rpc(reply, TERMS.depth).ok()?;
+                let written = row.write_rest(&reading, &self.call, TERMS).ok()?;
+                Some(Message::from_rest_answer(written.answer))
+            }
+            (
+                None | Some(_),
+                Message::RestCall { .. }
+                | Message::RpcCall { .. }
+                | Message::RestReply(_)
+                | Message::RpcReply(_),
+            ) => None,
+        }
+    }
+}
+
+/// Returns the route that the table selects for a REST call.
+pub(super) fn select_rest(
+    (table, rest_protocol): (&RouteTable, Wire),
+    message: &Message,
+) -> Option<usize> {
+    let Message::RestCall {
+        method,
+        target,
+        headers,
+        body,
+    } = message
+    else {
+        return None;
+    };
+    if rest_protocol == Wire::Frame {
+        return table.select_frame(body.as_ref()?);
+    }
+    let (path, query) = cut(target);
+    let segments = Segments::split(path);
+    let head = RestHead {
+        segments: &segments,
+        query,
+        headers,
+    };
+    match table.select_rest(method, &segments, query, headers) {
+        RestSelection::Route(route) => Some(route),
+        RestSelection::ByBody(group) => table.select_by_body(group, head, body.as_ref()),
+        RestSelection::OtherMethods(_)
+        | RestSelection::OtherLiterals
+        | RestSelection::Unrouted
+        | RestSelection::Near(_) => None,
+    }
+}
+
+fn cut(target: &str) -> (&str, Option<&str>) {
+    match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    }
+}
+
+/// Returns true when a REST call has the method and a path of a route.
+fn fits_path(route: &Route, message: &Message) -> bool {
+    let Message::RestCall { method, target, .. } = message else {
+        return false;
+    };
+    let segments = Segments::split(cut(target).0);
+    *method == route.method && route.rest_call.path.fits(&segments)
+}

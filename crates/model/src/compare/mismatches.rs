@@ -1,0 +1,298 @@
+//! The last mismatches of each field and the last failed candidates of each route, for finding the cause.
+//!
+//! All numbers are bounded: samples per field, fields per route, routes, and samples in total; the excess is only
+//! counted. A sample contains only values that [`RedactedValue`] allows, and names its call by route and method. Law:
+//! the order of merging does not matter as long as the fields have capacity.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Difference, FailedCandidate, Kind, RedactedValue};
+use crate::rollout::Stage;
+use dualgauge_patterns::side::Side;
+
+/// The maximum number of samples per field.
+const SAMPLES: usize = 5;
+/// The maximum number of fields per route.
+const FIELDS: usize = 64;
+/// The maximum number of routes.
+const ROUTES: usize = 1024;
+/// The maximum number of samples of all routes.
+const ALL_SAMPLES: usize = 8192;
+
+/// The call whose responses differed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallInfo {
+    /// The time, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The name of the client.
+    pub client: Arc<str>,
+    /// The side of the call.
+    pub side: Side,
+    /// The stage of the call.
+    pub stage: Stage,
+    /// The HTTP method and path pattern, or the RPC method, as the route defines them.
+    pub call: Arc<str>,
+}
+
+/// A difference and the call in which it occurred.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MismatchSample {
+    /// The call.
+    pub called: CallInfo,
+    /// The place.
+    pub pointer: String,
+    /// The kind of the difference.
+    pub kind: Kind,
+    /// The value of the control, redacted.
+    pub control: RedactedValue,
+    /// The value of the candidate, redacted.
+    pub candidate: RedactedValue,
+}
+
+/// A number of calls, and the time of the last one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The number.
+    pub count: u64,
+    /// The time of the last call in milliseconds since 1970; 0 without a call.
+    pub last_ms: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.count = self.count.saturating_add(other.count);
+        self.last_ms = self.last_ms.max(other.last_ms);
+    }
+}
+
+/// A tally of calls with samples of the last ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent<S> {
+    tally: Tally,
+    /// The samples, latest last.
+    samples: Vec<S>,
+}
+
+/// The calls in which a field differed.
+pub type Field = Recent<MismatchSample>;
+
+/// The calls of a route whose candidates failed.
+pub type Failed = Recent<FailedCandidate>;
+
+/// The fields and the failed candidates of a route.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct RouteMismatches {
+    failed: Failed,
+    fields: BTreeMap<String, Field>,
+    more: Tally,
+}
+
+/// The last mismatches of all routes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mismatches {
+    routes: BTreeMap<Arc<str>, RouteMismatches>,
+    samples: usize,
+    more: Tally,
+}
+
+impl<S> Default for Recent<S> {
+    fn default() -> Self {
+        Recent {
+            tally: Tally::default(),
+            samples: Vec::new(),
+        }
+    }
+}
+
+impl<S: Ord> Recent<S> {
+    /// Returns the number of calls and the time of the last one.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Returns the samples, latest first.
+    pub fn samples(&self) -> impl Iterator<Item = &S> {
+        self.samples.iter().rev()
+    }
+
+    /// Inserts a sample. Returns the increase of the number of samples.
+    fn keep(&mut self, sample: S, capacity: usize) -> usize {
+        let at = self.samples.partition_point(|known| *known <= sample);
+        self.samples.insert(at, sample);
+        if self.samples.len() > SAMPLES || capacity == 0 {
+            self.samples.remove(0);
+            return 0;
+        }
+        1
+    }
+}
+
+impl Mismatches {
+    /// Records the counted differences of one call.
+    pub fn keep<'d>(
+        &mut self,
+        route: &Arc<str>,
+        called: &CallInfo,
+        differences: impl IntoIterator<Item = &'d Difference>,
+    ) {
+        let mut seen: Vec<&str> = Vec::new();
+        for difference in differences {
+            let count = u64::from(!seen.contains(&difference.field.as_str()));
+            seen.push(&difference.field);
+            let sample = MismatchSample {
+                called: called.clone(),
+                pointer: difference.pointer.clone(),
+                kind: difference.kind,
+                control: difference.control.clone(),
+                candidate: difference.candidate.clone(),
+            };
+            let tally = Tally {
+                count,
+                last_ms: called.at_ms,
+            };
+            self.add(route, &difference.field, tally, [sample]);
+        }
+    }
+
+    /// Records a failed candidate of a route.
+    pub fn keep_failed(&mut self, route: &Arc<str>, failed: FailedCandidate) {
+        let tally = Tally {
+            count: 1,
+            last_ms: failed.called.at_ms,
+        };
+        self.add_failed(route, tally, [failed]);
+    }
+
+    /// Adds the mismatches of another worker.
+    pub fn merge(&mut self, other: &Mismatches) {
+        self.more.add(other.more);
+        for (route, entry_of_route) in &other.routes {
+            if entry_of_route.failed.tally.count > 0 {
+                let samples = entry_of_route.failed.samples.iter().cloned();
+                self.add_failed(route, entry_of_route.failed.tally, samples);
+            }
+            for (name, field) in &entry_of_route.fields {
+                self.add(route, name, field.tally, field.samples.iter().cloned());
+            }
+            if let Some(known) = self.routes.get_mut(route) {
+                known.more.add(entry_of_route.more);
+            }
+        }
+    }
+
+    /// Returns the entry of a route. If there are too many routes, counts the calls and returns `None`.
+    fn entry(&mut self, route: &Arc<str>, tally: Tally) -> Option<&mut RouteMismatches> {
+        if !self.routes.contains_key(route) && self.routes.len() >= ROUTES {
+            self.more.add(tally);
+            return None;
+        }
+        Some(self.routes.entry(route.clone()).or_default())
+    }
+
+    fn add_failed(
+        &mut self,
+        route: &Arc<str>,
+        tally: Tally,
+        samples: impl IntoIterator<Item = FailedCandidate>,
+    ) {
+        let Some(entry_of_route) = self.entry(route, tally) else {
+            return;
+        };
+        let known = &mut entry_of_route.failed;
+        known.tally.add(tally);
+        for sample in samples {
+            // Differences share one bound; failed candidates are bounded by the number of routes.
+            known.keep(sample, SAMPLES);
+        }
+    }
+
+    fn add(
+        &mut self,
+        route: &Arc<str>,
+        field: &str,
+        tally: Tally,
+        samples: impl IntoIterator<Item = MismatchSample>,
+    ) {
+        let all = self.samples;
+        let Some(entry_of_route) = self.entry(route, tally) else {
+            return;
+        };
+        if !entry_of_route.fields.contains_key(field) && entry_of_route.fields.len() >= FIELDS {
+            entry_of_route.more.add(tally);
+            return;
+        }
+        let known = entry_of_route.fields.entry(field.to_owned()).or_default();
+        known.tally.add(tally);
+        let mut more = 0;
+        for sample in samples {
+            let capacity = ALL_SAMPLES.saturating_sub(all + more);
+            more += known.keep(sample, capacity);
+        }
+        self.samples = all + more;
+    }
+
+    /// Returns the failed candidates of a route.
+    #[must_use]
+    pub fn failed(&self, route: &str) -> Option<&Failed> {
+        let failed = self
+            .routes
+            .get(route)
+            .map(|entry_of_route| &entry_of_route.failed);
+        failed.filter(|failed| failed.tally.count > 0)
+    }
+
+    /// Returns the names of the routes that have entries, in order.
+    pub fn routes(&self) -> impl Iterator<Item = &str> {
+        self.routes.keys().map(AsRef::as_ref)
+    }
+
+    /// Returns the fields of a route that differed.
+    pub fn fields(&self, route: &str) -> impl Iterator<Item = (&str, &Field)> {
+        let entry_of_route = self.routes.get(route).into_iter();
+        entry_of_route.flat_map(|entry_of_route| {
+            entry_of_route
+                .fields
+                .iter()
+                .map(|(name, field)| (name.as_str(), field))
+        })
+    }
+
+    /// Returns the tally of the differences in a route's fields that exceeded the limit.
+    #[must_use]
+    pub fn more_of(&self, route: &str) -> Tally {
+        let entry_of_route = self.routes.get(route);
+        entry_of_route.map_or_else(Tally::default, |entry_of_route| entry_of_route.more)
+    }
+
+    /// Returns the tally of the calls of routes that exceeded the limit.
+    #[must_use]
+    pub fn more(&self) -> Tally {
+        self.more
+    }
+
+    /// Removes routes and returns their names. If no route is left, the tally of excess calls is reset too, because it
+    /// does not tell their routes.
+    pub fn forget(&mut self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        let gone = self
+            .routes
+            .extract_if(.., |route, _| is_forgotten(route))
+            .map(|(route, entry_of_route)| {
+                let samples = entry_of_route
+                    .fields
+                    .values()
+                    .map(|field| field.samples.len());
+                self.samples = self.samples.saturating_sub(samples.sum());
+                route
+            });
+        let gone = gone.collect();
+        if self.routes.is_empty() {
+            self.more = Tally::default();
+        }
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! OpenAPI 3.1 documents of the REST side. Used by `app::control::views`, `cli::routes` and `config::compile::local`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::parameter::{PathText, merged, named, path_text};
+use super::response::{problem, problem_schema, responses};
+use super::schema::{SchemaExtras, any_of, of_pattern};
+use super::{ROUTE, info, names};
+use crate::route::{Extra, Route};
+use dualgauge_patterns::side::Side;
+
+/// The operations of one path, by method; several routes may share one and differ in query or body.
+struct OperationItem<'r> {
+    path: PathText,
+    operations: BTreeMap<String, Vec<&'r Route>>,
+}
+
+/// Returns the OpenAPI document of the routes.
+#[must_use]
+pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
+    let mut items: BTreeMap<String, OperationItem<'r>> = BTreeMap::new();
+    let mut paths = Map::new();
+    let entered = routes
+        .into_iter()
+        .filter(|route| route.enters_from(Side::Rest) && !route.is_frame());
+    for route in entered {
+        let path = path_text(&route.rest_call.path);
+        let item = items.entry(path.shape()).or_insert_with(|| OperationItem {
+            path,
+            operations: BTreeMap::new(),
+        });
+        let method = route.method.as_str().to_ascii_lowercase();
+        item.operations.entry(method).or_default().push(route);
+    }
+    for item in items.values() {
+        let mut methods = Map::new();
+        for (method, routes) in &item.operations {
+            methods.insert(method.clone(), operation(&item.path, routes));
+        }
+        paths.insert(item.path.text.clone(), methods.into());
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": info(title),
+        "paths": paths,
+        "components": {
+            "schemas": { "Problem": problem_schema() },
+            "responses": { "Problem": problem() },
+        },
+    })
+}
+
+fn operation(path: &PathText, routes: &[&Route]) -> Value {
+    let [first, ..] = routes else {
+        return json!({});
+    };
+    // The names of path parameters are those of the path's first route; the types are each route's own.
+    let own = routes.iter().map(|route| {
+        let texts = path_text(&route.rest_call.path).parameters;
+        let placed = path.parameters.iter().zip(texts);
+        let mut parameters: Vec<Value> = placed
+            .map(|((name, _), (_, mut parameter))| {
+                parameter["name"] = json!(name);
+                parameter
+            })
+            .collect();
+        parameters.extend(named(&route.rest_call));
+        parameters
+    });
+    let parameters = merged(own.collect());
+    let mut operation = json!({
+        "operationId": first.name,
+        "responses": responses(routes),
+        ROUTE: names(routes),
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = request_body(routes) {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+/// Returns the body of an operation; it is required if every route requires it.
+fn request_body(routes: &[&Route]) -> Option<Value> {
+    let bodies = routes.iter().filter_map(|route| {
+        let pattern = route.rest_call.body.as_ref()?;
+        let more = if route.extra == Extra::Reject {
+            SchemaExtras::Closed
+        } else {
+            SchemaExtras::Open
+        };
+        Some((of_pattern(pattern, more), pattern.may_be_absent()))
+    });
+    let bodies: Vec<(Value, bool)> = bodies.collect();
+    if bodies.is_empty() {
+        return None;
+    }
+    let all = bodies.len() == routes.len();
+    let required = all && bodies.iter().all(|(_, may_be_absent)| !may_be_absent);
+    let schemas = bodies.into_iter().map(|(schema, _)| schema).collect();
+    Some(json!({
+        "required": required,
+        "content": { "application/json": { "schema": any_of(schemas) } },
+    }))
+}

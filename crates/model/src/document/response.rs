@@ -1,0 +1,141 @@
+//! OpenAPI responses of a REST call, by status, from the rows of its routes. Used by `document::openapi`.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
+use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
+use crate::route::{ExpectsReply, Route};
+
+/// The documented responses with one status.
+#[derive(Debug, Default)]
+struct ResponseDocs {
+    /// Schemas by content type.
+    content: BTreeMap<&'static str, Vec<Value>>,
+    headers: Map<String, Value>,
+}
+
+/// Returns the responses of one operation.
+pub(super) fn responses(routes: &[&Route]) -> Value {
+    let mut found: BTreeMap<String, ResponseDocs> = BTreeMap::new();
+    for route in routes {
+        if route.expects_reply == ExpectsReply::No {
+            found.entry("202".to_owned()).or_default();
+            continue;
+        }
+        let rows = route.outcomes.rows();
+        for row in rows {
+            for status in statuses(&row.rest.status) {
+                note(found.entry(status).or_default(), row);
+            }
+        }
+        let succeeds = |row: &OutcomeRow| matches!(row.rpc, RpcReplyPattern::Result(_));
+        if !rows.iter().any(succeeds) {
+            // The built-in table: a result is the body, and `null` is no body.
+            let fine = found.entry("200".to_owned()).or_default();
+            fine.content.entry(JSON).or_default().push(json!({}));
+            found.entry("204".to_owned()).or_default();
+        }
+    }
+    let mut responses: Map<String, Value> = found
+        .into_iter()
+        .map(|(status, answers)| {
+            let rendered = render(&status, answers);
+            (status, rendered)
+        })
+        .collect();
+    responses
+        .entry("default")
+        .or_insert_with(|| json!({ "$ref": "#/components/responses/Problem" }));
+    responses.into()
+}
+
+const JSON: &str = "application/json";
+
+fn note(answers: &mut ResponseDocs, row: &OutcomeRow) {
+    let (kind, schema) = match &row.rest.body {
+        BodyPattern::Nothing => (None, json!({})),
+        BodyPattern::Anything => (Some("*/*"), json!({})),
+        BodyPattern::Json(pattern) => (Some(JSON), of_pattern(pattern, SchemaExtras::Open)),
+        BodyPattern::Text(words) => (Some("text/plain"), of_words(words)),
+    };
+    if let Some(kind) = kind {
+        answers.content.entry(kind).or_default().push(schema);
+    }
+    for item in &row.rest.headers {
+        let header = json!({
+            "required": !item.words.may_be_absent(),
+            "schema": of_words(&item.words),
+        });
+        answers
+            .headers
+            .insert(item.name.as_str().to_owned(), header);
+    }
+}
+
+fn statuses(pattern: &NumberPattern) -> Vec<String> {
+    match pattern {
+        NumberPattern::Hole(_) => vec!["default".to_owned()],
+        NumberPattern::Among(first, others) => {
+            let others = others.iter().map(|choice| match choice {
+                Choice::One(status) => status.to_string(),
+                Choice::Class(class) => format!("{class}XX"),
+            });
+            std::iter::once(first.to_string()).chain(others).collect()
+        }
+    }
+}
+
+fn render(status: &str, answers: ResponseDocs) -> Value {
+    let mut response = json!({ "description": title(status) });
+    if !answers.content.is_empty() {
+        let content = answers.content.into_iter();
+        let content: Map<String, Value> = content
+            .map(|(kind, schemas)| (kind.to_owned(), json!({ "schema": any_of(schemas) })))
+            .collect();
+        response["content"] = content.into();
+    }
+    if !answers.headers.is_empty() {
+        response["headers"] = answers.headers.into();
+    }
+    response
+}
+
+/// Returns the description of a status.
+fn title(status: &str) -> String {
+    let code = status.parse().ok();
+    let code = code.and_then(|code| StatusCode::from_u16(code).ok());
+    let reason = code.and_then(|code| code.canonical_reason());
+    reason.unwrap_or("Any other answer").to_owned()
+}
+
+/// Returns the response for a failure (RFC 9457), which every operation may send.
+pub(super) fn problem() -> Value {
+    json!({
+        "description": "A problem document (RFC 9457) that contains the JSON-RPC error",
+        "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
+    })
+}
+
+/// Returns the schema of a failure.
+pub(super) fn problem_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "title", "status", "detail", "rpc"],
+        "properties": {
+            "type": { "type": "string" },
+            "title": { "type": "string" },
+            "status": { "type": "integer" },
+            "detail": { "type": "string" },
+            "reason": { "type": "string" },
+            "blame": { "enum": ["client", "upstream", "proxy"] },
+            "rpc": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": { "code": { "type": "integer" }, "message": { "type": "string" }, "data": {} },
+            },
+        },
+    })
+}

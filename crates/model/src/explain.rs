@@ -1,0 +1,434 @@
+//! Explanations of calls without sending them: the route, the client, the decision, the request to the upstream, the
+//! possible replies or the refusal.
+//!
+//! The same functions serve a call and explain it, so both agree. No server is contacted. Law: no explanation contains
+//! the value of a credential; `***` replaces it.
+//!
+//! Used by `app`, `cli` and `server`.
+
+mod frame;
+mod local_reply;
+mod reply;
+mod rest;
+mod rpc;
+mod secrets;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod unknown_members;
+mod view;
+
+use bytes::Bytes;
+use core::cell::Cell;
+use core::net::IpAddr;
+use std::rc::Rc;
+
+use http::{HeaderMap, Method};
+
+use super::client_ip::Peer;
+use super::failure::Failure;
+use super::forwarding::is_hop_field;
+use super::hosts::ConnectionEntry;
+use super::jsonrpc::RequestId;
+use super::outcome::{RestReply, error_object, problem};
+use super::plan::{Plan, Transport, UpstreamPlan};
+use super::redact::Redaction;
+use super::rollout::{
+    Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Percent,
+    Requester, Stage, Way, WithoutKey, bucket,
+};
+use super::route::Route;
+use super::routing::{self, RequestHead, classify_request};
+use super::shadow_limits;
+use super::time::Timestamp;
+use super::token::{TokenFault, Tokens};
+use super::translate::TranslateContext;
+use dualgauge_patterns::pattern::{Bindings, Now};
+use dualgauge_patterns::side::Side;
+use secrets::Secrets;
+
+pub use view::{
+    Decided, ExplainedAnswer, Explanation, HoleValue, NamedRoute, PassedOver, Refusal, RowLine,
+    SentRequest, Value,
+};
+
+/// A request to explain.
+#[derive(Debug, Clone, Copy)]
+pub struct ExplainRequest<'a> {
+    /// The head; its target is in origin form.
+    pub head: RequestHead<'a>,
+    /// The address of the peer. Without one, the request's own headers are trusted and no rule by address matches.
+    pub peer: Option<IpAddr>,
+    /// The body, as it would arrive.
+    pub body: &'a Bytes,
+    /// The reply of the upstream, if it is to be explained, too.
+    pub reply: Option<&'a RestReply>,
+}
+
+/// Functions that the model does not have itself.
+#[derive(Debug, Clone, Copy)]
+pub struct ExplainEnvironment {
+    /// Computes SHA-256, for API keys.
+    pub digest: fn(&[u8]) -> Digest,
+    /// Returns the current time.
+    pub now: Now,
+    /// Returns the seconds since 1970, for the verification of tokens.
+    pub unix_seconds: fn() -> u64,
+}
+
+/// Explains a request: one explanation for a REST call, one per message for an RPC body.
+#[must_use]
+pub fn explain(
+    plan: &Plan,
+    request: ExplainRequest<'_>,
+    environment: ExplainEnvironment,
+) -> Vec<Explanation> {
+    let mut headers = request.head.headers.clone();
+    let hops = plan.rollout.clients.hops();
+    let is_trusted = || request.peer.is_none_or(|peer| hops.trusts(peer));
+    plan.identity_headers.clean(&mut headers, is_trusted);
+    let head = RequestHead {
+        headers: &headers,
+        ..request.head
+    };
+    let request = ExplainRequest { head, ..request };
+    let target = classify_request(plan, request.head);
+    let token = Cell::new(None);
+    let claims = |tokens: &Tokens, text: &str| {
+        let verified = tokens.verify(text, (environment.unix_seconds)());
+        token.set(verified.as_ref().err().copied());
+        verified.ok().map(Rc::new)
+    };
+    let peer = request.peer.map(Peer::at);
+    let identity = plan.rollout.clients.identify(ClientEvidence {
+        headers: request.head.headers,
+        peer: peer.as_ref(),
+        subject: None,
+        digest: environment.digest,
+        claims: &claims,
+    });
+    let mut case = Case {
+        plan,
+        request,
+        caller: identity.caller(&plan.rollout.clients),
+        token: token.get(),
+        side: target.side,
+        context: TranslateContext {
+            depth: plan.limits.depth,
+            now: environment.now,
+        },
+    };
+    if let (None, Some(followed)) = (&target.refused, target.stream) {
+        return vec![stream::explain(&case, followed)];
+    }
+    match (target.refused, target.side) {
+        (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
+        (None, Side::Rest) => vec![rest::explain(&case)],
+        (None, Side::Rpc) => match frame::parse(&case) {
+            Some(frame) => {
+                // A frame is a call of the REST side.
+                case.side = Side::Rest;
+                vec![frame::explain(&case, &frame)]
+            }
+            None => rpc::explain(&case),
+        },
+    }
+}
+
+/// One request, with everything that its calls have in common.
+struct Case<'a> {
+    plan: &'a Plan,
+    request: ExplainRequest<'a>,
+    caller: Caller<'a>,
+    /// The reason why the bearer token proves nothing, if there is one.
+    token: Option<TokenFault>,
+    side: Side,
+    context: TranslateContext,
+}
+
+impl<'a> Case<'a> {
+    /// Creates an explanation that names the client only.
+    fn begin(&self) -> Explanation {
+        let secrets = self.secrets();
+        let head = self.request.head;
+        let target = head
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        Explanation {
+            side: self.side,
+            request: secrets.hide(&format!("{} {target}", head.method)),
+            client: self.caller.name.to_owned(),
+            proof: self.caller.proof.as_str().into(),
+            token: self.token.map(|fault| fault.as_str().into()),
+            ..Explanation::default()
+        }
+    }
+
+    fn secrets(&self) -> Secrets {
+        let bears = |name: &http::HeaderName| self.is_secret(name);
+        let mut secrets = Secrets::new(self.request.head.headers, bears);
+        let redaction = &self.plan.redaction;
+        secrets.note_target(redaction, self.request.head.uri);
+        secrets.note_members(redaction, self.request.body, self.context.depth);
+        if let Some(reply) = self.request.reply {
+            secrets.note_members(redaction, &reply.body, self.context.depth);
+        }
+        secrets
+    }
+
+    fn is_secret(&self, name: &http::HeaderName) -> bool {
+        let upstreams = self.plan.upstreams.all.iter();
+        let mut paired = upstreams
+            .flat_map(|upstream| &upstream.envelope)
+            .chain(&self.plan.face.envelope);
+        self.plan.redaction.hides_header(name)
+            || name == self.plan.rollout.clients.api_key()
+            || paired.any(|paired| paired.header() == name)
+    }
+
+    /// Returns the connection by which the request would come.
+    fn entry(&self) -> ConnectionEntry {
+        ConnectionEntry {
+            reach: self.plan.reach,
+            peer: self.request.peer,
+        }
+    }
+
+    /// Checks `Host` and `Origin` of a call that is not passed through.
+    fn guard(&self, stage: Stage) -> Result<(), Failure> {
+        match stage.control() {
+            Some(Way::Old) => Ok(()),
+            Some(Way::New) | None => {
+                routing::check_origin(self.plan, self.request.head, self.entry())
+            }
+        }
+    }
+
+    /// Returns the sender of the request.
+    fn requester(&self) -> Requester<'a> {
+        Requester::new(self.caller, self.request.head.headers)
+    }
+
+    /// Returns the current time.
+    fn at(&self) -> Timestamp {
+        Timestamp::parse(&(self.context.now)()).unwrap_or_default()
+    }
+
+    /// Records the route and the decision.
+    fn decide(&self, explanation: &mut Explanation, route: Option<usize>) -> Decision {
+        let decision = routing::decide(self.plan, self.requester(), route, self.side, self.at());
+        explanation.route = route.map(|index| NamedRoute::new(self.plan.routes.route(index)));
+        explanation.decision = Some(Decided {
+            stage: decision.stage.as_str().into(),
+            why: self.plan.rollout.describe(decision.why).into_owned(),
+            flag: self.flag(decision.why),
+            changed: None,
+            candidate: self.candidate(route, decision.stage).map(Into::into),
+            passed_over: route.map_or_else(Vec::new, |index| {
+                self.passed_over(&self.plan.routes.route(index).name)
+            }),
+        });
+        decision
+    }
+
+    /// Returns the name of the flag that has decided.
+    fn flag(&self, why: DecisionReason) -> Option<String> {
+        let index = match why {
+            DecisionReason::Flag(index)
+            | DecisionReason::Share(index, _)
+            | DecisionReason::Keyless(index)
+            | DecisionReason::Session(index) => index,
+            DecisionReason::Default
+            | DecisionReason::Killed
+            | DecisionReason::Brownout
+            | DecisionReason::Unrouted
+            | DecisionReason::Local
+            | DecisionReason::Preflight => return None,
+        };
+        let flag = self.plan.rollout.flags.get(index);
+        flag.map(|flag| flag.name.clone())
+    }
+
+    /// Describes the shadow call that follows the answer.
+    fn candidate(&self, route: Option<usize>, stage: Stage) -> Option<&'static str> {
+        let path = stage.candidate()?;
+        let never = shadow_limits::never(self.plan.routes.route(route?));
+        let is_refused =
+            || routing::check_origin(self.plan, self.request.head, self.entry()).is_err();
+        Some(match (never, path) {
+            (None, Way::New) if is_refused() => {
+                "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
+            }
+            (Some(_), _) => "none: the route is not safe to call twice, or its calls get no answer",
+            (None, Way::New) => "the same call, translated for the other side's upstream",
+            (None, Way::Old) => "the same call, unchanged, to the upstream of its own side",
+        })
+    }
+
+    /// Returns the flags for the call that were tried before the deciding one, each with the reason why it did not
+    /// decide.
+    fn passed_over(&self, route: &str) -> Vec<PassedOver> {
+        let call = self.requester().call(route, self.side);
+        let covers = |flag: &&Flag| flag.covers(&call);
+        let flags = self.plan.rollout.flags.iter().filter(covers);
+        flags
+            .map_while(|flag| {
+                let (why, bucket) = skip_reason(flag, self.caller.key)?;
+                Some(PassedOver {
+                    flag: flag.name.clone(),
+                    percent: flag.percent.to_string(),
+                    why: why.into(),
+                    changed: None,
+                    bucket: bucket.map(Bucket::get),
+                })
+            })
+            .collect()
+    }
+
+    /// Records the failure of a call.
+    fn refuse(&self, explanation: Explanation, failure: Failure) -> Explanation {
+        self.refuse_call(explanation, failure, Some(&RequestId::null()))
+    }
+
+    /// Records the failure of one call; a call without an id gets no answer.
+    fn refuse_call(
+        &self,
+        mut explanation: Explanation,
+        failure: Failure,
+        id: Option<&RequestId>,
+    ) -> Explanation {
+        let secrets = self.secrets();
+        let row = failure.reason.row();
+        let codes = &self.plan.face.failure_codes;
+        let (status, document) = match (self.side, id) {
+            (Side::Rest, _) => (row.status, problem(&failure, codes).body),
+            (Side::Rpc, Some(id)) => {
+                let error = super::jsonrpc::error(id, &error_object(&failure, codes));
+                let headers = self.request.head.headers;
+                let status = routing::rpc_face_status(self.plan, headers, failure.reason);
+                (status, error)
+            }
+            (Side::Rpc, None) => (
+                routing::notification_status(self.plan, self.request.head.headers).as_u16(),
+                dualgauge_patterns::rope::Rope::default(),
+            ),
+        };
+        explanation.refused = Some(Refusal {
+            status,
+            code: codes.of(failure.reason),
+            reason: row.label.into(),
+            blame: row.blame.as_str().into(),
+            message: secrets.hide(&failure.message),
+            document: Value::from_text(secrets.hide_bytes(&document.into_bytes())),
+        });
+        explanation
+    }
+
+    /// Returns the headers that are sent with a translated call.
+    fn headers(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+        let clients = &self.plan.rollout.clients;
+        let drops_hop_fields = self.request.peer.is_some_and(|peer| {
+            let forwarding = &self.plan.forwarding;
+            !forwarding.trusts(peer, clients.hops())
+        });
+        let headers = headers
+            .iter()
+            .filter(|(name, _)| !(drops_hop_fields && is_hop_field(name)))
+            .filter(|(name, _)| !self.plan.identity_headers.writes(name));
+        let shown = headers.map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let value = if self.is_secret(name) {
+                secrets::HIDDEN.to_owned()
+            } else {
+                value
+            };
+            (name.as_str().to_owned(), value)
+        });
+        // The values may contain secrets.
+        let written = self.plan.identity_headers.written.iter();
+        let written =
+            written.map(|(name, _)| (name.as_str().to_owned(), secrets::HIDDEN.to_owned()));
+        shown.chain(written).collect()
+    }
+
+    /// Describes the call as it is sent to the upstream of its own side.
+    fn passes(&self, upstream: &UpstreamPlan, target: &str, note: &'static str) -> SentRequest {
+        SentRequest {
+            upstream: upstream.name.clone(),
+            authority: upstream.authority.as_str().to_owned(),
+            method: match upstream.transport.link() {
+                None => self.request.head.method.as_str().to_owned(),
+                Some(_) => carrier(upstream).to_owned(),
+            },
+            target: self.secrets().hide(target),
+            note: Some(note.into()),
+            ..SentRequest::default()
+        }
+    }
+}
+
+/// Returns the reason why a flag skips a call, with the bucket; `None` if the flag takes it.
+fn skip_reason(flag: &Flag, key: Option<&str>) -> Option<(&'static str, Option<Bucket>)> {
+    if flag.arming == Arming::Tripped {
+        return Some(("tripped", None));
+    }
+    if flag.share() == Percent::ALL {
+        return None;
+    }
+    match (key, flag.without_key) {
+        (Some(key), _) => {
+            let bucket = bucket(&flag.name, key);
+            // A client in the holdback stays there at every percentage.
+            let why = if flag.holdback.rest().takes(bucket) {
+                "bucket"
+            } else {
+                "held_back"
+            };
+            (!flag.share().takes(bucket)).then_some((why, Some(bucket)))
+        }
+        (None, WithoutKey::Out) => Some(("no_key", None)),
+        (None, WithoutKey::In) => None,
+    }
+}
+
+/// A call that would be translated, with the source of its holes and its answer.
+struct TranslatedCall<'a> {
+    route: &'a Route,
+    call: &'a Bindings,
+}
+
+impl TranslatedCall<'_> {
+    /// Returns the values of the holes. Credentials and values of hidden names are hidden.
+    fn holes(&self, secrets: &Secrets, redaction: &Redaction) -> Vec<HoleValue> {
+        let holes = self.route.facts.holes.iter().enumerate();
+        let values = holes.map(|(place, hole)| HoleValue {
+            name: hole.name.clone(),
+            kind: hole.shape.to_notation(),
+            value: view::text_of(self.call.get(place)).map(|text| {
+                Value::from_text(match redaction.hides(&hole.name) {
+                    true => format!("\"{}\"", secrets::HIDDEN),
+                    false => secrets.hide(&text),
+                })
+            }),
+        });
+        values.collect()
+    }
+}
+
+/// Replaces the method of a request where the message is sent as a line.
+const LINE: &str = "one line";
+/// Replaces it where the message is sent as a text message of a WebSocket.
+const FRAME: &str = "one message";
+
+/// Returns the form in which a message is sent to a server with a link.
+fn carrier(upstream: &UpstreamPlan) -> &'static str {
+    match upstream.transport {
+        Transport::Http | Transport::Mcp(_) => "POST",
+        Transport::Stdio(_) => LINE,
+        Transport::WebSocket(_) | Transport::Frames(_) => FRAME,
+    }
+}
+
+/// The method of every RPC call.
+const POST: Method = Method::POST;

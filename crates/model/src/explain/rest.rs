@@ -1,0 +1,190 @@
+//! Explanations of REST calls. Used by `explain::frame` and `explain::rpc`.
+
+use super::local_reply::{self, LocalExplanation};
+use super::reply::{answer_rest, passed};
+use super::secrets::HIDDEN;
+use super::{
+    Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
+    unknown_members, view,
+};
+use crate::failure::Failure;
+use crate::headers::{HasBody, credentials, translated};
+use crate::jsonrpc;
+use crate::plan::{Transport, UpstreamPlan};
+use crate::rejections;
+use crate::rollout::Way;
+use crate::route::{ExpectsReply, HasRequestBody, Route, Segments};
+use crate::routing::{RouteMatch, by_body, match_route, other_path, pass_near, refused};
+use crate::translate::{self, ToRpc};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
+
+/// Explains a REST call.
+pub(super) fn explain(case: &Case<'_>) -> Explanation {
+    let mut explanation = case.begin();
+    match try_explain(case, &mut explanation) {
+        Ok(()) => explanation,
+        Err(failure) => case.refuse(explanation, failure),
+    }
+}
+
+fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
+    let (plan, head) = (case.plan, case.request.head);
+    if local_reply::rest(case, explanation)? == LocalExplanation::Complete {
+        return Ok(());
+    }
+    let route = match match_route(plan, head)? {
+        RouteMatch::Route(index) => Some(index),
+        RouteMatch::ByBody(group) => {
+            let body = body(case).ok().flatten();
+            by_body(plan, group, head, body.as_ref())?
+        }
+        RouteMatch::Unrouted => None,
+        RouteMatch::Near(nearby) => {
+            pass_near(plan, case.requester(), &nearby, case.at())?;
+            None
+        }
+    };
+    let decision = case.decide(explanation, route);
+    case.guard(decision.stage)?;
+    match (decision.stage.control(), route) {
+        (None, Some(index)) => Err(refused(plan, decision.why, index, Side::Rest, case.at())),
+        (Some(Way::New), Some(index)) => translate(case, index, explanation),
+        (Some(Way::Old), _) | (_, None) => {
+            let none = || rejections::no_route(head.method, head.uri.path());
+            let upstream = plan.upstream_for(route, Side::Rest);
+            let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
+            let upstream = upstream.ok_or_else(none)?;
+            let target = head
+                .uri
+                .path_and_query()
+                .map_or("/", |target| target.as_str());
+            explanation.sends = Some(case.passes(upstream, target, "unchanged, byte for byte"));
+            explanation.answer = passed(case);
+            Ok(())
+        }
+    }
+}
+
+/// Returns the body, if there is one; fails when it is not JSON.
+fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
+    let (head, body) = (case.request.head, case.request.body);
+    let limits = &case.plan.limits;
+    if body.is_empty() {
+        return Ok(None);
+    }
+    rejections::media_type(head.headers)?;
+    if body.len() > limits.body {
+        return Err(rejections::large_body(limits.body));
+    }
+    let parsed = Json::read(body.clone(), limits.depth);
+    parsed.map(Some).map_err(rejections::no_json)
+}
+
+fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Result<(), Failure> {
+    let head = case.request.head;
+    let route = case.plan.routes.route(index);
+    let segments = Segments::split(head.uri.path());
+    let reading = translate::read_rest_call(route, head.rest(&segments), case.context);
+    let reading = reading.map_err(rejections::bind_failure)?;
+    if route.has_request_body() == HasRequestBody::Nothing && !case.request.body.is_empty() {
+        return Err(rejections::bind_failure(translate::no_body(route)));
+    }
+    let body = body(case)?;
+    let call = translate::rest_to_rpc(route, reading, body.clone(), case.context);
+    let call = call.map_err(rejections::bind_failure)?;
+    explanation.dropped = unknown_members::in_query(route, head.uri.query());
+    if let Some(body) = &body {
+        let pattern = route.rest_call.body.as_ref();
+        explanation
+            .dropped
+            .extend(unknown_members::in_value(pattern, body, "body"));
+    }
+    let translated_call = TranslatedCall {
+        route,
+        call: &call.bindings,
+    };
+    let secrets = secrets(case, &translated_call);
+    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
+    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
+    let bindings = call.bindings.clone();
+    explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
+    if route.expects_reply == ExpectsReply::Yes {
+        explanation.outcomes = outcome_rows(route, Side::Rpc);
+        explanation.answer = answer_rest(case, route, &bindings)?;
+    }
+    Ok(())
+}
+
+/// Describes the request to the RPC upstream.
+pub(super) fn render_sent_request(
+    case: &Case<'_>,
+    route: &Route,
+    upstream: &UpstreamPlan,
+    call: ToRpc<'_>,
+    secrets: &Secrets,
+) -> SentRequest {
+    let (method, headers) = match upstream.transport.link() {
+        None => {
+            let headers = translated(case.request.head.headers, upstream, HasBody::Yes);
+            (POST.as_str(), case.headers(&headers))
+        }
+        Some(_) => (carrier(upstream), Vec::new()),
+    };
+    let depth = case.context.depth;
+    let members = credentials(upstream, case.request.head.headers, depth).into_iter();
+    let members: Vec<_> = members
+        .map(|(member, _)| (member, Json::string(HIDDEN)))
+        .collect();
+    let (message, note) = match route.expects_reply {
+        ExpectsReply::Yes => (
+            jsonrpc::request(1, &call.method, call.params, &members),
+            "the proxy assigns the id",
+        ),
+        ExpectsReply::No => (
+            jsonrpc::notification(&call.method, call.params, &members),
+            "a notification; the caller gets 202 at once",
+        ),
+    };
+    let message = message.into_bytes();
+    SentRequest {
+        upstream: upstream.name.clone(),
+        authority: upstream.authority.as_str().to_owned(),
+        method: method.to_owned(),
+        target: match upstream.transport {
+            // A line has no target.
+            Transport::Stdio(_) => String::new(),
+            Transport::Http
+            | Transport::Mcp(_)
+            | Transport::WebSocket(_)
+            | Transport::Frames(_) => upstream.path.to_string(),
+        },
+        headers,
+        body: Some(Value::from_text(secrets.hide_bytes(&message))),
+        note: Some(note.into()),
+    }
+}
+
+/// Collects the credentials of the head, and the values of holes in headers with credentials.
+pub(super) fn secrets(case: &Case<'_>, translated_call: &TranslatedCall<'_>) -> Secrets {
+    let mut secrets = case.secrets();
+    let headers = translated_call.route.rest_call.headers.iter();
+    let slots = headers
+        .filter(|item| case.is_secret(&item.name))
+        .flat_map(|item| item.words.slots());
+    for hole in slots.filter_map(|slot| slot.binds()) {
+        secrets.note(&view::plain_text_of(translated_call.call.get(hole)));
+    }
+    secrets
+}
+
+/// Returns the rows that may match an answer of a side's server.
+pub(super) fn outcome_rows(route: &Route, side: Side) -> Vec<RowLine> {
+    let outcomes = &route.outcomes;
+    let order = outcomes.order(side).iter();
+    let usable = order.filter(|row| outcomes.hides(**row, side).is_none());
+    usable
+        .map(|row| RowLine::new(&outcomes.rows()[*row]))
+        .collect()
+}

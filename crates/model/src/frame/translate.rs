@@ -1,0 +1,103 @@
+//! Translation of commands and their answers, between frames and JSON-RPC.
+//!
+//! Used by `explain`, `frame`, `local_reply` and `gateway`.
+
+use crate::failure::{Failure, FailureCodes};
+use crate::jsonrpc::ResponseReply;
+use crate::outcome::{TranslatedReply, error_object};
+use crate::route::{MatchError, Route, RouteTable};
+use crate::translate::{ToRpc, TranslateContext, rest_to_rpc};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::{Bindings, PatternReader};
+use dualgauge_patterns::rope::Rope;
+
+/// The reply to a client that speaks in frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FrameReply {
+    /// This frame.
+    Frame(Rope),
+    /// No frame: the old protocol answers with silence here.
+    Silence,
+    /// No row expresses this reply as a frame, so none can be sent.
+    NoRow,
+}
+
+/// An RPC call, written as a command.
+#[derive(Debug)]
+pub struct Framed {
+    /// The frame.
+    pub frame: Rope,
+    /// The values of the holes, for the answer.
+    pub call: Bindings,
+    /// The number of members that the route has no place for.
+    pub dropped: usize,
+}
+
+/// Renders the RPC call of a command that matches a route.
+///
+/// # Errors
+/// [`MatchError`] names the member that does not fit.
+pub fn command_to_rpc(
+    route: &Route,
+    frame: Json,
+    context: TranslateContext,
+) -> Result<ToRpc<'_>, MatchError> {
+    let holes = route.facts.holes.len();
+    let reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
+    rest_to_rpc(route, reading, Some(frame), context)
+}
+
+/// Renders the command of an RPC call that matches a route. `number` becomes its id if the frame has one.
+///
+/// # Errors
+/// [`MatchError`] names the member that does not fit.
+pub fn rpc_to_command(
+    table: &RouteTable,
+    route: usize,
+    (call, number): ((&str, Option<&Json>), u64),
+    context: TranslateContext,
+) -> Result<Framed, MatchError> {
+    let id = table.route(route).id_for(number);
+    let written = table.write_rest_of(route, (call, id), context)?;
+    Ok(Framed {
+        frame: written.body.unwrap_or_default(),
+        call: written.bindings,
+        dropped: written.dropped,
+    })
+}
+
+/// Translates the answer of a command for its client.
+#[must_use]
+pub fn answer_to_frame(
+    route: &Route,
+    (reply, call): (ResponseReply, &Bindings),
+    context: TranslateContext,
+) -> TranslatedReply<FrameReply> {
+    let answered = route.outcomes.rpc_to_rest(reply, call, context);
+    let body = answered.answer.body;
+    let frame_reply = match answered.row {
+        None => FrameReply::NoRow,
+        Some(_) if body.is_empty() => FrameReply::Silence,
+        Some(_) => FrameReply::Frame(body),
+    };
+    TranslatedReply {
+        answer: frame_reply,
+        dropped: answered.dropped,
+        row: answered.row,
+        tool_error: answered.tool_error,
+        result_type: answered.result_type,
+    }
+}
+
+/// Renders a failure of the proxy for the client of a command. `call` may come from
+/// [`Route::bindings_with_id_only`].
+#[must_use]
+pub fn failure_to_frame(
+    route: &Route,
+    (failure, codes): (&Failure, &FailureCodes),
+    call: &Bindings,
+    context: TranslateContext,
+) -> TranslatedReply<FrameReply> {
+    let error = error_object(failure, codes);
+    answer_to_frame(route, (ResponseReply::Error(error), call), context)
+}

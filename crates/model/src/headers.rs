@@ -1,0 +1,269 @@
+//! Headers of translated calls and responses: each takes only the fields that the other side can use.
+//!
+//! Hop-by-hop fields are dropped, and credentials go to an upstream only as its plan allows.
+//!
+//! Used by `model` and `gateway`.
+
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,
+    CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
+    SET_COOKIE,
+};
+
+use super::envelope::EnvelopeHeader;
+use super::failure::{Failure, Reason};
+use super::forwarding::is_hop_field;
+use super::jsonrpc::Call;
+use super::plan::{Credentials, UpstreamPlan};
+use dualgauge_patterns::json::Json;
+
+/// The media type of JSON (RFC 8259 §11).
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Most heads have no more fields than this.
+const FEW: usize = 16;
+
+/// Returns the first value of a field. With few fields, a scan is cheaper than a hash lookup.
+#[must_use]
+pub fn first_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+    if headers.len() > FEW {
+        return headers.get(name);
+    }
+    let mut fields = headers.iter();
+    fields.find(|(own, _)| *own == name).map(|(_, value)| value)
+}
+
+/// Returns the fields that `Connection` names, in all its values.
+#[must_use]
+pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    if first_value(headers, &CONNECTION).is_none() {
+        return Vec::new();
+    }
+    headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+        // A message cannot be read without these, so `Connection` cannot remove them.
+        .filter(|name| *name != HOST && *name != CONTENT_LENGTH)
+        .collect()
+}
+
+/// Removes the client's credentials if the upstream must not get them.
+pub fn withhold_credentials(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    match upstream.credentials {
+        Credentials::Forward => {}
+        Credentials::Drop => {
+            for name in &CREDENTIALS {
+                headers.remove(name);
+            }
+        }
+    }
+}
+
+/// Adds `Host`, which HTTP/1.1 requires and an HTTP/1.0 client may omit.
+pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
+    if let Some(host) = upstream.authority.host()
+        && first_value(headers, &HOST).is_none()
+    {
+        headers.insert(HOST, host.clone());
+    }
+}
+
+/// Client credentials, which an upstream gets only as its plan allows.
+static CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
+
+/// Returns whether a translated call keeps a field by default: client, language, trace and forwarding fields.
+fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
+    match name.as_str() {
+        "accept-language" | "user-agent" | "idempotency-key" | "x-request-id" | "traceparent"
+        | "tracestate" | "baggage" | "via" => true,
+        _ if CREDENTIALS.contains(name) => credentials == Credentials::Forward,
+        _ => is_hop_field(name),
+    }
+}
+
+/// Returns the headers of a translated call.
+#[must_use]
+pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) -> HeaderMap {
+    translated_in(HeaderMap::new(), from, upstream, has_body)
+}
+
+/// Writes the headers of a translated call into an empty map.
+#[must_use]
+pub fn translated_in(
+    mut headers: HeaderMap,
+    from: &HeaderMap,
+    upstream: &UpstreamPlan,
+    has_body: HasBody,
+) -> HeaderMap {
+    debug_assert!(headers.is_empty(), "the map has fields of another call");
+    // Enough for most calls, including the fields that are added later.
+    headers.reserve(12);
+    require_host(&mut headers, upstream);
+    headers.insert(ACCEPT, JSON);
+    headers.insert(
+        ACCEPT_ENCODING,
+        const { HeaderValue::from_static("identity") },
+    );
+    if has_body == HasBody::Yes {
+        headers.insert(CONTENT_TYPE, JSON);
+    }
+    let of_connection = named_by_connection(from);
+    let mut last = None;
+    for (name, value) in from {
+        // The values of one name are adjacent.
+        let (_, passes) = last.filter(|(own, _)| *own == name).unwrap_or_else(|| {
+            let is_listed = upstream.forward.contains(name) && !headers.contains_key(name);
+            let passes = is_listed || is_forwarded(name, upstream.credentials);
+            (name, passes && !of_connection.contains(name))
+        });
+        last = Some((name, passes));
+        if passes {
+            headers.append(name, value.clone());
+        }
+    }
+    headers
+}
+
+/// Sets the headers that a pattern wrote, replacing others of the same name.
+pub fn set(headers: &mut HeaderMap, written: Vec<(HeaderName, HeaderValue)>) {
+    for (name, _) in &written {
+        headers.remove(name);
+    }
+    for (name, value) in written {
+        headers.append(name, value);
+    }
+}
+
+/// The presence of a body in a translated call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HasBody {
+    /// The call has a JSON body.
+    Yes,
+    /// The call has no body.
+    No,
+}
+
+impl HasBody {
+    /// Returns `Yes` for a body, else `No`.
+    #[must_use]
+    pub fn new<B>(body: &Option<B>) -> HasBody {
+        if body.is_some() {
+            HasBody::Yes
+        } else {
+            HasBody::No
+        }
+    }
+}
+
+/// Returns whether a header holds a credential, which only upstreams may read.
+#[must_use]
+pub fn is_credential(name: &HeaderName) -> bool {
+    CREDENTIALS.contains(name) || *name == PROXY_AUTHORIZATION || *name == SET_COOKIE
+}
+
+/// Returns the envelope members in which an upstream takes the client's credentials.
+#[must_use]
+pub fn credentials<'u>(
+    upstream: &'u UpstreamPlan,
+    headers: &HeaderMap,
+    depth: u16,
+) -> Vec<(&'u str, Json)> {
+    if upstream.credentials == Credentials::Drop {
+        return Vec::new();
+    }
+    let members = upstream.envelope.iter().filter_map(|paired| {
+        let value = paired.from_headers(headers, depth)?;
+        Some((paired.member.as_str(), value))
+    });
+    members.collect()
+}
+
+/// Returns the credentials in these envelope members of a message, as headers.
+///
+/// # Errors
+/// A [`Failure`] if a value is not a valid header value.
+pub fn credentials_of<'p>(
+    envelope: impl IntoIterator<Item = &'p EnvelopeHeader>,
+    call: &Call,
+    depth: u16,
+) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for paired in envelope {
+        let Some(value) = call.text.member(&paired.member) else {
+            continue;
+        };
+        let header = paired.to_header(&value, depth);
+        let header =
+            header.map_err(|error| Failure::new(Reason::InvalidRequest, error.to_string()))?;
+        if let Some((name, value)) = header {
+            headers.insert(name, value);
+        }
+    }
+    Ok(headers)
+}
+
+/// Returns the headers of a translated response, reusing the map of the original.
+#[must_use]
+pub fn from_response(mut headers: HeaderMap) -> HeaderMap {
+    let of_connection = named_by_connection(&headers);
+    let is_brought = |name: &HeaderName| match name.as_str() {
+        "set-cookie" | "www-authenticate" | "retry-after" | "cache-control" => true,
+        other => other.starts_with("ratelimit") || other.starts_with("x-ratelimit"),
+    };
+    let fields = headers
+        .iter()
+        .filter(|(name, _)| is_brought(name) && !of_connection.contains(name));
+    let fields: Vec<_> = fields
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    headers.clear();
+    for (name, value) in fields {
+        headers.append(name, value);
+    }
+    if !headers.contains_key(CACHE_CONTROL) {
+        // The validators of the original do not match the translated body.
+        headers.insert(
+            CACHE_CONTROL,
+            const { HeaderValue::from_static("no-store") },
+        );
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_value_of_a_field_is_the_one_that_a_search_finds(
+            names in prop::collection::vec("[ab]{1,3}|host|te", 0..2 * FEW),
+            name in "[ab]{1,3}|host|te",
+        ) {
+            let mut headers = HeaderMap::new();
+            for (place, name) in names.iter().enumerate() {
+                let name = HeaderName::try_from(name).unwrap();
+                headers.append(name, place.into());
+            }
+            let name = HeaderName::try_from(name).unwrap();
+            prop_assert_eq!(first_value(&headers, &name), headers.get(&name));
+        }
+
+        #[test]
+        fn a_header_that_is_of_the_connection_is_not_brought_back(
+            name in "set-cookie|www-authenticate|retry-after|(x-)?ratelimit-(limit|reset)",
+        ) {
+            let name = HeaderName::try_from(name).unwrap();
+            let mut headers = HeaderMap::new();
+            headers.insert(name.clone(), HeaderValue::from_static("5"));
+            prop_assert!(from_response(headers.clone()).contains_key(&name));
+            headers.insert(CONNECTION, name.clone().into());
+            prop_assert!(!from_response(headers).contains_key(&name));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Paths of an OpenAPI document → segments of a route. Used by `import::openapi`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::import::model::{Parameter, ParameterLocation, Segment};
+use crate::import::refs::shown;
+use crate::import::schema::{self, Requirement};
+use crate::import::unsupported::Unsupported;
+use dualgauge_patterns::percent::{self, Plus};
+
+/// Splits a path into segments of a route.
+pub(super) fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
+    if path == "/" {
+        return Ok(Vec::new());
+    }
+    if path.contains(['?', '#']) {
+        return Err(Unsupported::left_out(
+            "its path contains `?` or `#`; declare query parameters instead",
+        ));
+    }
+    let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let last = names.len() - 1;
+    let cut = names.iter().enumerate().map(|(at, name)| {
+        if name.is_empty() && at > 0 && at == last {
+            // `/items/` is not the same resource as `/items`.
+            return Ok(Segment::Literal(String::new()));
+        }
+        let position = if at == last {
+            SegmentPosition::Last
+        } else {
+            SegmentPosition::Before
+        };
+        segment(name, position)
+    });
+    cut.collect()
+}
+
+/// The position of a segment: only the last one may have a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SegmentPosition {
+    Before,
+    Last,
+}
+
+fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported> {
+    if text.is_empty() || text == "." || text == ".." {
+        return Err(Unsupported::left_out(
+            "its path has an empty or a dot segment, which a route cannot have",
+        ));
+    }
+    if text == "*" || text == "**" || text.chars().any(char::is_control) {
+        return Err(Unsupported::left_out(format!(
+            "the segment `{}` of its path has another meaning in a route",
+            shown(text)
+        )));
+    }
+    let Some(inside) = text.strip_prefix('{') else {
+        if text.contains(['{', '}']) {
+            return Err(mixed_segment(text));
+        }
+        // In a route the text after the last colon is a verb.
+        let parts = text
+            .rsplit_once(':')
+            .filter(|_| position == SegmentPosition::Last);
+        let is_odd = |(name, verb): (&str, &str)| {
+            text.starts_with(':') || !is_literal(name) || !is_literal(verb)
+        };
+        if parts.is_some_and(is_odd) || percent::decode(text, Plus::Literal).is_err() {
+            return Err(Unsupported::left_out(format!(
+                "the segment `{}` of its path cannot be spelled in a route",
+                shown(text)
+            )));
+        }
+        return Ok(Segment::Literal(text.to_owned()));
+    };
+    let (name, after) = inside.split_once('}').ok_or_else(|| mixed_segment(text))?;
+    if name.is_empty() || name.contains('{') || after.contains(['{', '}']) {
+        return Err(mixed_segment(text));
+    }
+    let verb = match after.strip_prefix(':') {
+        Some(verb)
+            if position == SegmentPosition::Last && is_literal(verb) && !verb.contains(':') =>
+        {
+            Some(verb.to_owned())
+        }
+        None if after.is_empty() => None,
+        Some(_) | None => return Err(mixed_segment(text)),
+    };
+    Ok(Segment::Hole {
+        name: name.to_owned(),
+        verb,
+    })
+}
+
+/// Returns true when a route can contain this segment or verb literally.
+fn is_literal(text: &str) -> bool {
+    !matches!(text, "" | "." | ".." | "*" | "**")
+}
+
+fn mixed_segment(segment: &str) -> Unsupported {
+    Unsupported::left_out(format!(
+        "the segment `{}` of its path mixes text and a parameter",
+        shown(segment)
+    ))
+}
+
+/// Pairs each hole of the path with its parameter, in the order of the path.
+pub(super) fn complete_path(
+    segments: &[Segment],
+    parameters: &mut Vec<Parameter>,
+) -> Result<(), Unsupported> {
+    let (path, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(parameters)
+        .into_iter()
+        .partition(|parameter| parameter.location == ParameterLocation::Path);
+    let path = path.into_iter();
+    let named = path.map(|parameter| (parameter.named.name.clone(), parameter));
+    let mut declared: BTreeMap<String, Parameter> = named.collect();
+    let mut seen = BTreeSet::new();
+    for segment in segments {
+        let Segment::Hole { name, .. } = segment else {
+            continue;
+        };
+        if !seen.insert(name.as_str()) {
+            return Err(Unsupported::left_out(format!(
+                "its path has the parameter `{}` twice",
+                shown(name)
+            )));
+        }
+        let mut parameter = declared.remove(name).unwrap_or_else(|| Parameter {
+            location: ParameterLocation::Path,
+            named: schema::NamedValue {
+                name: name.clone(),
+                ..schema::NamedValue::default()
+            },
+            list: None,
+            inside: None,
+        });
+        parameter.named.need = Requirement::Required;
+        parameter.named.default = None;
+        parameters.push(parameter);
+    }
+    parameters.extend(others);
+    Ok(())
+}

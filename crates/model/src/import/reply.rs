@@ -1,0 +1,116 @@
+//! Responses of an OpenAPI operation: the difference of a successful reply from the built-in table.
+//!
+//! Failures are left to the built-in table, which keeps status and body; documents rarely relate their statuses to RPC
+//! codes.
+//!
+//! Used by `import::openapi`.
+
+use serde_json::{Map, Value};
+
+use super::model::ReplyModel;
+use super::refs::{Refs, shown};
+use super::unsupported::Unsupported;
+use crate::route::Effect;
+
+/// Reads the reply to a successful call.
+pub(super) fn read<'v>(
+    (refs, effect): (&Refs<'v>, Effect),
+    responses: &'v Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<ReplyModel, Unsupported> {
+    let mut successes = Vec::new();
+    for (status, response) in responses {
+        if let Some(status) = success(status) {
+            successes.push((status, refs.follow(response)?));
+        }
+    }
+    successes.sort_by_key(|(status, _)| *status);
+    let Some((status, response)) = successes.first().copied() else {
+        return Ok(ReplyModel::Usual);
+    };
+    if successes.len() > 1 {
+        let words: Vec<String> = successes
+            .iter()
+            .map(|(status, _)| status.to_string())
+            .collect();
+        notes.push(format!(
+            "look: its success statuses are {}; an RPC answer is written as {}",
+            words.join(" or "),
+            if status == 204 { 200 } else { status },
+        ));
+    }
+    if status != 200 && successes.iter().any(|(status, _)| *status == 204) {
+        // An absent body is null for an RPC client, and null becomes 204 again.
+        return Ok(ReplyModel::Usual);
+    }
+    let members = ["headers", "content"]
+        .iter()
+        .filter_map(|name| response.get(name)?.as_object());
+    refs.steps(members.map(Map::len).sum())?;
+    if has_location(response) {
+        notes.push(format!(
+            "look: its {status} has the header Location; where the result has what the URL needs, add \
+             `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
+        ));
+    }
+    from_content((status, effect), response)
+}
+
+/// Parses a success status; `2XX` counts as 200.
+fn success(status: &str) -> Option<u16> {
+    if status.eq_ignore_ascii_case("2xx") {
+        return Some(200);
+    }
+    let number: u16 = status.parse().ok()?;
+    (200..300).contains(&number).then_some(number)
+}
+
+fn has_location(response: &Value) -> bool {
+    let headers = response.get("headers").and_then(Value::as_object);
+    headers
+        .into_iter()
+        .flatten()
+        .any(|(name, _)| name.eq_ignore_ascii_case("location"))
+}
+
+fn from_content(
+    (status, effect): (u16, Effect),
+    response: &Value,
+) -> Result<ReplyModel, Unsupported> {
+    let content = response.get("content").and_then(Value::as_object);
+    let Some(content) = content.filter(|content| !content.is_empty()) else {
+        return Ok(match status {
+            // The built-in table handles a 200 without content for unsafe calls.
+            200 if effect != Effect::Safe => ReplyModel::Usual,
+            204 => ReplyModel::Usual,
+            _ => ReplyModel::Empty(status),
+        });
+    };
+    if content.keys().any(|kind| is_json(kind)) {
+        return Ok(match status {
+            200 => ReplyModel::Usual,
+            _ => ReplyModel::Json(status),
+        });
+    }
+    if content
+        .keys()
+        .any(|kind| kind.to_ascii_lowercase().starts_with("text/plain"))
+    {
+        return Ok(ReplyModel::Text(status));
+    }
+    let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
+    Err(Unsupported::left_out(format!(
+        "its answer is {}; only JSON and text/plain are translated, other answers pass through",
+        shown(&kinds.join(", "))
+    )))
+}
+
+/// Returns true for `application/json` and types with the suffix `+json`, with any parameters.
+pub(super) fn is_json(kind: &str) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let kind = kind.to_ascii_lowercase();
+    kind == "application/json"
+        || kind.ends_with("+json")
+        || kind == "*/*"
+        || kind == "application/*"
+}

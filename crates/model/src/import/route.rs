@@ -1,0 +1,441 @@
+//! One route as the keys of its table, from a pair of operations or from one operation alone.
+//!
+//! The short form is used where it suffices; only the rest is spelled out.
+//!
+//! Used by `import::table`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::bind;
+use super::drafted::{Drafted, Pattern};
+use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
+use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
+use super::pair::{Decided, OperationPair};
+use super::param_patterns::ParamPatterns;
+use super::refs::shown;
+use super::schema::Others;
+use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
+use dualgauge_patterns::percent::{self, Keep};
+
+/// Drafts the route of a pair.
+///
+/// # Errors
+/// Returns the reason why the two cannot be one route, although their names match.
+pub(super) fn from_pair(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    pair: &OperationPair,
+) -> Result<(Drafted, RouteKeys), String> {
+    let named = rpc.by_name();
+    let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
+    let named = named.map(|(bindings, rpc)| bound_pair(rest, &rpc, pair, bindings));
+    match (bind::pair(rest, rpc), named) {
+        (Ok(bindings), named) => {
+            let (mut drafted, keys) = bound_pair(rest, rpc, pair, bindings);
+            if let Some((named, _)) = named {
+                drafted.add_by_name(named);
+            }
+            Ok((drafted, keys))
+        }
+        (Err(why), Some((mut drafted, keys))) => {
+            drafted.comments.push(format!(
+                "look: it accepts params by name and by position; this route uses names only, because {why}"
+            ));
+            Ok((drafted, keys))
+        }
+        (Err(why), None) => Err(why),
+    }
+}
+
+impl Drafted {
+    /// Adds the route for clients that send params by name.
+    fn add_by_name(&mut self, mut named: Drafted) {
+        self.comments.push(
+            "it accepts params by name and by position: this route sends an array, the next one an object"
+                .to_owned(),
+        );
+        named.name.push_str(".by-name");
+        named.from = Some("rpc");
+        named.comments = vec![format!(
+            "`{}` for clients that send params by name",
+            shown(&self.rpc)
+        )];
+        self.by_name = Some(Box::new(named));
+    }
+}
+
+fn bound_pair(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    pair: &OperationPair,
+    bindings: Bindings,
+) -> (Drafted, RouteKeys) {
+    let decided = match pair.decided {
+        Decided::ByRule => "",
+        Decided::ByParameters => "; the names of the parameters decided",
+    };
+    let mut comments = notes(&rest.notes, &rpc.notes);
+    comments.push(format!("paired: {}{decided}", pair.rule.reason()));
+    let mut drafted = assemble(rest, rpc, &bindings);
+    comments.extend(bindings.notes.iter().cloned());
+    match rpc.call {
+        CallModel::ByName | CallModel::ByPosition => {
+            drafted.outcome = outcome(rest.reply, &bindings);
+        }
+        CallModel::Tool => comments.push(tool_outcome(rest.reply)),
+    }
+    drafted.comments = comments;
+    let keys = keys(rest, rpc, RouteOrigin::Pair);
+    (drafted, keys)
+}
+
+fn notes(rest: &[String], rpc: &[String]) -> Vec<String> {
+    let known: BTreeSet<&String> = rest.iter().collect();
+    let others = rpc.iter().filter(|note| !known.contains(note));
+    rest.iter().chain(others).cloned().collect()
+}
+
+fn tool_outcome(reply: ReplyModel) -> String {
+    let status = match reply {
+        ReplyModel::Usual => 200,
+        ReplyModel::Json(status) | ReplyModel::Empty(status) | ReplyModel::Text(status) => status,
+    };
+    format!(
+        "look: a tool answers with `structuredContent` or `content`; write an outcome that says which of them \
+         has the body of the {status}"
+    )
+}
+
+fn keys(rest: &RestOperation, rpc: &RpcOperation, origin: RouteOrigin) -> RouteKeys {
+    let title = match origin {
+        RouteOrigin::Pair => format!("{} and {}", rest.title(), rpc.title()),
+        RouteOrigin::Rest => rest.title(),
+        RouteOrigin::Rpc => rpc.title(),
+    };
+    RouteKeys {
+        title: shown(&title),
+        origin,
+        rest: rest_key(rest),
+        rpc: rpc_key(rpc),
+    }
+}
+
+/// Returns the REST side without the names of its holes.
+fn rest_key(rest: &RestOperation) -> String {
+    let mut key = format!("{} ", rest.method);
+    for segment in &rest.segments {
+        key.push('/');
+        match segment {
+            Segment::Literal(text) => key.push_str(&percent::normalise(text)),
+            Segment::Hole { verb, .. } => {
+                key.push_str("{}");
+                if let Some(verb) = verb {
+                    key.push(':');
+                    key.push_str(&percent::normalise(verb));
+                }
+            }
+        }
+    }
+    if rest.segments.is_empty() {
+        key.push('/');
+    }
+    key
+}
+
+pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
+    let bindings = bind::rest_alone(rest);
+    let rpc = RpcOperation {
+        name: claimed.name_for(rest),
+        call: CallModel::ByName,
+        forms: Forms::One,
+        params: Vec::new(),
+        others: Others::None,
+        effect: None,
+        notes: Vec::new(),
+    };
+    let mut drafted = assemble(rest, &rpc, &bindings);
+    drafted.outcome = outcome(rest.reply, &bindings);
+    drafted.comments.clone_from(&rest.notes);
+    drafted
+        .comments
+        .push("unpaired: no RPC operation matches it; check the method name".to_owned());
+    drafted.comments.extend(bindings.notes);
+    let keys = keys(rest, &rpc, RouteOrigin::Rest);
+    (drafted, keys)
+}
+
+pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
+    let bindings = bind::rpc_alone(rpc);
+    let segments = path_of_name(&rpc.name);
+    let prefix = match rpc.call {
+        CallModel::Tool => Some("tools".to_owned()),
+        CallModel::ByName | CallModel::ByPosition => None,
+    };
+    let with = |prefix: Option<String>| {
+        let first = prefix.map(Segment::Literal);
+        let segments: Vec<Segment> = first.into_iter().chain(segments.iter().cloned()).collect();
+        let literals = segments.iter().filter_map(|segment| match segment {
+            Segment::Literal(text) => Some(text.as_str()),
+            Segment::Hole { .. } => None,
+        });
+        RestOperation {
+            method: "POST".to_owned(),
+            path: format!("/{}", literals.collect::<Vec<_>>().join("/")),
+            segments,
+            id: None,
+            parameters: Vec::new(),
+            unread: Vec::new(),
+            body: BodyModel::Members {
+                members: Vec::new(),
+                others: Others::None,
+            },
+            reply: ReplyModel::Usual,
+            notes: Vec::new(),
+        }
+    };
+    let mut rest = with(prefix);
+    let key = rest_key(&rest);
+    while !claimed.is_free_rest(&rest_key(&rest)) {
+        let prefix = match claimed.number(&key) {
+            1 => "calls".to_owned(),
+            number => format!("calls-{number}"),
+        };
+        rest = with(Some(prefix));
+    }
+    let mut drafted = assemble(&rest, rpc, &bindings);
+    drafted.effect = rpc.effect;
+    drafted.comments.clone_from(&rpc.notes);
+    if rpc.effect.is_some() {
+        let note = "look: `effect` comes from the hints of the tool";
+        drafted.comments.push(note.to_owned());
+    }
+    drafted
+        .comments
+        .push("unpaired: no REST operation matches it; check method and path".to_owned());
+    drafted.comments.extend(bindings.notes);
+    if let Some(named) = rpc.by_name() {
+        let mut named = assemble(&rest, &named, &bind::rpc_alone(&named));
+        named.effect = rpc.effect;
+        drafted.add_by_name(named);
+    }
+    let keys = keys(&rest, rpc, RouteOrigin::Rpc);
+    (drafted, keys)
+}
+
+/// Splits a name into path segments: `pets.findById` → `pets`, `findById`.
+fn path_of_name(name: &str) -> Vec<Segment> {
+    let parts = name.split(['.', '/', ':', '#', '\\', ' ']);
+    let tidy = |part: &str| -> String {
+        let characters = part.chars().map(|character| {
+            if character.is_alphanumeric() || character == '_' || character == '-' {
+                character
+            } else {
+                '-'
+            }
+        });
+        characters.collect()
+    };
+    let mut segments: Vec<Segment> = parts
+        .filter(|part| !part.is_empty())
+        .map(|part| Segment::Literal(tidy(part)))
+        .collect();
+    if segments.is_empty() {
+        segments.push(Segment::Literal("method".to_owned()));
+    }
+    segments
+}
+
+/// Drafts a route from the values of its call.
+fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Drafted {
+    let short = bindings.is_short(rest, rpc.call);
+    let has_no_body = rest.body == BodyModel::None && rest.short_form_carries();
+    let method = match rpc.call {
+        CallModel::ByName | CallModel::ByPosition => literal(&rpc.name),
+        CallModel::Tool => "tools/call".to_owned(),
+    };
+    let others = (bindings.others == Others::Allowed).then(|| bindings.free("others"));
+    let name = if rpc.name.is_empty() {
+        rest.title()
+    } else {
+        rpc.name.clone()
+    };
+    let headers = bindings
+        .bounds
+        .iter()
+        .filter_map(|bound| match &bound.rest {
+            RestLocation::Header(name) => Some((name.clone(), Pattern::Text(bound.declared()))),
+            RestLocation::Path(_)
+            | RestLocation::Query(_)
+            | RestLocation::Member(_)
+            | RestLocation::Body => None,
+        });
+    Drafted {
+        name: route_name(&name),
+        rest: format!("{} {}", rest.method, url(rest, bindings)),
+        rpc: method,
+        from: None,
+        // QUERY is safe (RFC 10008 §2); the HTTP library does not know it.
+        effect: (rest.method == "QUERY").then_some("safe"),
+        headers: headers.collect(),
+        unread: rest
+            .unread
+            .iter()
+            .chain(&bindings.unread)
+            .cloned()
+            .collect(),
+        params: (!short).then(|| params(rpc, bindings, others.as_deref())),
+        body: if short && has_no_body {
+            Some(Pattern::Text("none".to_owned()))
+        } else if short {
+            None
+        } else {
+            body(bindings, others.as_deref())
+        },
+        outcome: None,
+        comments: Vec::new(),
+        refused: None,
+        by_name: None,
+    }
+}
+
+fn url(rest: &RestOperation, bindings: &Bindings) -> String {
+    let mut url = String::new();
+    let in_path = bindings
+        .bounds
+        .iter()
+        .filter_map(|bound| match &bound.rest {
+            RestLocation::Path(name) => Some((name.as_str(), bound)),
+            RestLocation::Query(_)
+            | RestLocation::Header(_)
+            | RestLocation::Member(_)
+            | RestLocation::Body => None,
+        });
+    let in_path: BTreeMap<&str, &BoundParameter> = in_path.collect();
+    for segment in &rest.segments {
+        url.push('/');
+        match segment {
+            Segment::Literal(text) => url.push_str(text),
+            Segment::Hole { name, verb } => {
+                let bound = in_path.get(name.as_str());
+                url.push_str(&bound.map(|bound| bound.declared()).unwrap_or_default());
+                if let Some(verb) = verb {
+                    url.push(':');
+                    url.push_str(verb);
+                }
+            }
+        }
+    }
+    if url.is_empty() {
+        url.push('/');
+    }
+    let mut sign = '?';
+    for bound in &bindings.bounds {
+        if let RestLocation::Query(key) = &bound.rest {
+            url.push(sign);
+            percent::encode(key, Keep::Nothing, &mut url);
+            url.push('=');
+            url.push_str(&bound.declared());
+            sign = '&';
+        }
+    }
+    url
+}
+
+fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
+    let mut members = Vec::new();
+    for bound in &bindings.bounds {
+        match &bound.rest {
+            RestLocation::Body => return Some(Pattern::Text(bound.declared())),
+            RestLocation::Member(name) => {
+                members.push((name.clone(), Pattern::Text(bound.declared())));
+            }
+            RestLocation::Path(_) | RestLocation::Query(_) | RestLocation::Header(_) => {}
+        }
+    }
+    members.extend(others.map(unnamed_members));
+    (!members.is_empty()).then_some(Pattern::Object(members))
+}
+
+/// Renders the unnamed members of an object.
+fn unnamed_members(hole: &str) -> (String, Pattern) {
+    ("...".to_owned(), Pattern::Text(format!("{{{hole}}}")))
+}
+
+fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Pattern {
+    let mut positions: ParamPatterns<usize> = ParamPatterns::default();
+    let mut members: ParamPatterns<String> = ParamPatterns::default();
+    for bound in &bindings.bounds {
+        let hole = Pattern::Text(bound.named());
+        match &bound.rpc {
+            RpcLocation::Named(name) => members.add(name.clone(), hole),
+            RpcLocation::Position(at) => positions.add(*at, hole),
+            RpcLocation::Inside(object, member) => {
+                let member = (member.clone(), hole);
+                match &**object {
+                    RpcLocation::Named(name) => members.add_inside(name, member),
+                    RpcLocation::Position(at) => positions.add_inside(at, member),
+                    RpcLocation::Inside(..) | RpcLocation::Twin | RpcLocation::Equal => {}
+                }
+            }
+            RpcLocation::Twin | RpcLocation::Equal => {}
+        }
+    }
+    let (mut positions, mut members) = (positions.all, members.all);
+    members.extend(others.map(unnamed_members));
+    match rpc.call {
+        CallModel::ByName => Pattern::Object(members),
+        CallModel::ByPosition => {
+            positions.sort_by_key(|(at, _)| *at);
+            Pattern::List(positions.into_iter().map(|(_, hole)| hole).collect())
+        }
+        CallModel::Tool => Pattern::Object(vec![
+            ("name".to_owned(), Pattern::Text(literal(&rpc.name))),
+            ("arguments".to_owned(), Pattern::Object(members)),
+        ]),
+    }
+}
+
+/// Escapes the braces of a literal text.
+fn literal(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+/// Drafts the row that differs from the built-in table.
+fn outcome(reply: ReplyModel, bindings: &Bindings) -> Option<[String; 2]> {
+    let hole = bindings.free("reply");
+    match reply {
+        ReplyModel::Usual => None,
+        ReplyModel::Json(status) => Some([
+            format!("{{ status = {status}, body = \"{{{hole}}}\" }}"),
+            format!("{{ result = \"{{{hole}}}\" }}"),
+        ]),
+        ReplyModel::Empty(status) => Some([
+            format!("{{ status = {status} }}"),
+            "{ result = \"{_:null}\" }".to_owned(),
+        ]),
+        ReplyModel::Text(status) => Some([
+            format!("{{ status = {status}, text = \"{{{hole}:string}}\" }}"),
+            format!("{{ result = \"{{{hole}}}\" }}"),
+        ]),
+    }
+}
+
+/// Renders a method name as a route name: `tools/call` → `tools.call`.
+fn route_name(name: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut found = String::new();
+    for character in name.chars() {
+        if character.is_ascii_alphanumeric() || character == '_' || character == '-' {
+            found.push(character);
+        } else if !found.is_empty() && !found.ends_with('.') {
+            found.push('.');
+        }
+    }
+    found.truncate(LONGEST);
+    let found = found.trim_end_matches('.');
+    if found.is_empty() {
+        "route".to_owned()
+    } else {
+        found.to_owned()
+    }
+}

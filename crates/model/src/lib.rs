@@ -1,0 +1,51 @@
+//! The decisions of dualgauge: pure values, and total functions over them.
+//!
+//! This crate uses no clock, socket, file, lock or log; time, keys and ids are arguments. Every decision about a call is
+//! made here and can be tested without I/O.
+
+pub mod batch;
+pub mod check;
+pub mod client_ip;
+pub mod compare;
+pub mod cors;
+pub mod descriptors;
+pub mod document;
+pub mod envelope;
+pub mod event;
+pub mod explain;
+pub mod failure;
+pub mod fairness;
+pub mod forwarding;
+pub mod frame;
+pub mod headers;
+pub mod hosts;
+pub mod identity_headers;
+pub mod import;
+pub mod jsonrpc;
+pub mod lenient;
+pub mod lifecycle;
+pub mod load_balancing;
+pub mod local_reply;
+pub mod mcp;
+pub mod outcome;
+pub mod pending;
+pub mod plan;
+pub mod posted;
+pub mod proxy_protocol;
+pub mod redact;
+pub mod rejections;
+pub mod rollout;
+pub mod route;
+pub mod routing;
+pub mod series;
+pub mod shadow_limits;
+pub mod sse;
+pub mod stream;
+pub mod time;
+pub mod tls;
+pub mod token;
+pub mod trace;
+pub mod translate;
+pub mod upload_rate;
+pub mod websocket;
+pub mod wire;

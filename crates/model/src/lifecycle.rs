@@ -1,0 +1,62 @@
+//! The end of a route's old side: deprecation headers, brownouts, and reports of the clients that still call it.
+//!
+//! ```text
+//! ```text
+//! deprecated   headers that announce the end, and the windows in which calls are refused
+//! prefixes     path prefixes under which a call of no route may have meant one
+//! observation  the times in which calls were counted, for each replica
+//! usage        counts by route, client and side, with the time of the last call
+//! report       the verdict for each route: safe to delete, not yet, unknown
+//! ```
+//!
+//! Laws: an announcement is added to every answer of the deprecated side and changes nothing else of it. Counts of
+//! several processes merge in any order. A report says "safe" only if calls were counted for the whole requested time
+//! and none arrived in it.
+//!
+//! Used in most modules.
+
+mod deprecated;
+mod observation;
+mod prefixes;
+mod report;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use http::HeaderMap;
+
+use dualgauge_patterns::side::Side;
+
+pub use deprecated::{Announcement, Brownouts, Deprecated, Window};
+pub use observation::{Interval, Observation, ReplicaObservation};
+pub use prefixes::Prefixes;
+pub use report::{
+    CallerReport, CountReport, DeletionVerdict, DeprecationReport, ReportQuery, RouteReport,
+    UnroutedReport, UsageEvidence, UsageReport, parse_idle, report, span,
+};
+pub use usage::{ClientUsage, Usage, UsageCount, UsageError};
+
+/// The deprecations of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lifecycle {
+    /// The deprecation of each route, by its index in the table.
+    pub routes: Vec<Option<Deprecated>>,
+    /// The path prefixes under which calls of no route are counted.
+    pub prefixes: Prefixes,
+}
+
+impl Lifecycle {
+    /// Returns the deprecation announced to callers of one side of a route.
+    #[must_use]
+    pub fn of(&self, route: Option<usize>, side: Side) -> Option<&Deprecated> {
+        let deprecated = self.routes.get(route?)?.as_ref()?;
+        (deprecated.side() == side).then_some(deprecated)
+    }
+
+    /// Adds the deprecation headers to an answer to a call of a route from a side.
+    pub fn announce(&self, route: Option<usize>, side: Side, headers: &mut HeaderMap) {
+        if let Some(deprecated) = self.of(route, side) {
+            deprecated.announce(headers);
+        }
+    }
+}

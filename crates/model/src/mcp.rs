@@ -1,0 +1,29 @@
+//! MCP over Streamable HTTP, client side: the server's revision, and the form of messages and responses.
+//!
+//! Revisions 2024-11-05 to 2025-11-25 begin with `initialize` and have sessions; 2026-07-28 has neither, and each
+//! request names its client. The module does no I/O.
+//!
+//! Used by `config`, `model`, `gateway` and `upstream`.
+
+mod envelope;
+mod header_check;
+mod outgoing;
+mod param_headers;
+mod response;
+mod result;
+mod revision;
+
+pub use envelope::{AnnotatedRequest, annotated, header_value};
+pub use header_check::{
+    HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
+};
+pub use outgoing::McpMessage;
+pub use param_headers::{ParamHeaders, list_tools, next_page};
+pub use response::{
+    FormerStream, NoStream, ResponseBody, ResponseKind, kind_of, no_stream, read_body,
+};
+pub use result::{ClientRevision, InputRequired, ResultType, missing_members_for, render_for};
+pub use revision::{
+    DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
+    discover, discover_result, initialize_response,
+};

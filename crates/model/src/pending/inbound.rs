@@ -1,0 +1,205 @@
+//! Inbound messages of a link and the callers that they belong to.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::link_machine::LinkMachine;
+use super::recipients::recipients;
+use super::state::{Handshake, LinkState, WriteState};
+use super::unattributed::UnattributedReply;
+use super::{LinkFault, LinkOutput, MessageOrigin, RequestError};
+use crate::jsonrpc::{self, ErrorObject, PeerMessage, RequestId, ResponseReply, parse_response};
+use crate::mcp::check_revision;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
+
+impl LinkMachine {
+    /// Handles a message from the server. `stream` is the id of the request in whose response stream it arrived, if
+    /// any.
+    pub(super) fn message(&mut self, now: Duration, message: Bytes, stream: Option<u64>) {
+        if !self.is_open() {
+            return;
+        }
+        self.on_received(now);
+        // The origin is determined first: a response in the same array may remove the request.
+        let origin = self.origin(stream);
+        match jsonrpc::split_batch(&message, self.settings.depth) {
+            Some(parts) => parts
+                .into_iter()
+                .for_each(|part| self.one(now, part, origin)),
+            None => self.one(now, message, origin),
+        }
+    }
+
+    fn origin(&self, stream: Option<u64>) -> MessageOrigin {
+        let Some(id) = stream else {
+            return MessageOrigin::Link;
+        };
+        match (self.in_flight.get(&id), self.subscriptions.ticket(id)) {
+            (Some(in_flight), _) => MessageOrigin::Call(in_flight.queued.request.ticket),
+            (None, Some(_)) => MessageOrigin::Subscription(id),
+            (None, None) => MessageOrigin::Abandoned,
+        }
+    }
+
+    fn one(&mut self, now: Duration, message: Bytes, origin: MessageOrigin) {
+        match PeerMessage::new(&message, self.settings.depth) {
+            PeerMessage::Answer(id) => self.answer(now, id, message),
+            PeerMessage::Unaddressed => self.unaddressed(message),
+            PeerMessage::Misnumbered(id) => self.misnumbered(id),
+            PeerMessage::Request { id, method } => self.decline(&id, &method),
+            PeerMessage::Notification { method } => {
+                self.counts.notified += 1;
+                self.notified(method, message, origin);
+            }
+            PeerMessage::NotAMessage => self.counts.skipped += 1,
+        }
+    }
+
+    fn notified(&mut self, method: String, message: Bytes, origin: MessageOrigin) {
+        let Some((message, subscriber)) = self.route_to_subscription(&method, message, origin)
+        else {
+            return;
+        };
+        let recipients =
+            subscriber.unwrap_or_else(|| recipients(&method, origin, self.settings.log_messages));
+        self.out.push_back(LinkOutput::Notified {
+            method,
+            message,
+            recipients,
+        });
+    }
+
+    pub(super) fn overlong(&mut self, now: Duration) {
+        if !self.is_open() {
+            return;
+        }
+        self.on_received(now);
+        if matches!(self.state, LinkState::Greeting { .. }) {
+            return self.close(LinkFault::Refused);
+        }
+        let Some(id) = self.only_addressee() else {
+            self.counts.skipped += 1;
+            return;
+        };
+        if let Some(in_flight) = self.in_flight.remove(&id) {
+            self.consecutive_timeouts = 0;
+            self.fail(in_flight.queued.request.ticket, RequestError::TooLarge(0));
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(
+            self.state,
+            LinkState::Greeting { .. } | LinkState::Ready(_) | LinkState::Leaving(_)
+        )
+    }
+
+    fn answer(&mut self, now: Duration, id: u64, message: Bytes) {
+        if matches!(self.state, LinkState::Greeting { id: expected, .. } if expected == id) {
+            return self.greeted(now, id, message);
+        }
+        if let Some(in_flight) = self.in_flight.remove(&id) {
+            self.consecutive_timeouts = 0;
+            let ticket = in_flight.queued.request.ticket;
+            self.out.push_back(LinkOutput::Answer {
+                ticket,
+                id,
+                message,
+            });
+        } else if self.subscription_answered(id, &message) {
+            self.consecutive_timeouts = 0;
+        } else if self.unattributed.answered(id) {
+            self.counts.late += 1;
+        } else {
+            self.counts.foreign += 1;
+            return;
+        }
+        self.unattributed.passed(id, self.settings.order);
+    }
+
+    /// Handles the server's response to `initialize`.
+    fn greeted(&mut self, now: Duration, id: u64, message: Bytes) {
+        let answer = parse_response(&message, self.settings.depth);
+        match answer.map(|answer| answer.reply) {
+            Ok(ResponseReply::Result(result)) => {
+                if let Err(why) = check_revision(&result, &self.settings.revisions) {
+                    return self.close(LinkFault::Foreign(why));
+                }
+                self.greeted = Some(Handshake { id, message });
+                let params = Rope::from(Bytes::from_static(b"{}"));
+                let method = "notifications/initialized";
+                self.control(jsonrpc::notification(method, params, &[]).into_bytes());
+                self.ready(now);
+            }
+            Ok(ResponseReply::Error(_)) | Err(_) => self.close(LinkFault::Refused),
+        }
+    }
+
+    /// Assigns an error without an id to the only request that can have caused it; otherwise counts it as foreign.
+    fn unaddressed(&mut self, message: Bytes) {
+        if matches!(self.state, LinkState::Greeting { .. }) && self.unattributed.none() {
+            return self.close(LinkFault::Refused);
+        }
+        let Some(id) = self.only_addressee() else {
+            self.counts.foreign += 1;
+            return;
+        };
+        if let Some(in_flight) = self.in_flight.remove(&id) {
+            self.consecutive_timeouts = 0;
+            let ticket = in_flight.queued.request.ticket;
+            self.out.push_back(LinkOutput::Answer {
+                ticket,
+                id,
+                message,
+            });
+        }
+    }
+
+    /// Fails a request because the id in the response has another form than the proxy's. `spelled` is the number in
+    /// that id; without it, the only possible request fails. No other response will arrive for that request.
+    fn misnumbered(&mut self, spelled: Option<u64>) {
+        if let LinkState::Greeting { id: expected, .. } = self.state
+            && spelled.map_or_else(|| self.unattributed.none(), |id| id == expected)
+        {
+            return self.close(LinkFault::Refused);
+        }
+        let id = spelled.or_else(|| self.only_addressee());
+        let Some((id, in_flight)) = id.and_then(|id| self.in_flight.remove_entry(&id)) else {
+            self.counts.foreign += 1;
+            return;
+        };
+        self.consecutive_timeouts = 0;
+        self.fail(in_flight.queued.request.ticket, RequestError::Misnumbered);
+        if spelled.is_some() {
+            // The id only looks like that number: the response may belong to something else.
+            self.unattributed.add(id, UnattributedReply::Abandoned);
+        }
+    }
+
+    /// Returns the only request in flight if nothing else that was written can still cause a reply.
+    fn only_addressee(&self) -> Option<u64> {
+        let mut ids_in_flight = self.in_flight.keys();
+        let (first, second) = (ids_in_flight.next(), ids_in_flight.next());
+        let is_sure = self.unattributed.none() && !self.subscriptions.may_fail();
+        let alone = second.is_none() && is_sure && self.wire == WriteState::Free;
+        first.copied().filter(|_| alone)
+    }
+
+    /// Rejects a request of the server, because no client can answer it. A `ping` is answered here: it asks only
+    /// whether the link is alive.
+    fn decline(&mut self, id: &RequestId, method: &str) {
+        if method == "ping" {
+            let nothing = Rope::from(Bytes::from_static(b"{}"));
+            return self.control(jsonrpc::result(id, nothing).into_bytes());
+        }
+        self.counts.declined += 1;
+        let error = ErrorObject {
+            code: -32601,
+            message: Json::literal("\"this client answers no requests\""),
+            data: None,
+        };
+        self.control(jsonrpc::error(id, &error).into_bytes());
+    }
+}

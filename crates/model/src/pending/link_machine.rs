@@ -1,0 +1,454 @@
+//! The state machine of a link: its queue, writes, timeouts and reconnects.
+//!
+//! Used by `pending`, `gateway`, `telemetry` and `upstream`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::queue::{Attempted, QueuedRequest, RequestQueue};
+use super::state::{Handshake, LinkState, WriteState};
+use super::subscriptions::Subscriptions;
+use super::unattributed::{UnattributedReplies, UnattributedReply};
+use super::{
+    LinkFault, LinkInput, LinkOutput, LinkSettings, Outbound, Request, RequestError, Ticket,
+};
+use crate::jsonrpc;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
+
+/// The maximum number of queued control messages. They are replies and notices that a server can do without.
+const CONTROLS: usize = 64;
+
+/// Counters over all links so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Attempts to open a link, successful or not.
+    pub opened: u64,
+    /// Replies that arrived after their caller had given up.
+    pub late: u64,
+    /// Replies to no pending request, and errors that cannot be assigned to one.
+    pub foreign: u64,
+    /// Messages that are invalid or exceed the size limit.
+    pub skipped: u64,
+    /// Requests from the server that were declined.
+    pub declined: u64,
+    /// Notifications from the server.
+    pub notified: u64,
+}
+
+/// A request that is written and has no reply yet.
+#[derive(Debug)]
+pub(super) struct InFlightRequest {
+    pub(super) queued: QueuedRequest,
+}
+
+/// Selects whether the server is notified of a cancelled request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CancelNotice {
+    Send,
+    Silent,
+}
+
+/// The state machine of a link and its requests.
+#[derive(Debug)]
+pub struct LinkMachine {
+    pub(super) settings: LinkSettings,
+    pub(super) state: LinkState,
+    pub(super) wire: WriteState,
+    pub(super) in_flight: BTreeMap<u64, InFlightRequest>,
+    pub(super) queue: RequestQueue,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) unattributed: UnattributedReplies,
+    pub(super) greeted: Option<Handshake>,
+    pub(super) controls: VecDeque<Bytes>,
+    next_id: u64,
+    /// Consecutive calls without a reply in time.
+    pub(super) consecutive_timeouts: usize,
+    /// Consecutive links that did not last for `backoff.steady`.
+    pub(super) attempts: u32,
+    pub(super) last_received: Duration,
+    pinged: Option<Duration>,
+    pub(super) counts: LinkCounts,
+    pub(super) out: VecDeque<LinkOutput>,
+}
+
+impl LinkMachine {
+    /// Creates a machine without a link; the first [`LinkInput::Tick`] asks for one.
+    #[must_use]
+    pub fn new(settings: LinkSettings) -> LinkMachine {
+        LinkMachine {
+            settings,
+            state: LinkState::Down(Duration::ZERO),
+            wire: WriteState::Free,
+            in_flight: BTreeMap::new(),
+            queue: RequestQueue::default(),
+            subscriptions: Subscriptions::default(),
+            unattributed: UnattributedReplies::default(),
+            greeted: None,
+            controls: VecDeque::new(),
+            next_id: 1,
+            consecutive_timeouts: 0,
+            attempts: 0,
+            last_received: Duration::ZERO,
+            pinged: None,
+            counts: LinkCounts::default(),
+            out: VecDeque::new(),
+        }
+    }
+
+    /// Handles an event. [`LinkMachine::output`] then returns the actions to take.
+    pub fn take(&mut self, now: Duration, input: LinkInput) {
+        // Deadlines come first: after its deadline, a request can only time out.
+        self.expire(now);
+        match input {
+            LinkInput::Ask(request) => self.request(request),
+            LinkInput::Cancel(ticket) => self.cancel(ticket, self.cancel_notice()),
+            LinkInput::ClientCancel(ticket) => self.cancel(ticket, CancelNotice::Send),
+            LinkInput::Opened => self.opened(now),
+            LinkInput::Written => self.written(now),
+            LinkInput::Message(message) => self.message(now, message, None),
+            LinkInput::InResponseStream(id, message) => self.message(now, message, Some(id)),
+            LinkInput::Overlong => self.overlong(now),
+            LinkInput::Failed(id, why) => self.failed(id, why),
+            LinkInput::Forgotten(id) => self.forgotten(now, id),
+            LinkInput::Unwritten(why) => self.unwritten(now, why),
+            LinkInput::Sign => self.on_received(now),
+            LinkInput::Lost { jitter } => self.lost(now, jitter),
+            LinkInput::Over => self.over(),
+            LinkInput::Unsubscribe => self.end_subscriptions(),
+            LinkInput::Tick => {}
+        }
+        self.tick(now);
+        self.dispatch();
+    }
+
+    /// Returns the next action.
+    pub fn output(&mut self) -> Option<LinkOutput> {
+        self.out.pop_front()
+    }
+
+    /// Returns the time by which [`LinkInput::Tick`] is due at the latest.
+    #[must_use]
+    pub fn alarm(&self) -> Option<Duration> {
+        let state = match self.state {
+            LinkState::Down(at) => Some(at),
+            LinkState::Opening(by) | LinkState::Greeting { by, .. } | LinkState::Leaving(by) => {
+                Some(by)
+            }
+            LinkState::Ready(_) => self.heartbeat(),
+            LinkState::Closing => None,
+        };
+        let ids_in_flight = self.in_flight.values();
+        let deadline = ids_in_flight
+            .map(|in_flight| in_flight.queued.request.deadline)
+            .min();
+        let wire = match self.wire {
+            WriteState::Notice(_, at) | WriteState::Resting(at) => Some(at),
+            WriteState::Free | WriteState::Busy | WriteState::Unanswered => None,
+        };
+        let subscriptions = self.subscriptions.alarm();
+        [state, deadline, wire, self.queue.alarm(), subscriptions]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Returns the maximum nesting depth of messages.
+    #[must_use]
+    pub fn depth(&self) -> u16 {
+        self.settings.depth
+    }
+
+    /// Returns the counters so far.
+    #[must_use]
+    pub fn counts(&self) -> LinkCounts {
+        self.counts
+    }
+
+    /// Returns the number of requests that are written and have no reply.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Returns the number of queued requests.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Returns true while calls can be sent.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        matches!(self.state, LinkState::Ready(_))
+    }
+
+    /// Returns true if no caller waits for a result.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let noticed = matches!(self.wire, WriteState::Notice(..));
+        self.in_flight.is_empty()
+            && self.subscriptions.is_empty()
+            && self.queue.len() == 0
+            && !noticed
+    }
+
+    /// Returns true if nothing is left to write: no message of a caller and no control message.
+    #[must_use]
+    pub fn has_sent_all(&self) -> bool {
+        let is_written = matches!(self.wire, WriteState::Free | WriteState::Resting(_));
+        !self.is_ready() || (is_written && self.controls.is_empty())
+    }
+
+    /// Returns the number of entries that are kept without a waiting caller.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.unattributed.len() + self.controls.len()
+    }
+
+    fn request(&mut self, request: Request) {
+        let hopeless = matches!(self.state, LinkState::Down(until) if until >= request.start_by);
+        if hopeless {
+            return self.fail(request.ticket, RequestError::Unreachable);
+        }
+        let has_capacity = match request.message {
+            Outbound::Subscription(..) => self.subscriptions.has_capacity(),
+            Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => true,
+        };
+        if !has_capacity || !self.queue.has_capacity(request.rank, self.settings.queue) {
+            return self.fail(request.ticket, RequestError::Busy);
+        }
+        self.queue.push(QueuedRequest {
+            request,
+            past: Attempted::Unsent,
+        });
+    }
+
+    fn cancel(&mut self, ticket: Ticket, notice: CancelNotice) {
+        if self.queue.remove(ticket) || self.unsubscribe(ticket) {
+            return;
+        }
+        let mut ids_in_flight = self.in_flight.iter();
+        let found = ids_in_flight.find(|(_, in_flight)| in_flight.queued.request.ticket == ticket);
+        if let Some(id) = found.map(|(id, _)| *id) {
+            self.in_flight.remove(&id);
+            self.abandon(id, notice);
+        }
+    }
+
+    /// Records that the caller gave up on a request to which the server may still reply.
+    pub(super) fn abandon(&mut self, id: u64, notice: CancelNotice) {
+        self.unattributed.add(id, UnattributedReply::Abandoned);
+        if notice == CancelNotice::Send {
+            let params = format!("{{\"requestId\":{id}}}");
+            let params = Rope::from(Bytes::from(params));
+            let method = "notifications/cancelled";
+            self.control(jsonrpc::notification(method, params, &[]).into_bytes());
+        }
+    }
+
+    /// Returns whether the server understands cancellation, as far as the link knows: only after an MCP handshake.
+    fn cancel_notice(&self) -> CancelNotice {
+        match self.settings.initialize_params {
+            Some(_) => CancelNotice::Send,
+            None => CancelNotice::Silent,
+        }
+    }
+
+    /// Queues a control message, unless too many are queued.
+    pub(super) fn control(&mut self, message: Bytes) {
+        if self.controls.len() < CONTROLS {
+            self.controls.push_back(message);
+        }
+    }
+
+    pub(super) fn fail(&mut self, ticket: Ticket, why: RequestError) {
+        self.out.push_back(LinkOutput::Failed(ticket, why));
+    }
+
+    pub(super) fn next_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    fn opened(&mut self, now: Duration) {
+        let LinkState::Opening(by) = self.state else {
+            return;
+        };
+        self.on_received(now);
+        let Some(params) = &self.settings.initialize_params else {
+            return self.ready(now);
+        };
+        let params = Rope::from(Json::clone(params).into_bytes());
+        let id = self.next_id();
+        let message = jsonrpc::request(id, "initialize", params, &[]);
+        self.state = LinkState::Greeting { id, by };
+        self.write(message.into_bytes(), WriteState::Busy);
+    }
+
+    pub(super) fn ready(&mut self, now: Duration) {
+        self.state = LinkState::Ready(now);
+        self.out.push_back(LinkOutput::Ready);
+    }
+
+    pub(super) fn write(&mut self, message: Bytes, wire: WriteState) {
+        self.wire = wire;
+        self.out.push_back(LinkOutput::Write(message));
+    }
+
+    pub(super) fn written(&mut self, now: Duration) {
+        let rest = match self.settings.pause {
+            Duration::ZERO => WriteState::Free,
+            pause => WriteState::Resting(now + pause),
+        };
+        self.wire = match self.wire {
+            WriteState::Notice(ticket, _) => {
+                self.out.push_back(LinkOutput::NoticeSent(ticket));
+                rest
+            }
+            WriteState::Unanswered => rest,
+            WriteState::Busy | WriteState::Free | WriteState::Resting(_) => WriteState::Free,
+        };
+    }
+
+    /// Closes the link and retries or fails the requests on it.
+    pub(super) fn close(&mut self, why: LinkFault) {
+        self.state = LinkState::Closing;
+        self.drop_in_flight();
+        self.out.push_back(LinkOutput::Close(why));
+    }
+
+    fn lost(&mut self, now: Duration, jitter: u16) {
+        if let LinkState::Ready(since) = self.state
+            && now.saturating_sub(since) >= self.settings.backoff.steady
+        {
+            self.attempts = 0;
+        }
+        self.drop_in_flight();
+        self.controls.clear();
+        self.unattributed.clear();
+        self.greeted = None;
+        self.consecutive_timeouts = 0;
+        self.pinged = None;
+        let wait = self.settings.backoff.wait(self.attempts, jitter);
+        self.attempts = self.attempts.saturating_add(1);
+        self.state = LinkState::Down(now + wait);
+    }
+
+    /// Retries or fails everything that was written to the link. Requests go back to the queue in their original
+    /// order.
+    fn drop_in_flight(&mut self) {
+        if let WriteState::Notice(ticket, _) = self.wire {
+            self.fail(ticket, RequestError::Cut);
+        }
+        self.wire = WriteState::Free;
+        self.cut_subscriptions();
+        for (_, in_flight) in std::mem::take(&mut self.in_flight).into_iter().rev() {
+            self.cut(in_flight);
+        }
+    }
+
+    fn tick(&mut self, now: Duration) {
+        if matches!(self.wire, WriteState::Resting(until) if until <= now) {
+            self.wire = WriteState::Free;
+        }
+        match self.state {
+            LinkState::Down(at) if at <= now => {
+                self.state = LinkState::Opening(now + self.settings.start_timeout);
+                self.counts.opened += 1;
+                self.out.push_back(LinkOutput::Open);
+            }
+            LinkState::Opening(by) | LinkState::Greeting { by, .. } if by <= now => {
+                self.close(LinkFault::Slow);
+            }
+            LinkState::Ready(_) if self.is_stalled() => self.close(LinkFault::Stalled),
+            LinkState::Ready(_) => self.on_heartbeat(now),
+            LinkState::Leaving(by) if by <= now || self.in_flight.is_empty() => {
+                self.close(LinkFault::Forgotten);
+            }
+            LinkState::Leaving(_)
+            | LinkState::Down(_)
+            | LinkState::Opening(_)
+            | LinkState::Greeting { .. }
+            | LinkState::Closing => {}
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        let limit = self.settings.max_consecutive_timeouts;
+        limit > 0 && self.consecutive_timeouts >= limit
+    }
+
+    fn expire(&mut self, now: Duration) {
+        let unsent_error = match self.state {
+            LinkState::Ready(_) => RequestError::Busy,
+            LinkState::Down(_)
+            | LinkState::Opening(_)
+            | LinkState::Greeting { .. }
+            | LinkState::Leaving(_)
+            | LinkState::Closing => RequestError::Unreachable,
+        };
+        for over in self.queue.take_expired(now) {
+            let why = match over.past {
+                Attempted::Unsent => unsent_error,
+                Attempted::Sent => RequestError::Cut,
+            };
+            self.fail(over.request.ticket, why);
+            let writes = !matches!(self.wire, WriteState::Free | WriteState::Resting(_));
+            if self.is_ready() && writes {
+                // A server that does not read does not reply either.
+                self.consecutive_timeouts += 1;
+            }
+        }
+        if let WriteState::Notice(ticket, deadline) = self.wire
+            && deadline <= now
+        {
+            self.wire = WriteState::Unanswered;
+            self.fail(ticket, RequestError::Late);
+            self.consecutive_timeouts += 1;
+        }
+        self.expire_subscriptions(now);
+        let late = |in_flight: &InFlightRequest| in_flight.queued.request.deadline <= now;
+        let late = self
+            .in_flight
+            .iter()
+            .filter(|(_, in_flight)| late(in_flight));
+        let late: Vec<u64> = late.map(|(id, _)| *id).collect();
+        for id in late {
+            if let Some(in_flight) = self.in_flight.remove(&id) {
+                self.fail(in_flight.queued.request.ticket, RequestError::Late);
+                self.abandon(id, self.cancel_notice());
+                self.consecutive_timeouts += 1;
+            }
+        }
+    }
+
+    /// Returns the time at which the next ping, or the reply to the last one, is due.
+    fn heartbeat(&self) -> Option<Duration> {
+        let heartbeat = self.settings.heartbeat?;
+        Some(match self.pinged {
+            None => self.last_received + heartbeat.every,
+            Some(at) => at + heartbeat.within,
+        })
+    }
+
+    fn on_heartbeat(&mut self, now: Duration) {
+        if self.heartbeat().is_none_or(|at| at > now) {
+            return;
+        }
+        if self.pinged.is_some() {
+            return self.close(LinkFault::Silent);
+        }
+        self.pinged = Some(now);
+        self.out.push_back(LinkOutput::Ping);
+    }
+
+    /// Records a sign of life from the server.
+    pub(super) fn on_received(&mut self, now: Duration) {
+        self.last_received = now;
+        self.pinged = None;
+    }
+}

@@ -1,0 +1,57 @@
+//! Routes: one operation seen from both sides, and the table that finds the route of a call.
+//!
+//! A route is a pair of patterns with shared holes: an HTTP request and a JSON-RPC call. Reading one side binds the
+//! holes, writing the other fills them. Laws: the route of a call does not depend on the order of declaration. Among
+//! the matching routes the most specific one wins. Two routes that match the same call, neither of them more specific,
+//! are refused.
+
+mod definition;
+mod draft;
+mod extra;
+mod frame;
+mod headers;
+mod name_map;
+mod near;
+mod options;
+mod overlaps;
+mod parse;
+mod path;
+mod same;
+mod segments;
+mod source;
+mod specificity;
+mod table;
+mod template;
+mod url;
+mod wire;
+
+pub use definition::{RestCall, Route, RpcCall};
+pub use draft::{TOOL_CALL, parse_route};
+pub use frame::{FRAME, frame_line};
+pub use headers::HeaderItem;
+pub(crate) use headers::{
+    OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
+};
+pub use near::{Likeness, NearRoutes};
+pub use options::{
+    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownNames, UnknownQuery,
+    has_content,
+};
+pub use overlaps::{OverlapGroup, TableError};
+pub use path::PathMatch;
+pub use segments::{AmbiguousPath, Segments, without_slash};
+pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
+pub use table::{RestSelection, RouteTable};
+pub use template::{PlacedHole, QueryItem, SegmentPattern, Template};
+pub use url::{Query, read_url, refuse_unknown, write_url};
+pub use wire::Wire;
+
+/// The reason why a call cannot be translated.
+pub use dualgauge_patterns::pattern::MatchError;
+
+#[cfg(test)]
+pub(crate) mod arbitrary;
+#[cfg(test)]
+pub(crate) mod test_syntax;
+#[cfg(test)]
+mod tests;

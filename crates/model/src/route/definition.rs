@@ -1,0 +1,154 @@
+//! A compiled route: the patterns of both sides, and its options. Used by `cli`, `config`, `model` and `gateway`.
+
+use std::time::Duration;
+
+use http::Method;
+
+use super::headers::HeaderItem;
+use super::options::{
+    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownQuery, has_content,
+};
+use super::source::{Example, Schemas};
+use super::template::{QueryItem, Template};
+use super::wire::Wire;
+use crate::outcome::Outcomes;
+use dualgauge_patterns::pattern::{HoleFacts, Pattern, Slot, TextPatterns};
+use dualgauge_patterns::side::Side;
+
+/// One operation seen from both sides.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// The name used by flags, metrics and logs.
+    pub name: String,
+    /// The REST side, as written: `GET /items/{id}`.
+    pub rest: String,
+    /// The RPC method, as written.
+    pub rpc: String,
+    /// The protocol of the REST side.
+    pub rest_protocol: Wire,
+    /// The HTTP method.
+    pub method: Method,
+    /// The holes that both sides share.
+    pub facts: HoleFacts,
+    /// The HTTP request.
+    pub rest_call: RestCall,
+    /// The JSON-RPC call.
+    pub rpc_call: RpcCall,
+    /// The treatment of members and query names that the route does not know.
+    pub extra: Extra,
+    /// The treatment of unknown query names in translated calls.
+    pub unknown_query: UnknownQuery,
+    /// The form of the declaration: short, or with `params` and `body`.
+    pub form: RouteForm,
+    /// The only side from which the route can be called, if it is limited to one.
+    pub from: Option<Side>,
+    /// Records whether the caller waits for an answer.
+    pub expects_reply: ExpectsReply,
+    /// The effect of a second call.
+    pub effect: Effect,
+    /// The hole of a frame that is the id of the call.
+    pub id: Option<usize>,
+    /// The time without an answer after which silence counts as the answer.
+    pub silence: Option<Duration>,
+    /// The timeout for the upstream's answer, in place of the upstream's own.
+    pub timeout: Option<Duration>,
+    /// The hole whose value identifies the session of a caller.
+    pub affinity: Option<usize>,
+    /// The replacement of the route, once it is retired; a text for each side.
+    pub successor: Option<String>,
+    /// The answers on each side.
+    pub outcomes: Outcomes,
+    /// The reason why it may lose data, as written by its author.
+    pub lossy: Option<String>,
+    /// Example calls.
+    pub examples: Vec<Example>,
+    /// The schemas of params and results.
+    pub schema: Schemas,
+}
+
+impl Route {
+    /// Returns whether calls of this route have a body.
+    #[must_use]
+    pub fn has_request_body(&self) -> HasRequestBody {
+        match self.rest_call.body {
+            Some(_) => HasRequestBody::Body,
+            None => has_content(&self.method),
+        }
+    }
+
+    /// Returns true when a success without content is a result: where the schema allows `null`, and for unsafe calls,
+    /// whose caller would repeat a write that is reported as failed.
+    pub(super) fn may_succeed_empty(&self) -> bool {
+        let result = self.schema.result.as_ref();
+        self.effect != Effect::Safe || result.is_some_and(|schema| schema.promises_null())
+    }
+
+    /// Returns true when a side may call the route.
+    #[must_use]
+    pub fn enters_from(&self, side: Side) -> bool {
+        self.from.is_none_or(|only| only == side)
+    }
+
+    /// Returns the slots of the REST side.
+    #[must_use]
+    pub fn rest_slots(&self) -> Vec<&Slot> {
+        let call = &self.rest_call;
+        let mut slots: Vec<&Slot> = call.path.holes.iter().map(|placed| &placed.slot).collect();
+        slots.extend(call.query.iter().flat_map(|item| item.words.slots()));
+        slots.extend(call.headers.iter().flat_map(|item| item.words.slots()));
+        if let Some(body) = &call.body {
+            body.slots(&mut |slot| slots.push(slot));
+        }
+        slots
+    }
+
+    /// Returns the slots of the RPC side.
+    #[must_use]
+    pub fn rpc_slots(&self) -> Vec<&Slot> {
+        let mut slots = self.rpc_call.method.slots();
+        self.rpc_call.params.slots(&mut |slot| slots.push(slot));
+        slots
+    }
+}
+
+/// The REST side of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestCall {
+    /// The path.
+    pub path: Template,
+    /// The query, by parameter.
+    pub query: Vec<QueryItem>,
+    /// The headers that are read and written; all others are ignored.
+    pub headers: Vec<HeaderItem>,
+    /// The body, if there is one.
+    pub body: Option<Pattern>,
+    /// The content that is sent where the body has no members.
+    pub empty: EmptyBody,
+    /// Query names of overlapping routes only: a call with one is not for this route.
+    pub overlapping_names: Vec<String>,
+    /// Body members of overlapping routes only, if this route has no body of its own.
+    pub foreign_members: Vec<String>,
+}
+
+impl RestCall {
+    /// Returns true when every call has the same target: path and query have no holes.
+    #[must_use]
+    pub fn has_one_target(&self) -> bool {
+        self.path.holes.is_empty() && self.query.is_empty()
+    }
+
+    /// Returns true when a query parameter must have a literal value.
+    pub(super) fn has_literal(&self) -> bool {
+        let mut items = self.query.iter();
+        items.any(|item| matches!(item.words, TextPatterns::Literal(_)))
+    }
+}
+
+/// The RPC side of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RpcCall {
+    /// The method.
+    pub method: TextPatterns,
+    /// The params.
+    pub params: Pattern,
+}

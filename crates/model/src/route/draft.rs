@@ -1,0 +1,422 @@
+//! Compilation of one route: each part is parsed on its own, then all parts are resolved together.
+//!
+//! Used by `config`, `model` and `gateway`.
+
+use super::definition::{RestCall, Route, RpcCall};
+use super::extra;
+use super::frame;
+use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
+use super::options::{
+    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownQuery,
+};
+use super::parse::{RestSpelling, parse_rest};
+use super::source::{Notify, RouteSource};
+use super::template::{PlacedHole, QueryItem, Template};
+use super::wire::Wire;
+use crate::outcome::{Outcomes, ToolResult};
+use dualgauge_patterns::pattern::{
+    HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
+    SourceTree, TextPatterns, as_key, mention_named,
+};
+use dualgauge_patterns::side::Side;
+
+/// The hole for the members that a short form or `extra = "carry"` carries; no pattern can use this name.
+const CARRIED: &str = "...";
+
+/// The method whose results may be marked as errors (MCP, "Tools").
+pub const TOOL_CALL: &str = "tools/call";
+
+/// The parts of a route, as spelled.
+struct RouteDraft {
+    rest_protocol: Wire,
+    /// Records whether a short form has a body.
+    carries: HasRequestBody,
+    rest: RestSpelling,
+    headers: Vec<HeaderItem<HoleRef>>,
+    body: Option<Pattern<HoleRef>>,
+    method: TextPatterns<HoleRef>,
+    params: Pattern<HoleRef>,
+}
+
+/// Compiles one route.
+///
+/// # Errors
+/// Returns all faults, each with its key.
+pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
+    if source.notify == Notify::Yes && source.from == Some(Side::Rest) && !source.rows.is_empty() {
+        let what = "a notification has no answer, so no outcome can be used";
+        return Err(vec![
+            PatternError::new(what).under("notify").under(&source.key),
+        ]);
+    }
+    let rows = std::mem::take(&mut source.rows);
+    let (key, rest_protocol) = (source.key.clone(), source.rest_protocol());
+    let route = compile(source);
+    let mut route = route.map_err(|errors| {
+        let errors = errors.into_iter().map(|error| error.under(&key));
+        errors.collect::<Vec<_>>()
+    })?;
+    let tool = if route.rpc == TOOL_CALL {
+        ToolResult::Succeeded
+    } else {
+        ToolResult::Any
+    };
+    frame::refuse_other_speech(&rows, rest_protocol)?;
+    route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
+    if route.may_succeed_empty() {
+        route.outcomes.take_empty_success();
+    }
+    frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
+    Ok(route)
+}
+
+fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
+    let mut errors = Vec::new();
+    let rest_protocol = source.rest_protocol();
+    let rest = match &source.frame {
+        Some(tree) => keep(
+            frame::check(tree).map(|()| frame::spelling()),
+            "",
+            &mut errors,
+        ),
+        None => keep(parse_rest(&source.rest), "rest", &mut errors),
+    };
+    let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
+    let query = parse_query(&source.query, &mut errors);
+    let headers = parse_headers(&source.headers, &mut errors);
+    let body = source.frame.as_ref().or(source.named_body());
+    let parts = [
+        ("params", source.params.as_ref()),
+        (rest_protocol.content(), body),
+    ];
+    let [params, body] = parts.map(|(key, tree)| {
+        let pattern = tree.map(SourceTree::pattern).transpose();
+        keep(pattern, key, &mut errors).flatten()
+    });
+    let (Some(mut rest), Some(method)) = (rest, method) else {
+        return Err(errors);
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    rest.query.extend(query);
+    let effect = source.effect.unwrap_or(Effect::from_method(&rest.method));
+    let form = match (&source.params, source.named_body()) {
+        (None, None) if rest_protocol == Wire::Http => RouteForm::Short,
+        (None, None) => RouteForm::Full,
+        (None, Some(_)) => {
+            let what = "a route with `body` needs `params`; write `params = { … }`";
+            return Err(vec![PatternError::new(what).under("body")]);
+        }
+        (Some(_), _) => RouteForm::Full,
+    };
+    let chosen = extra::chosen(&source, form, &rest.method);
+    let (carries, extra) = chosen.map_err(|error| vec![error])?;
+    let mut draft = RouteDraft {
+        rest_protocol,
+        carries,
+        body,
+        params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
+        rest,
+        headers,
+        method,
+    };
+    if form == RouteForm::Short {
+        draft.spell_out(extra);
+    } else if extra == Extra::Carry {
+        draft.carry().map_err(|error| vec![error])?;
+    }
+    draft.check_names().map_err(|error| vec![error])?;
+    let facts = draft.facts().map_err(|error| vec![error])?;
+    draft.finish((source, facts), (form, extra, effect))
+}
+
+fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
+    read.map_err(|error| errors.push(error.under(key))).ok()
+}
+
+fn parse_rpc(text: &str) -> Result<TextPatterns<HoleRef>, PatternError> {
+    if text.is_empty() {
+        return Err(PatternError::new("the RPC method is empty"));
+    }
+    TextPatterns::parse(text)
+}
+
+fn parse_query(
+    query: &[(String, SourceTree)],
+    errors: &mut Vec<PatternError>,
+) -> Vec<QueryItem<HoleRef>> {
+    let items = query.iter().filter_map(|(key, tree)| {
+        let words = words(tree);
+        let words = keep(words, &format!("query.{}", as_key(key)), errors)?;
+        Some(QueryItem {
+            key: key.clone(),
+            words,
+        })
+    });
+    items.collect()
+}
+
+impl RouteDraft {
+    /// Expands the short form.
+    fn spell_out(&mut self, extra: Extra) {
+        let mentions: Vec<&HoleRef> = self.head_mentions().collect();
+        let in_method = self.method.mentions();
+        let is_member = |mention: &&HoleRef| {
+            mention.used == HoleUse::Both
+                && mention.name != "_"
+                && !in_method.iter().any(|method| method.name == mention.name)
+        };
+        let mut members: Vec<(String, Pattern<HoleRef>)> = Vec::new();
+        for mention in mentions.into_iter().filter(is_member) {
+            if members.iter().all(|(name, _)| *name != mention.name) {
+                let hole = mention_named(&mention.name, HoleUse::Both, None);
+                members.push((mention.name.clone(), Pattern::Hole(hole)));
+            }
+        }
+        let mut rest = None;
+        if self.carries == HasRequestBody::Body {
+            if extra == Extra::Carry {
+                rest = Some(mention_named(CARRIED, HoleUse::Both, None));
+            }
+            let body = ObjectPattern::new(Vec::new(), rest.clone());
+            self.body = Some(Pattern::Object(body));
+        }
+        self.params = Pattern::Object(ObjectPattern::new(members, rest));
+    }
+
+    /// Binds the unknown members of the body to those of params.
+    fn carry(&mut self) -> Result<(), PatternError> {
+        let carried = mention_named(CARRIED, HoleUse::Both, None);
+        match (&mut self.params, &mut self.body) {
+            (Pattern::Object(params), Some(Pattern::Object(body)))
+                if params.rest.is_none() && body.rest.is_none() =>
+            {
+                params.rest = Some(carried.clone());
+                body.rest = Some(carried);
+                Ok(())
+            }
+            _ => Err(PatternError::new(
+                "members are carried only from a `body` table to a `params` table, and neither may name `...`; write `\"...\" = \"{others}\"` where they go",
+            )
+            .under("extra")),
+        }
+    }
+
+    fn check_names(&self) -> Result<(), PatternError> {
+        let mut keys: Vec<&str> = Vec::new();
+        for item in &self.rest.query {
+            if item.key.is_empty() || keys.contains(&item.key.as_str()) {
+                let what = format!("the query key `{}` is empty or given twice", item.key);
+                return Err(PatternError::new(what).under("rest"));
+            }
+            keys.push(&item.key);
+        }
+        if let Some(hole) = self
+            .method
+            .mentions()
+            .iter()
+            .find(|mention| mention.name == "_")
+        {
+            let what = format!(
+                "the hole `{}` of the method has no value to write",
+                hole.name
+            );
+            return Err(PatternError::new(what).under("rpc"));
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> Result<HoleFacts, PatternError> {
+        let mut resolver = HoleResolver::default();
+        let at = |key: &'static str| move |error: PatternError| error.under(key);
+        for hole in &self.rest.path.holes {
+            resolver
+                .at("rest")
+                .mention(Side::Rest, &hole.slot, (self.rest.path.position(hole), 0))
+                .map_err(at("rest"))?;
+        }
+        for item in &self.rest.query {
+            resolver
+                .at("rest")
+                .words(Side::Rest, &item.words, HolePosition::Words)
+                .map_err(at("rest"))?;
+        }
+        for item in &self.headers {
+            resolver
+                .at("headers")
+                .words(Side::Rest, &item.words, HolePosition::Words)
+                .map_err(at("headers"))?;
+        }
+        if let Some(body) = &self.body {
+            let key = self.rest_protocol.content();
+            resolver.begin_body();
+            resolver
+                .at(key)
+                .pattern(Side::Rest, body)
+                .map_err(at(key))?;
+            resolver.end_body();
+        }
+        resolver
+            .at("rpc")
+            .words(Side::Rpc, &self.method, HolePosition::Path)
+            .map_err(at("rpc"))?;
+        resolver
+            .at("params")
+            .pattern(Side::Rpc, &self.params)
+            .map_err(at("params"))?;
+        if self.rest_protocol == Wire::Frame {
+            resolver.carried(frame::ID);
+        }
+        resolver.finish(&HoleFacts::default())
+    }
+
+    fn finish(
+        self,
+        (source, facts): (RouteSource, HoleFacts),
+        (form, extra, effect): (RouteForm, Extra, Effect),
+    ) -> Result<Route, Vec<PatternError>> {
+        let one = |error: PatternError| vec![error];
+        let method = self.rest.method.clone();
+        let affinity = self.affinity(&source, &facts).map_err(one)?;
+        Ok(Route {
+            name: source.name,
+            rest: source.rest,
+            rpc: source.rpc,
+            rest_protocol: self.rest_protocol,
+            method,
+            rest_call: self.rest_call(&facts, form).map_err(one)?,
+            rpc_call: self.rpc_call(&facts).map_err(one)?,
+            id: self.id(&facts),
+            silence: source.silence,
+            facts,
+            extra,
+            unknown_query: UnknownQuery::new(source.ignore_query, source.extra),
+            form,
+            from: source.from,
+            expects_reply: match source.notify {
+                Notify::Yes => ExpectsReply::No,
+                Notify::No => ExpectsReply::Yes,
+            },
+            effect,
+            timeout: source.timeout,
+            affinity,
+            successor: source.successor,
+            outcomes: Outcomes::default(),
+            lossy: source.lossy,
+            examples: source.examples,
+            schema: source.schema,
+        })
+    }
+
+    /// Returns the hole that is the id of the call, which JSON-RPC carries outside its params.
+    fn id(&self, facts: &HoleFacts) -> Option<usize> {
+        let id_hole = facts
+            .find(frame::ID)
+            .filter(|_| self.rest_protocol == Wire::Frame)?;
+        let mut named = self
+            .method
+            .mentions()
+            .iter()
+            .any(|mention| mention.name == frame::ID);
+        self.params
+            .slots(&mut |mention| named |= mention.name == frame::ID);
+        (!named).then_some(id_hole)
+    }
+
+    /// Returns the hole that identifies a session. It must be in the head: a REST call that passes through is decided
+    /// before its body has arrived.
+    fn affinity(
+        &self,
+        source: &RouteSource,
+        facts: &HoleFacts,
+    ) -> Result<Option<usize>, PatternError> {
+        let Some(name) = &source.affinity else {
+            return Ok(None);
+        };
+        let fault = |what: String| Err(PatternError::new(what).under("affinity"));
+        let Some(hole) = facts.find(name) else {
+            return fault(format!(
+                "`{name}` is not a hole that both sides of the route share"
+            ));
+        };
+        let in_head = self.head_mentions().any(|mention| mention.name == *name);
+        if !in_head && source.from != Some(Side::Rpc) {
+            return fault(format!(
+                "`{name}` is read only from the body, which arrives after the decision; name a hole of the path, the query or the headers, or write `from = \"rpc\"`"
+            ));
+        }
+        Ok(Some(hole))
+    }
+
+    /// Returns the holes of the path, the query and the headers.
+    fn head_mentions(&self) -> impl Iterator<Item = &HoleRef> {
+        let path = self.rest.path.holes.iter().map(|hole| &hole.slot);
+        let words = self.rest.query.iter().map(|item| &item.words);
+        let headers = self.headers.iter().map(|item| &item.words);
+        path.chain(words.chain(headers).flat_map(TextPatterns::mentions))
+    }
+
+    fn rest_call(&self, facts: &HoleFacts, form: RouteForm) -> Result<RestCall, PatternError> {
+        let at = |key: &'static str| move |error: PatternError| error.under(key);
+        let holes = self.rest.path.holes.iter().map(|placed| {
+            Ok(PlacedHole {
+                slot: facts.slot(
+                    Side::Rest,
+                    &placed.slot,
+                    (self.rest.path.position(placed), 0),
+                )?,
+                start: placed.start,
+                end: placed.end,
+            })
+        });
+        let path = Template {
+            segments: self.rest.path.segments.clone(),
+            holes: holes
+                .collect::<Result<_, PatternError>>()
+                .map_err(at("rest"))?,
+            verb: self.rest.path.verb.clone(),
+        };
+        let mut query = Vec::with_capacity(self.rest.query.len());
+        for item in &self.rest.query {
+            let words = facts.words(Side::Rest, &item.words, HolePosition::Words);
+            query.push(QueryItem {
+                key: item.key.clone(),
+                words: words.map_err(at("rest"))?,
+            });
+        }
+        let body = self.body.as_ref();
+        let body = body.map(|body| facts.resolve(Side::Rest, body)).transpose();
+        let empty = match form {
+            RouteForm::Short => EmptyBody::Sent,
+            RouteForm::Full => EmptyBody::Omitted,
+        };
+        Ok(RestCall {
+            path,
+            query,
+            headers: resolve_headers(&self.headers, facts)?,
+            body: body.map_err(at(self.rest_protocol.content()))?,
+            empty,
+            overlapping_names: Vec::new(),
+            foreign_members: Vec::new(),
+        })
+    }
+
+    fn rpc_call(&self, facts: &HoleFacts) -> Result<RpcCall, PatternError> {
+        let method = facts.words(Side::Rpc, &self.method, HolePosition::Path);
+        let params = facts.resolve(Side::Rpc, &self.params);
+        let params = params.map_err(|error| error.under("params"))?;
+        if !matches!(
+            params,
+            Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_)
+        ) {
+            let what =
+                "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
+            return Err(PatternError::new(what).under("params"));
+        }
+        Ok(RpcCall {
+            method: method.map_err(|error| error.under("rpc"))?,
+            params,
+        })
+    }
+}

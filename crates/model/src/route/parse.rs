@@ -1,0 +1,228 @@
+//! The parser of the REST side: `METHOD /path/{hole}?key={hole}`, by the grammar of `google.api.http`.
+//!
+//! Used by `route::draft` and `route::frame`.
+
+use http::Method;
+
+use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
+use dualgauge_patterns::pattern::{
+    HoleRef, HoleUse, PatternError, TextPatterns, Token, hole_name, mention_named, parse_type,
+    tokens,
+};
+use dualgauge_patterns::percent;
+
+/// Method, path and query, as spelled.
+#[derive(Debug)]
+pub(super) struct RestSpelling {
+    pub(super) method: Method,
+    pub(super) path: Template<HoleRef>,
+    pub(super) query: Vec<QueryItem<HoleRef>>,
+}
+
+/// Parses `METHOD /path?query`.
+pub(super) fn parse_rest(text: &str) -> Result<RestSpelling, PatternError> {
+    let (method, url) = text.split_once(' ').ok_or_else(|| {
+        PatternError::new("write an HTTP method, one space and a path, such as `GET /items/{id}`")
+    })?;
+    let method = parse_method(method)?;
+    let (path, query) = cut_query(url);
+    let path = parse_path(path)?;
+    let query = query.map_or(Ok(Vec::new()), parse_query)?;
+    Ok(RestSpelling {
+        method,
+        path,
+        query,
+    })
+}
+
+fn parse_method(text: &str) -> Result<Method, PatternError> {
+    let method = Method::from_bytes(text.as_bytes());
+    match method {
+        Ok(Method::CONNECT) => Err(PatternError::new(
+            "CONNECT opens a tunnel and cannot be a route",
+        )),
+        Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => Ok(method),
+        Ok(_) | Err(_) => Err(PatternError::new(format!(
+            "`{text}` is not an HTTP method; methods are case-sensitive, such as `GET` or `POST`"
+        ))),
+    }
+}
+
+/// Splits at the first `?` outside of braces.
+fn cut_query(url: &str) -> (&str, Option<&str>) {
+    match outside_braces(url, '?').next() {
+        Some(at) => (&url[..at], Some(&url[at + 1..])),
+        None => (url, None),
+    }
+}
+
+/// Returns the positions of a character outside of braces.
+fn outside_braces(text: &str, wanted: char) -> impl Iterator<Item = usize> {
+    let mut open = 0_i32;
+    text.char_indices().filter_map(move |(at, letter)| {
+        open += i32::from(letter == '{') - i32::from(letter == '}');
+        (letter == wanted && open == 0).then_some(at)
+    })
+}
+
+fn split_outside_braces(text: &str, at: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for place in outside_braces(text, at) {
+        parts.push(&text[start..place]);
+        start = place + at.len_utf8();
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn parse_path(path: &str) -> Result<Template<HoleRef>, PatternError> {
+    let Some(inside) = path.strip_prefix('/') else {
+        return Err(PatternError::new(format!(
+            "the path `{path}` must begin with `/`"
+        )));
+    };
+    let mut template = Template {
+        segments: Vec::new(),
+        holes: Vec::new(),
+        verb: None,
+    };
+    if inside.is_empty() {
+        return Ok(template);
+    }
+    let (inside, verb) = match outside_braces(inside, ':').last() {
+        Some(at) if !inside[at..].contains('/') => (&inside[..at], Some(&inside[at + 1..])),
+        _ => (inside, None),
+    };
+    template.verb = verb.map(literal).transpose()?;
+    let segments = split_outside_braces(inside, '/');
+    let last = segments.len() - 1;
+    for (at, segment) in segments.into_iter().enumerate() {
+        if template.segments.last() == Some(&SegmentPattern::Rest) {
+            return Err(PatternError::new("only a verb may follow `**`"));
+        }
+        if segment.is_empty() && at > 0 && at == last && template.verb.is_none() {
+            // The trailing slash of `/items/`.
+            let empty = SegmentPattern::Literal(String::new());
+            template.segments.push(empty);
+        } else {
+            parse_segment(segment, &mut template)?;
+        }
+    }
+    Ok(template)
+}
+
+fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
+    match &tokens(segment)?[..] {
+        [] => Err(PatternError::new(
+            "only the last segment of a path may be empty, as in `/items/`",
+        )),
+        [Token::Hole(inside)] => parse_path_hole(inside, template),
+        [Token::Text(text)] => {
+            template
+                .segments
+                .push(SegmentPattern::Literal(literal(text)?));
+            Ok(())
+        }
+        _ => Err(PatternError::new(format!(
+            "`{segment}`: text next to a hole in a path segment; a hole must be a whole segment"
+        ))),
+    }
+}
+
+/// Parses a literal segment into normal form.
+fn literal(text: &str) -> Result<String, PatternError> {
+    if text.is_empty() || text == "." || text == ".." {
+        return Err(PatternError::new(format!(
+            "the path segment `{text}` cannot be distinguished from an absent one"
+        )));
+    }
+    if text == "*" || text == "**" {
+        return Err(PatternError::new(format!(
+            "`{text}` needs a name; write `{{name={text}}}`"
+        )));
+    }
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        // Keeps the characters that RFC 3986 §3.3 allows in a segment, and escapes in the pattern.
+        if letter.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@%".contains(letter) {
+            escaped.push(letter);
+        } else {
+            percent::encode(
+                letter.encode_utf8(&mut [0; 4]),
+                percent::Keep::Nothing,
+                &mut escaped,
+            );
+        }
+    }
+    Ok(percent::normalise(&escaped).into_owned())
+}
+
+fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
+    let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
+    let (name, rest) = hole_name(inside)?;
+    if name == "_" {
+        return Err(wrong(
+            "a path cannot be written without a value; name the hole",
+        ));
+    }
+    let (typed, pattern) = match rest.split_once('=') {
+        Some((typed, pattern)) => (typed, Some(pattern)),
+        None => (rest, None),
+    };
+    if typed.ends_with('?') {
+        return Err(wrong("a hole in a path cannot be absent"));
+    }
+    if typed == ":json" {
+        return Err(wrong(
+            "a path cannot contain JSON; put it into the query or the body",
+        ));
+    }
+    let shape = parse_type(typed, inside)?;
+    let start = template.segments.len();
+    for segment in pattern.unwrap_or("*").split('/') {
+        template.segments.push(match segment {
+            "*" => SegmentPattern::One,
+            "**" => SegmentPattern::Rest,
+            _ => SegmentPattern::Literal(literal(segment)?),
+        });
+    }
+    let spanned = &template.segments[start..];
+    if spanned[..spanned.len() - 1].contains(&SegmentPattern::Rest) {
+        return Err(PatternError::new("only a verb may follow `**`"));
+    }
+    if spanned.len() > 1 && !typed.is_empty() && typed != ":string" {
+        return Err(wrong("several segments are a string"));
+    }
+    template.holes.push(PlacedHole {
+        slot: mention_named(name, HoleUse::Both, shape),
+        start,
+        end: template.segments.len(),
+    });
+    Ok(())
+}
+
+fn parse_query(query: &str) -> Result<Vec<QueryItem<HoleRef>>, PatternError> {
+    let mut items: Vec<QueryItem<HoleRef>> = Vec::new();
+    for pair in split_outside_braces(query, '&') {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            PatternError::new(format!(
+                "`{pair}` in the query; write `key={{hole}}` or `key=text`"
+            ))
+        })?;
+        let key = decoded(key)?;
+        let words = match TextPatterns::parse(value)? {
+            TextPatterns::Literal(text) => TextPatterns::Literal(decoded(&text)?),
+            words @ (TextPatterns::Hole(_) | TextPatterns::Mixed(_)) => words,
+        };
+        items.push(QueryItem { key, words });
+    }
+    Ok(items)
+}
+
+fn decoded(text: &str) -> Result<String, PatternError> {
+    let decoded = percent::decode(text, percent::Plus::Space);
+    decoded
+        .map(std::borrow::Cow::into_owned)
+        .map_err(|error| PatternError::new(format!("`{text}`: {error}")))
+}

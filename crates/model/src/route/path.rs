@@ -1,0 +1,385 @@
+//! A matcher of paths against the templates of all routes at once.
+//!
+//! An irregular path never matches; [`super::near`] only searches for routes that it would match after normalization.
+//!
+//! Used by `route::near` and `route::table`.
+
+use std::borrow::Cow;
+
+use http::Method;
+
+use super::definition::Route;
+use super::name_map::NameMap;
+use super::overlaps::OverlapGroup;
+use super::segments::{Segments, cut};
+use super::template::{SegmentPattern, Template};
+use dualgauge_patterns::percent::normalise;
+
+impl Template {
+    /// Returns true when a path has the segments of this template, regardless of other templates.
+    #[must_use]
+    pub fn fits(&self, segments: &Segments<'_>) -> bool {
+        let mut found: Vec<Cow<'_, str>> = segments.iter().map(normalise).collect();
+        if let (Some(verb), Some(last)) = (&self.verb, found.last_mut()) {
+            let Some(head) = last
+                .strip_suffix(verb.as_str())
+                .and_then(|head| head.strip_suffix(':'))
+            else {
+                return false;
+            };
+            *last = Cow::Owned(head.to_owned());
+        }
+        let open = self.segments.last() == Some(&SegmentPattern::Rest);
+        let fixed = self.segments.len() - usize::from(open);
+        let longer = found.len() > fixed && !open;
+        // The segments that `**` matches must not be empty.
+        let tail = found.get(fixed..).unwrap_or_default();
+        let empty = open && tail.iter().any(|text| text.is_empty());
+        !longer
+            && !empty
+            && self.segments[..fixed]
+                .iter()
+                .enumerate()
+                .all(|(at, pattern)| {
+                    found.get(at).is_some_and(|text| match pattern {
+                        SegmentPattern::Literal(literal) => literal == text,
+                        SegmentPattern::One | SegmentPattern::Rest => !text.is_empty(),
+                    })
+                })
+    }
+}
+
+/// The result of looking up a path and a method.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PathMatch<'t> {
+    /// The routes with this path and method; they differ beyond path and method.
+    Routes(&'t OverlapGroup),
+    /// Routes have this path, but with these methods only.
+    OtherMethods(Vec<Method>),
+    /// No route has this path.
+    Nothing,
+}
+
+/// A tree of the segments of all templates.
+#[derive(Debug, Default)]
+pub(super) struct PathTree {
+    root: PathNode,
+    /// Records whether any template has a verb; if none has, no verb is parsed.
+    has_verbs: bool,
+}
+
+#[derive(Debug, Default)]
+struct PathNode {
+    literals: NameMap<PathNode>,
+    one: Option<Box<PathNode>>,
+    here: PathEnd,
+    rest: PathEnd,
+}
+
+/// The routes whose template ends at a node, by verb and method.
+#[derive(Debug, Default)]
+struct PathEnd {
+    plain: Vec<(Method, OverlapGroup)>,
+    verbs: NameMap<Vec<(Method, OverlapGroup)>>,
+}
+
+impl PathEnd {
+    fn insert(&mut self, route: &Route, index: usize) {
+        let methods = match &route.rest_call.path.verb {
+            Some(verb) => self.verbs.under(verb),
+            None => &mut self.plain,
+        };
+        match methods
+            .iter_mut()
+            .find(|(method, _)| *method == route.method)
+        {
+            Some((_, group)) => group.add(index),
+            None => {
+                let mut group = OverlapGroup::default();
+                group.add(index);
+                methods.push((route.method.clone(), group));
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.verbs.is_empty()
+    }
+
+    #[inline]
+    fn find<'t>(
+        &'t self,
+        verb: Option<&str>,
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
+        let methods = match verb {
+            Some(verb) => self.verbs.get(verb)?,
+            None => &self.plain,
+        };
+        let found = methods.iter().find(|(method, _)| method == search.method);
+        match found {
+            Some((_, group)) => Some(group),
+            None => search.nearest(methods),
+        }
+    }
+
+    /// Returns true when another route with this method ends here.
+    fn has_other(&self, (method, index): (&Method, usize)) -> bool {
+        let mut ends = self.plain.iter().chain(self.verbs.values().flatten());
+        ends.any(|(known, group)| {
+            known == method && group.routes().iter().any(|route| *route != index)
+        })
+    }
+
+    fn groups_mut(&mut self) -> impl Iterator<Item = &mut OverlapGroup> {
+        let verbs = self.verbs.values_mut().flatten();
+        self.plain.iter_mut().chain(verbs).map(|(_, routes)| routes)
+    }
+}
+
+struct PathSearch<'a> {
+    verb: Option<(&'a str, Cow<'a, str>)>,
+    method: &'a Method,
+    empty: EmptyHole,
+    others: Vec<Method>,
+}
+
+/// A named boolean: holes may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EmptyHole {
+    Refused,
+    Allowed,
+}
+
+/// Splits the last segment of a path as `head:verb`, with the verb in normal form.
+#[inline(never)]
+fn cut_verb(path: &str) -> Option<(&str, Cow<'_, str>)> {
+    let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let (head, verb) = last.rsplit_once(':')?;
+    Some((head, normalise(verb)))
+}
+
+impl PathSearch<'_> {
+    /// Falls back from HEAD to GET (RFC 9110 §9.3.2). For any other missing method, collects the existing ones.
+    #[cold]
+    fn nearest<'t>(&mut self, methods: &'t [(Method, OverlapGroup)]) -> Option<&'t OverlapGroup> {
+        let get = methods.iter().find(|(method, _)| *method == Method::GET);
+        let get = get.filter(|_| *self.method == Method::HEAD);
+        if get.is_none() {
+            let methods = methods.iter().map(|(method, _)| method.clone());
+            self.others.extend(methods);
+        }
+        get.map(|(_, group)| group)
+    }
+}
+
+impl PathTree {
+    pub(super) fn insert(&mut self, route: &Route, index: usize) {
+        self.has_verbs |= route.rest_call.path.verb.is_some();
+        let mut node = &mut self.root;
+        let (segments, _) = route.rest_call.path.before_slash();
+        for segment in segments {
+            node = match segment {
+                SegmentPattern::Literal(text) => node.literals.under(text),
+                SegmentPattern::One => node.one.get_or_insert_default(),
+                SegmentPattern::Rest => return node.rest.insert(route, index),
+            };
+        }
+        node.here.insert(route, index);
+    }
+
+    pub(super) fn groups_mut(&mut self) -> Vec<&mut OverlapGroup> {
+        let mut found = Vec::new();
+        self.root.groups_mut(&mut found);
+        found
+    }
+
+    /// Returns true when a path that a route writes may be the path of another route with its method.
+    pub(super) fn contests(&self, route: &Route, index: usize) -> bool {
+        let (segments, _) = route.rest_call.path.before_slash();
+        self.root.contests(segments, (&route.method, index))
+    }
+
+    /// Returns true when the tree has no template.
+    pub(super) fn is_empty(&self) -> bool {
+        let root = &self.root;
+        root.literals.is_empty()
+            && root.one.is_none()
+            && root.here.is_empty()
+            && root.rest.is_empty()
+    }
+
+    /// Returns true when a template has a verb.
+    pub(super) fn has_verbs(&self) -> bool {
+        self.has_verbs
+    }
+
+    /// Returns the routes of a path, given without its first slash.
+    pub(super) fn find<'t>(&'t self, path: Option<&str>, method: &Method) -> PathMatch<'t> {
+        self.find_with(path, method, EmptyHole::Refused)
+    }
+
+    /// Does the same with empty holes allowed: a hole matches any segment of the path.
+    pub(super) fn find_with<'t>(
+        &'t self,
+        path: Option<&str>,
+        method: &Method,
+        empty: EmptyHole,
+    ) -> PathMatch<'t> {
+        let mut search = PathSearch {
+            verb: path.filter(|_| self.has_verbs).and_then(cut_verb),
+            method,
+            empty,
+            others: Vec::new(),
+        };
+        match self.root.find(path, &mut search) {
+            Some(routes) => PathMatch::Routes(routes),
+            None if search.others.is_empty() => PathMatch::Nothing,
+            None => {
+                search
+                    .others
+                    .sort_by(|one, other| one.as_str().cmp(other.as_str()));
+                search.others.dedup();
+                PathMatch::OtherMethods(search.others)
+            }
+        }
+    }
+}
+
+impl PathNode {
+    /// Returns the best match: a literal beats a hole, one segment beats many, a verb beats none.
+    fn find<'t>(
+        &'t self,
+        mut path: Option<&str>,
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
+        let mut node = self;
+        while let Some(ahead) = path {
+            if let Some((next, tail)) = node.along(ahead) {
+                (node, path) = (next, Some(tail));
+                continue;
+            }
+            let (segment, tail) = cut(ahead);
+            if tail.is_none()
+                && search.verb.is_some()
+                && let Some(found) = node.find_verb(search)
+            {
+                return Some(found);
+            }
+            let (literal, one) = (node.literal(segment), node.one.as_deref());
+            node = match (literal, one) {
+                // With a single way on, no backtracking is needed.
+                (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
+                ways => return node.fork(ways, tail, search),
+            };
+            path = tail;
+        }
+        node.end(search)
+    }
+
+    /// Follows a literal that is the only child, without splitting the path.
+    #[inline]
+    fn along<'t, 'p>(&'t self, path: &'p str) -> Option<(&'t PathNode, &'p str)> {
+        let (literal, next) = self.literals.only()?;
+        if self.one.is_some() || !self.rest.is_empty() {
+            return None;
+        }
+        let tail = path.strip_prefix(literal)?.strip_prefix('/')?;
+        Some((next, tail))
+    }
+
+    /// Tries each way in turn, until one matches.
+    #[inline(never)]
+    fn fork<'t>(
+        &'t self,
+        (literal, one): (Option<&'t PathNode>, Option<&'t PathNode>),
+        tail: Option<&str>,
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
+        literal
+            .and_then(|node| node.find(tail, search))
+            .or_else(|| one.and_then(|node| node.find(tail, search)))
+            .or_else(|| self.rest_verb(search))
+            .or_else(|| self.rest.find(None, search))
+    }
+
+    /// Returns the match where the path ends.
+    fn end<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
+        let here = self.here.find(None, search);
+        here.or_else(|| self.rest.find(None, search))
+    }
+
+    /// Returns the child of a literal segment. Literals are in normal form, so an equal segment needs no normalization.
+    #[inline]
+    fn literal(&self, segment: &str) -> Option<&PathNode> {
+        if self.literals.is_empty() {
+            return None;
+        }
+        let literal = self.literals.get(segment);
+        literal.or_else(|| self.escaped_literal(segment))
+    }
+
+    #[inline(never)]
+    fn escaped_literal(&self, segment: &str) -> Option<&PathNode> {
+        match normalise(segment) {
+            Cow::Owned(normal) => self.literals.get(&normal),
+            Cow::Borrowed(_) => None,
+        }
+    }
+
+    /// Matches the last segment as `head:verb`.
+    #[inline(never)]
+    fn find_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
+        let (head, verb) = search.verb.clone()?;
+        let literal = self.literal(head);
+        let fits = !head.is_empty() || search.empty == EmptyHole::Allowed;
+        let one = self.one.as_deref().filter(|_| fits);
+        literal
+            .and_then(|node| node.here.find(Some(&verb), search))
+            .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))
+    }
+
+    fn rest_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
+        let (_, verb) = search.verb.clone()?;
+        self.rest.find(Some(&verb), search)
+    }
+
+    /// Returns true when another route may match. Verbs are ignored here: `write_rest` checks the written URL.
+    fn contests(&self, segments: &[SegmentPattern], own: (&Method, usize)) -> bool {
+        if self.rest.has_other(own) {
+            return true;
+        }
+        let Some((first, tail)) = segments.split_first() else {
+            return self.here.has_other(own);
+        };
+        let one = self.one.as_deref();
+        match first {
+            SegmentPattern::Literal(text) => {
+                let literal = self.literals.get(text);
+                literal
+                    .into_iter()
+                    .chain(one)
+                    .any(|node| node.contests(tail, own))
+            }
+            SegmentPattern::One => {
+                let nodes = self.literals.values().chain(one);
+                nodes.into_iter().any(|node| node.contests(tail, own))
+            }
+            SegmentPattern::Rest => {
+                self.here.has_other(own)
+                    || self
+                        .literals
+                        .values()
+                        .chain(one)
+                        .any(|node| node.contests(segments, own))
+            }
+        }
+    }
+
+    fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut OverlapGroup>) {
+        found.extend(self.here.groups_mut().chain(self.rest.groups_mut()));
+        for node in self.literals.values_mut().chain(self.one.as_deref_mut()) {
+            node.groups_mut(found);
+        }
+    }
+}

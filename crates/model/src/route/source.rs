@@ -1,0 +1,154 @@
+//! The text of a route table, decoded but not yet compiled. Used by `config`, `check` and `route`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::outcome::RowSource;
+use crate::rollout::Glob;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::schema::Schema;
+use dualgauge_patterns::side::Side;
+
+use super::options::{Effect, Extra};
+use super::wire::Wire;
+
+/// One route, as the route table declares it.
+#[derive(Debug, Clone, Default)]
+pub struct RouteSource {
+    /// The key of the route's table: `route[3]`.
+    pub key: String,
+    /// `name`
+    pub name: String,
+    /// `rest = "METHOD /path?query"`
+    pub rest: String,
+    /// `frame`, in place of `rest`, which is then a text for people.
+    pub frame: Option<SourceTree>,
+    /// `silence`
+    pub silence: Option<Duration>,
+    /// `rpc = "method"`
+    pub rpc: String,
+    /// `params`
+    pub params: Option<SourceTree>,
+    /// `body`; the text `none` means that requests have no content.
+    pub body: Option<SourceTree>,
+    /// `query = { key = "{hole}" }`
+    pub query: Vec<(String, SourceTree)>,
+    /// `headers = { name = "{hole}" }`
+    pub headers: Vec<(String, SourceTree)>,
+    /// `extra`
+    pub extra: Option<Extra>,
+    /// `ignore_query` of the route, or that of all routes.
+    pub ignore_query: Vec<Glob>,
+    /// `from`
+    pub from: Option<Side>,
+    /// `notify = true`
+    pub notify: Notify,
+    /// `effect`; the HTTP method decides if it is absent.
+    pub effect: Option<Effect>,
+    /// `timeout`
+    pub timeout: Option<Duration>,
+    /// `affinity`
+    pub affinity: Option<String>,
+    /// `successor`
+    pub successor: Option<String>,
+    /// The rows of the route, followed by those of its outcome sets, in order.
+    pub rows: Vec<RowSource>,
+    /// `lossy`
+    pub lossy: Option<String>,
+    /// `[[route.example]]`
+    pub examples: Vec<Example>,
+    /// `schema`
+    pub schema: Schemas,
+}
+
+/// The value of `body` for requests without content.
+const NO_BODY: &str = "none";
+
+impl RouteSource {
+    /// Returns true when the route has `body = "none"`.
+    #[must_use]
+    pub fn has_no_body(&self) -> bool {
+        matches!(&self.body, Some(SourceTree::Text(text)) if text == NO_BODY)
+    }
+
+    /// Returns the pattern of the body, if there is one.
+    #[must_use]
+    pub fn named_body(&self) -> Option<&SourceTree> {
+        self.body.as_ref().filter(|_| !self.has_no_body())
+    }
+
+    /// Returns the protocol of the REST side.
+    #[must_use]
+    pub fn rest_protocol(&self) -> Wire {
+        match self.frame {
+            Some(_) => Wire::Frame,
+            None => Wire::Http,
+        }
+    }
+}
+
+/// `schema`: the schemas of params and results, in addition to the patterns.
+#[derive(Debug, Clone, Default)]
+pub struct Schemas {
+    /// The params of a call from either side.
+    pub params: Option<Arc<Schema>>,
+    /// The result of an answer from either side.
+    pub result: Option<Arc<Schema>>,
+}
+
+/// `notify`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Notify {
+    /// The call is answered.
+    #[default]
+    No,
+    /// A notification is sent, and the caller is answered immediately.
+    Yes,
+}
+
+/// An example call of a route; `check` executes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The key of the example in its route: `example[2]`.
+    pub key: String,
+    /// The directions in which the example holds.
+    pub way: ExampleWay,
+    /// `rest.call`: `GET /api/trainers/7`
+    pub call: String,
+    /// `rest.headers`
+    pub headers: Vec<(String, String)>,
+    /// `rest.body`
+    pub body: Option<Json>,
+    /// `rpc.method`
+    pub method: String,
+    /// `rpc.params`
+    pub params: Option<Json>,
+    /// `reply`
+    pub reply: Option<ExampleReply>,
+}
+
+/// The directions in which an example holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExampleWay {
+    /// Both.
+    #[default]
+    Both,
+    /// Only for calls of a client of this side and answers of the other side's server.
+    From(Side),
+}
+
+/// The answer of an example, on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleReply {
+    /// `rest.status`
+    pub status: u16,
+    /// `rest.headers`
+    pub headers: Vec<(String, String)>,
+    /// `rest.body`
+    pub body: Option<Json>,
+    /// `rest.text`
+    pub text: Option<String>,
+    /// `rpc.result`, or the whole of `rpc.error`.
+    pub rpc: Result<Json, Json>,
+}

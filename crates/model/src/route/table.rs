@@ -1,0 +1,487 @@
+//! The table of all routes, with the lookup of the route of a call. Used by `config`, `model` and `gateway`.
+
+use http::{HeaderMap, Method};
+
+use super::definition::Route;
+use super::frame::frame_method;
+use super::name_map::NameMap;
+use super::near::{self, NearRoutes};
+use super::overlaps::{OverlapGroup, TableError, arrange, duplicate_names, has_literals, names};
+use super::path::{PathMatch, PathTree};
+use super::segments::{AmbiguousPath, Segments};
+use super::url::Query;
+use super::wire::Wire;
+use crate::translate::{
+    RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
+};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::{
+    BoundValue, MatchError, PatternReader, TextPatterns, UnknownMembers,
+};
+use dualgauge_patterns::side::Side;
+
+/// All routes, compiled.
+#[derive(Debug, Default)]
+pub struct RouteTable {
+    routes: Vec<Route>,
+    http: RouteIndex,
+    frames: RouteIndex,
+    /// Records, for each route, whether its written URL may match another route.
+    contested: Vec<UrlConflict>,
+}
+
+/// The lookup of routes for one protocol.
+#[derive(Debug, Default)]
+struct RouteIndex {
+    tree: PathTree,
+    /// The routes whose paths end in a slash, by the path before it.
+    slashed: PathTree,
+    by_rpc: NameMap<OverlapGroup>,
+    /// The routes whose RPC method has holes; they are tried after the literal ones.
+    by_rpc_pattern: OverlapGroup,
+}
+
+/// A named boolean: the written URL of a route may match another route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UrlConflict {
+    No,
+    Yes,
+}
+
+/// The result of looking up a REST call.
+#[derive(Debug)]
+pub enum RestSelection<'t> {
+    /// The route of the call, or the nearest one, which reports the mismatch.
+    Route(usize),
+    /// The body decides among these routes, the most specific first.
+    ByBody(&'t OverlapGroup),
+    /// Routes have this path, but with these methods only.
+    OtherMethods(Vec<Method>),
+    /// Routes have this path and method, but each requires a literal that the call does not have.
+    OtherLiterals,
+    /// No route has this path.
+    Unrouted,
+    /// No route matches this path and method, but another program may take it for the path of one.
+    Near(NearRoutes),
+}
+
+/// Returns the first matching route that ignores nothing, or else the first matching one.
+fn first_complete(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
+    let mut fitting = None;
+    for route in routes {
+        match dropped(route) {
+            Some(0) => return Some(*route),
+            Some(_) => fitting = fitting.or(Some(*route)),
+            None => {}
+        }
+    }
+    fitting
+}
+
+/// The context for selecting a route. Selection writes nothing, so it needs no time.
+const TERMS: TranslateContext = TranslateContext {
+    depth: 128,
+    now: String::new,
+};
+
+impl RouteIndex {
+    fn new(routes: &[Route], rest_protocol: Wire) -> RouteIndex {
+        let mut index = RouteIndex::default();
+        let all = routes.iter().enumerate();
+        for (position, route) in all.filter(|(_, route)| route.rest_protocol == rest_protocol) {
+            if route.enters_from(Side::Rest) {
+                index.tree_of(route).insert(route, position);
+            }
+            if route.enters_from(Side::Rpc) {
+                match &route.rpc_call.method {
+                    TextPatterns::Literal(method) => index.by_rpc.under(method).add(position),
+                    TextPatterns::Hole(_) | TextPatterns::Mixed(_) => {
+                        index.by_rpc_pattern.add(position)
+                    }
+                }
+            }
+        }
+        index
+    }
+
+    /// Returns the tree for the path of a route.
+    fn tree_of(&mut self, route: &Route) -> &mut PathTree {
+        match route.rest_call.path.before_slash() {
+            (_, true) => &mut self.slashed,
+            (_, false) => &mut self.tree,
+        }
+    }
+
+    /// Returns the routes of exactly this path.
+    fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> PathMatch<'t> {
+        let path = segments.path();
+        match segments.ambiguity() {
+            None => self.tree.find(path, method),
+            Some(AmbiguousPath::TrailingSlash) => {
+                let before = path.and_then(|path| path.strip_suffix('/'));
+                self.slashed.find(before, method)
+            }
+            Some(AmbiguousPath::EmptySegment | AmbiguousPath::DotSegment) => PathMatch::Nothing,
+        }
+    }
+
+    /// Returns true when a path that a route writes may be the path of another one.
+    fn contests(&self, route: &Route, position: usize) -> bool {
+        let tree = match route.rest_call.path.before_slash() {
+            (_, true) => &self.slashed,
+            (_, false) => &self.tree,
+        };
+        tree.contests(route, position)
+    }
+
+    fn arrange(&mut self, routes: &mut [Route], errors: &mut Vec<TableError>) {
+        for tree in [&mut self.tree, &mut self.slashed] {
+            for group in tree.groups_mut() {
+                arrange(group, routes, Side::Rest, errors);
+            }
+        }
+        let patterns = [&mut self.by_rpc_pattern];
+        for group in self.by_rpc.values_mut().chain(patterns) {
+            arrange(group, routes, Side::Rpc, errors);
+        }
+    }
+}
+
+impl RouteTable {
+    /// Compiles the table.
+    ///
+    /// # Errors
+    /// Returns every pair of routes that cannot be distinguished, and every duplicate name.
+    pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
+        let mut errors = duplicate_names(&routes);
+        let [http, frames] = [Wire::Http, Wire::Frame].map(|rest_protocol| {
+            let mut index = RouteIndex::new(&routes, rest_protocol);
+            index.arrange(&mut routes, &mut errors);
+            index
+        });
+        if errors.is_empty() {
+            let contested = routes.iter().enumerate();
+            let contested = contested.map(|(index, route)| {
+                let route_index = match route.rest_protocol {
+                    Wire::Http => &http,
+                    Wire::Frame => &frames,
+                };
+                if route_index.contests(route, index) {
+                    UrlConflict::Yes
+                } else {
+                    UrlConflict::No
+                }
+            });
+            Ok(RouteTable {
+                contested: contested.collect(),
+                routes,
+                http,
+                frames,
+            })
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Returns all routes, in the order of declaration.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// Returns the route at an index from a selection.
+    #[must_use]
+    pub fn route(&self, index: usize) -> &Route {
+        &self.routes[index]
+    }
+
+    /// Finds the route of a REST call.
+    #[must_use]
+    pub fn select_rest<'t>(
+        &'t self,
+        method: &Method,
+        segments: &Segments<'_>,
+        query: Option<&str>,
+        headers: &HeaderMap,
+    ) -> RestSelection<'t> {
+        match self.http.find(segments, method) {
+            PathMatch::Routes(group) if let Some(only) = group.only() => RestSelection::Route(only),
+            PathMatch::Routes(group) if group.needs_body() => RestSelection::ByBody(group),
+            PathMatch::Routes(group) => {
+                let head = RestHead {
+                    segments,
+                    query,
+                    headers,
+                };
+                let found = self.among_rest(group.routes(), head);
+                found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
+            }
+            PathMatch::OtherMethods(methods) => self.select_near(segments, method, methods),
+            PathMatch::Nothing => self.select_near(segments, method, Vec::new()),
+        }
+    }
+
+    /// Returns the result for a path that no route has with this method.
+    #[inline(never)]
+    fn select_near<'t>(
+        &'t self,
+        segments: &Segments<'_>,
+        method: &Method,
+        methods: Vec<Method>,
+    ) -> RestSelection<'t> {
+        let search = near::NearSearch {
+            plain: &self.http.tree,
+            slashed: &self.http.slashed,
+            method,
+        };
+        let routes = search.of(segments);
+        match (routes.is_empty(), methods.is_empty()) {
+            (false, _) => RestSelection::Near(NearRoutes { routes, methods }),
+            (true, false) => RestSelection::OtherMethods(methods),
+            (true, true) => RestSelection::Unrouted,
+        }
+    }
+
+    /// Returns the methods of the routes at a path.
+    #[must_use]
+    pub fn methods(&self, segments: &Segments<'_>) -> Vec<Method> {
+        // No route has CONNECT, so the result lists all methods.
+        match self.http.find(segments, &Method::CONNECT) {
+            PathMatch::OtherMethods(methods) => methods,
+            PathMatch::Routes(_) | PathMatch::Nothing => Vec::new(),
+        }
+    }
+
+    /// Finds the route of a REST call by its body. Returns `None` if no route's literals match.
+    #[must_use]
+    pub fn select_by_body(
+        &self,
+        group: &OverlapGroup,
+        head: RestHead<'_>,
+        body: Option<&Json>,
+    ) -> Option<usize> {
+        let possible = |route: &&usize| {
+            let pattern = self.route(**route).rest_call.body.as_ref();
+            pattern.is_none_or(|pattern| has_literals(pattern, body))
+        };
+        let routes: Vec<usize> = group.routes().iter().filter(possible).copied().collect();
+        let dropped = |route: &usize| {
+            let route = self.route(*route);
+            let mut reading = read_rest(route, head, TERMS).ok()?;
+            read_body(route, body, &mut reading).ok()?;
+            Some(reading.dropped)
+        };
+        let found = first_complete(&routes, dropped);
+        found.or_else(|| self.among_rest(&routes, head))
+    }
+
+    /// Finds the route of an RPC call. If none matches, returns the nearest one whose literals the call has.
+    #[must_use]
+    pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
+        self.select_rpc_to(Wire::Http, (method, params))
+    }
+
+    /// Does the same, for an upstream with this protocol.
+    #[must_use]
+    pub fn select_rpc_to(&self, rest_protocol: Wire, call: (&str, Option<&Json>)) -> Option<usize> {
+        let (method, params) = call;
+        let index = self.index(rest_protocol);
+        match index.by_rpc.get(method) {
+            Some(group) => self.first_rpc(group.discriminated_by(params), call),
+            None => {
+                let named = |route: &&usize| self.has_method(**route, method);
+                let named: Vec<usize> = index
+                    .by_rpc_pattern
+                    .routes()
+                    .iter()
+                    .filter(named)
+                    .copied()
+                    .collect();
+                self.first_rpc(&named, call)
+            }
+        }
+    }
+
+    /// Returns true when a route has this RPC method, regardless of params.
+    #[must_use]
+    pub fn knows_rpc(&self, method: &str) -> bool {
+        let mut patterns = self.http.by_rpc_pattern.routes().iter();
+        self.http.by_rpc.get(method).is_some()
+            || patterns.any(|route| self.has_method(*route, method))
+    }
+
+    /// Returns true when a method matches the pattern of a route.
+    fn has_method(&self, route: usize, method: &str) -> bool {
+        let route = self.route(route);
+        let mut reading = PatternReader::new(
+            route.facts.holes.len(),
+            UnknownMembers::Dropped,
+            TERMS.depth,
+        );
+        route.rpc_call.method.read(&[method], &mut reading).is_ok()
+    }
+
+    /// Writes the REST call of an RPC call that matches a route.
+    ///
+    /// # Errors
+    /// Returns [`MatchError`] with the member that does not fit, such as one that would turn the call into that of
+    /// another route: `GET /items/{id}` never becomes `GET /items/search`.
+    pub fn write_rest(
+        &self,
+        index: usize,
+        call: (&str, Option<&Json>),
+        context: TranslateContext,
+    ) -> Result<ToRest, MatchError> {
+        self.write_rest_of(index, (call, BoundValue::Absent), context)
+    }
+
+    /// Does the same for a call whose frame gets this id.
+    ///
+    /// # Errors
+    /// Fails as [`RouteTable::write_rest`] does.
+    pub fn write_rest_of(
+        &self,
+        index: usize,
+        (call, id): ((&str, Option<&Json>), BoundValue),
+        context: TranslateContext,
+    ) -> Result<ToRest, MatchError> {
+        let route = self.route(index);
+        let mut reading = read_rpc(route, call, context)?;
+        if let Some(hole) = route.id {
+            reading.bindings.set(hole, id);
+        }
+        let written = write_rest_call(route, (reading, call.1), context)?;
+        if self.contested[index] == UrlConflict::No {
+            return Ok(written);
+        }
+        if let Some(taken) = self.ambiguous_url(route, &written).filter(|taken| *taken != index)
+            // An alias that only the other side calls has the same path as its counterpart.
+            && !self.is_alias(index, taken)
+        {
+            return Err(MatchError::new(
+                "params",
+                format!("these values select the route `{}`", self.route(taken).name),
+            ));
+        }
+        Ok(written)
+    }
+
+    /// Returns the route that a REST client would reach by the written call.
+    fn ambiguous_url(&self, route: &Route, written: &ToRest) -> Option<usize> {
+        if route.is_frame() {
+            let frame = written.body.clone().map(Json::sent)?;
+            return self.select_frame(&frame);
+        }
+        let (path, query) = match written.target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (written.target.as_str(), None),
+        };
+        let segments = Segments::split(path);
+        let headers = HeaderMap::from_iter(written.headers.iter().cloned());
+        match self.select_rest(&route.method, &segments, query, &headers) {
+            RestSelection::Route(taken) => Some(taken),
+            RestSelection::ByBody(group) => {
+                let body = written.body.clone().map(Json::sent);
+                let head = RestHead {
+                    segments: &segments,
+                    query,
+                    headers: &headers,
+                };
+                self.select_by_body(group, head, body.as_ref())
+            }
+            RestSelection::OtherMethods(_)
+            | RestSelection::OtherLiterals
+            | RestSelection::Unrouted
+            | RestSelection::Near(_) => None,
+        }
+    }
+
+    /// Finds the route of a frame. If none matches, returns the nearest one whose literals the frame has.
+    #[must_use]
+    pub fn select_frame(&self, frame: &Json) -> Option<usize> {
+        let segments = Segments::split("/");
+        let head = RestHead {
+            segments: &segments,
+            query: None,
+            headers: &HeaderMap::new(),
+        };
+        let group = self.entered_by((&segments, &frame_method()))?;
+        self.select_by_body(group, head, Some(frame))
+    }
+
+    fn index(&self, rest_protocol: Wire) -> &RouteIndex {
+        match rest_protocol {
+            Wire::Http => &self.http,
+            Wire::Frame => &self.frames,
+        }
+    }
+
+    /// Returns all routes for frames.
+    fn entered_by(&self, (segments, method): (&Segments<'_>, &Method)) -> Option<&OverlapGroup> {
+        match self.frames.find(segments, method) {
+            PathMatch::Routes(group) => Some(group),
+            PathMatch::OtherMethods(_) | PathMatch::Nothing => None,
+        }
+    }
+
+    /// Returns true when a route is an alias of another one that REST clients call at the same path.
+    fn is_alias(&self, index: usize, twin: usize) -> bool {
+        let (route, twin) = (self.route(index), self.route(twin));
+        !route.enters_from(Side::Rest)
+            && route.rest_call.path.segments == twin.rest_call.path.segments
+            && route.rest_call.path.verb == twin.rest_call.path.verb
+    }
+
+    /// Selects among routes of one path and method whose literals the query has: the most specific that matches, or
+    /// else the nearest.
+    fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> Option<usize> {
+        if let [route] = routes
+            && !self.route(*route).rest_call.has_literal()
+        {
+            return Some(*route);
+        }
+        let Ok(query) = Query::parse(head.query) else {
+            return routes.first().copied();
+        };
+        let possible = |route: &&usize| query.has_literals(&self.route(**route).rest_call.query);
+        let fits = |route: &&usize| read_rest(self.route(**route), head, TERMS).is_ok();
+        let named = |route: &&usize| {
+            let items = &self.route(**route).rest_call.query;
+            items.iter().filter(|item| query.has(&item.key)).count()
+        };
+        let possible = || routes.iter().filter(possible);
+        // `max_by_key` returns the last of equals; the first one in the group is needed, hence `rev`.
+        let nearest = || possible().rev().max_by_key(named);
+        possible().find(fits).or_else(nearest).copied()
+    }
+
+    fn first_rpc(&self, routes: &[usize], call: (&str, Option<&Json>)) -> Option<usize> {
+        let possible = |route: &&usize| has_literals(&self.route(**route).rpc_call.params, call.1);
+        if let [route] = routes {
+            return possible(&route).then_some(*route);
+        }
+        let possible: Vec<usize> = routes.iter().filter(possible).copied().collect();
+        if let [route] = possible[..] {
+            return Some(route);
+        }
+        let dropped = |route: &usize| {
+            let reading = read_rpc(self.route(*route), call, TERMS).ok()?;
+            Some(reading.dropped)
+        };
+        let found = first_complete(&possible, dropped);
+        found.or_else(|| self.nearest_rpc(&possible, call.1))
+    }
+
+    /// Returns the route that knows the most members of the call.
+    fn nearest_rpc(&self, routes: &[usize], params: Option<&Json>) -> Option<usize> {
+        let members = params
+            .and_then(|params| params.open().ok())
+            .unwrap_or_default();
+        let named = |route: &&usize| {
+            let names = names(&self.route(**route).rpc_call.params);
+            let known = |name: &&str| members.iter().any(|member| member.name == **name);
+            names.iter().filter(|name| known(name)).count()
+        };
+        routes.iter().rev().max_by_key(named).copied()
+    }
+}

@@ -1,0 +1,55 @@
+//! The stage of a call that begins now. Used by `model` and `gateway`.
+
+use crate::lifecycle::Window;
+use crate::plan::Plan;
+use crate::rollout::{Decision, DecisionReason, Kill, Requester, Stage, Way};
+use crate::time::Timestamp;
+use dualgauge_patterns::side::Side;
+
+/// Returns the decision for a call that begins now. A call without a route passes through.
+#[must_use]
+pub fn decide(
+    plan: &Plan,
+    requester: Requester<'_>,
+    route: Option<usize>,
+    side: Side,
+    at: Timestamp,
+) -> Decision {
+    let Some(index) = route else {
+        return Decision::plain(Stage::Passthrough, DecisionReason::Unrouted);
+    };
+    if plan.rollout.kill == Kill::On {
+        // Without an upstream on the old way, only the new way remains.
+        let stage = match plan.upstream_for(route, side) {
+            Some(_) => Stage::Passthrough,
+            None => Stage::Translate,
+        };
+        return Decision::plain(stage, DecisionReason::Killed);
+    }
+    if browned_out(plan, route, side, at).is_some() {
+        return Decision::plain(Stage::Retired, DecisionReason::Brownout);
+    }
+    let name = &plan.routes.route(index).name;
+    let decision = plan.rollout.decide(&requester.call(name, side));
+    served(plan, decision, index, side)
+}
+
+/// Replaces the old way with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
+/// only HTTP or only frames, for calls of the other kind.
+fn served(plan: &Plan, decision: Decision, route: usize, side: Side) -> Decision {
+    let old = decision.stage.control() == Some(Way::Old);
+    let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
+    let stage = match old && alone {
+        true => Stage::Translate,
+        false => decision.stage,
+    };
+    Decision { stage, ..decision }
+}
+
+/// Returns the brownout window in which calls of a side of a route are rejected now, if any.
+#[must_use]
+pub fn browned_out(plan: &Plan, route: Option<usize>, side: Side, at: Timestamp) -> Option<Window> {
+    let window = plan.lifecycle.of(route, side)?.browned_out(at)?;
+    let name = &plan.routes.route(route?).name;
+    plan.rollout.brownouts.hold(name).then_some(window)
+}

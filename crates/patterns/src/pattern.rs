@@ -1,0 +1,52 @@
+//! Patterns: JSON or text with named holes. A name that occurs on both sides means the same value.
+//!
+//! A pattern reads a value into bindings, and writes bindings into a value. Routes and outcomes are declared with
+//! patterns, but this module knows neither. Laws: writing after reading gives the value or its normal form; data that
+//! no pattern names keeps its bytes; no input of a caller causes a panic.
+
+mod bindings;
+mod compare;
+mod delimiter;
+mod equal;
+mod fast_read;
+mod hole_facts;
+mod hole_resolver;
+mod hole_syntax;
+mod integer;
+mod nodes;
+mod notation;
+mod number;
+mod object_plan;
+mod read;
+mod shape;
+mod slot;
+mod template;
+mod text;
+mod token;
+mod tree;
+mod value;
+mod write;
+
+pub use bindings::{
+    Bindings, BoundMembers, BoundValue, MatchError, MatchErrorKind, Now, PatternReader,
+    PatternWriter, UnknownMembers, WriteScope,
+};
+pub use compare::{
+    MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample,
+    within, words_intersection, words_within,
+};
+pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
+pub use hole_syntax::{
+    Declared, HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named,
+    parse_mention, parse_type, tokens,
+};
+pub use nodes::{EachPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern};
+pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};
+pub use text::{TextPatterns, WrittenTexts};
+pub use tree::SourceTree;
+pub use value::ValuePresence;
+
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
+#[cfg(test)]
+mod tests;

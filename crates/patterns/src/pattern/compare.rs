@@ -1,0 +1,27 @@
+//! The specificity relation between patterns, by which routes and outcomes are chosen: A is more specific than B if
+//! every value that matches A matches B.
+//!
+//! This module knows neither routes nor outcomes. Laws, tested on generated patterns: [`within`] is reflexive and
+//! transitive, and never true if a value of the one does not match the other; the result of [`intersection()`] matches
+//! both, and without a result no value matches both. Two cases are incomplete, and may only miss a result: JSON inside
+//! a longer text is compared by a few samples. So are the values of a hole that occurs several times in a pattern with
+//! different restrictions.
+
+mod acceptance;
+mod grammar;
+mod hole_links;
+mod intersection;
+mod repeated_holes;
+mod subsumption;
+mod texts;
+mod words;
+
+pub use acceptance::MemberPolicy;
+#[cfg(any(test, feature = "arbitrary"))]
+pub(in crate::pattern) use acceptance::{array, object};
+pub use intersection::{intersection, optional_intersection, sample};
+pub use subsumption::{Subsumption, optional_within, within};
+pub use words::{words_intersection, words_within};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! Intersection: builds a value from the constraints of two patterns, and checks that both read it.
+//!
+//! Used by `pattern::compare::words`.
+
+use super::acceptance::{
+    DEPTH, MemberPolicy, array, element, is_nullable, is_unopened, matches_all,
+    member_matches_null, named, object, reads, texts_of, values_of,
+};
+use super::grammar::Fit;
+use super::repeated_holes::{Split, pins};
+use crate::json::Json;
+use crate::pattern::{
+    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Shape, Slot,
+};
+
+/// Returns a value that matches both patterns, if there is one.
+#[must_use]
+pub fn intersection(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> Option<Json> {
+    IntersectionSearch {
+        one,
+        other,
+        policy,
+        tries: 256,
+    }
+    .find(one, other)
+}
+
+/// Does the same where the value may be absent: `Some(None)` means that absence matches both. `None` is a position that
+/// a pattern does not name.
+#[must_use]
+pub fn optional_intersection(
+    one: Option<&Pattern>,
+    other: Option<&Pattern>,
+    policy: MemberPolicy,
+) -> Option<Option<Json>> {
+    let absent = |pattern: Option<&Pattern>| pattern.is_none_or(Pattern::may_be_absent);
+    if absent(one) && absent(other) {
+        return Some(None);
+    }
+    match (one, other) {
+        (Some(one), Some(other)) => intersection(one, other, policy).map(Some),
+        (Some(one), None) | (None, Some(one)) if policy == MemberPolicy::Open => {
+            Some(Some(sample(one)))
+        }
+        (_, _) => None,
+    }
+}
+
+/// Returns a value that matches a pattern, or the nearest one found.
+#[must_use]
+pub fn sample(pattern: &Pattern) -> Json {
+    let found = intersection(pattern, &anything(), MemberPolicy::Closed);
+    let building = Building {
+        lists: ListLength::Filled,
+        policy: MemberPolicy::Closed,
+    };
+    let nearest = found.or_else(|| building.some(pattern));
+    nearest.unwrap_or(Json::literal("null"))
+}
+
+/// Returns a pattern that every value matches.
+fn anything() -> Pattern {
+    Pattern::Hole(Slot {
+        name: "_".to_owned(),
+        role: Role::Ignored(None),
+        shape: Shape::Any,
+        absence: Absence::Optional,
+        codec: Codec::Plain,
+        null: Null::Value,
+    })
+}
+
+/// A search for a value that both patterns read. It replaces the repeated holes of either pattern by values, one hole
+/// at a time.
+struct IntersectionSearch<'p> {
+    one: &'p Pattern,
+    other: &'p Pattern,
+    policy: MemberPolicy,
+    tries: usize,
+}
+
+impl IntersectionSearch<'_> {
+    fn find(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        self.tries = self.tries.checked_sub(1)?;
+        let (first, second) = (Split::new(one), Split::new(other));
+        let mut nearest = None;
+        for lists in [ListLength::Filled, ListLength::Empty] {
+            let building = Building {
+                lists,
+                policy: self.policy,
+            };
+            let found = building.both(&first.pattern, &second.pattern)?;
+            if reads(self.one, &found, self.policy) && reads(self.other, &found, self.policy) {
+                return Some(found);
+            }
+            nearest = nearest.or(Some(found));
+        }
+        let nearest = nearest?;
+        let facing = |one: &Pattern, other: &Pattern| {
+            Building {
+                lists: ListLength::Filled,
+                policy: self.policy,
+            }
+            .both(one, other)
+        };
+        if let Some((hole, values)) = pins((&first, one), (&second, other), &nearest, &facing) {
+            for value in values {
+                let found = self.find(&hole.pinned(one, &value), other);
+                if found.is_some() {
+                    return found;
+                }
+            }
+            return None;
+        }
+        let (hole, values) = pins((&second, other), (&first, one), &nearest, &facing)?;
+        for value in values {
+            let found = self.find(one, &hole.pinned(other, &value));
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+/// The number of elements to write where any number is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListLength {
+    Filled,
+    Empty,
+}
+
+/// A builder for values of two patterns without repeated holes.
+#[derive(Debug, Clone, Copy)]
+struct Building {
+    lists: ListLength,
+    policy: MemberPolicy,
+}
+
+impl Building {
+    fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        match (one, other) {
+            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot))
+                if matches_all(slot) =>
+            {
+                self.some(pattern)
+            }
+            (Pattern::Literal(value), pattern) | (pattern, Pattern::Literal(value)) => {
+                reads(pattern, value, self.policy).then(|| value.clone())
+            }
+            (Pattern::Hole(one), Pattern::Hole(other)) => hole_values(one, other),
+            (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
+            | (Pattern::Hole(_), Pattern::Text(_)) => text(one, other),
+            (Pattern::Hole(slot), Pattern::Object(_)) => self
+                .some(other)
+                .filter(|found| slot.read_json(Some(found), DEPTH).is_ok()),
+            (Pattern::Object(_), Pattern::Hole(slot)) => self
+                .some(one)
+                .filter(|found| slot.read_json(Some(found), DEPTH).is_ok()),
+            (Pattern::Hole(slot), array @ (Pattern::List(_) | Pattern::Each(_)))
+            | (array @ (Pattern::List(_) | Pattern::Each(_)), Pattern::Hole(slot)) => {
+                let item = Box::new(element(slot, &slot.shape)?);
+                let holes = Vec::new();
+                self.both(&Pattern::Each(EachPattern { item, holes }), array)
+            }
+            (Pattern::Object(one), Pattern::Object(other)) => self.objects(one, other),
+            (Pattern::List(one), Pattern::List(other)) => self.lists(one, other),
+            (Pattern::List(list), Pattern::Each(each))
+            | (Pattern::Each(each), Pattern::List(list)) => {
+                let items = list.items.iter().take(list.least());
+                let items = items.map(|item| self.both(item, &each.item));
+                Some(array(&items.collect::<Option<Vec<_>>>()?))
+            }
+            (Pattern::Each(one), Pattern::Each(other)) => Some(match self.lists {
+                ListLength::Filled => array(&Vec::from_iter(self.both(&one.item, &other.item))),
+                ListLength::Empty => array(&[]),
+            }),
+            (Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_), _) => {
+                None
+            }
+        }
+    }
+
+    /// Returns a value of a pattern, if it has any.
+    fn some(self, pattern: &Pattern) -> Option<Json> {
+        match pattern {
+            Pattern::Literal(value) => Some(value.clone()),
+            Pattern::Hole(slot) => values_of(slot).into_iter().next(),
+            Pattern::Text(_) => text(pattern, &anything()),
+            Pattern::Object(object) => {
+                let members = object.members.iter();
+                let required = members.filter(|(_, member)| !member.may_be_absent());
+                let filled =
+                    required.map(|(name, member)| Some((name.as_str(), self.some(member)?)));
+                Some(self::object(&filled.collect::<Option<Vec<_>>>()?))
+            }
+            Pattern::List(list) => {
+                let items = list.items.iter().take(list.least());
+                Some(array(
+                    &items
+                        .map(|item| self.some(item))
+                        .collect::<Option<Vec<_>>>()?,
+                ))
+            }
+            Pattern::Each(each) => Some(match self.lists {
+                ListLength::Filled => array(&Vec::from_iter(self.some(&each.item))),
+                ListLength::Empty => array(&[]),
+            }),
+        }
+    }
+
+    fn objects(self, one: &ObjectPattern, other: &ObjectPattern) -> Option<Json> {
+        let mut members = Vec::new();
+        let more = other
+            .members
+            .iter()
+            .filter(|(name, _)| named(one, name).is_none());
+        for (name, _) in one.members.iter().chain(more) {
+            let rules = (self.at(one, name), self.at(other, name));
+            let value = match rules {
+                (MemberRule::Named(one), MemberRule::Named(other)) => {
+                    if one.may_be_absent() && other.may_be_absent() {
+                        continue;
+                    }
+                    self.members(one, other)?
+                }
+                (MemberRule::Named(pattern), rule) | (rule, MemberRule::Named(pattern)) => {
+                    match (pattern.may_be_absent(), rule) {
+                        (true, _) => continue,
+                        (false, MemberRule::Anything) => self.some(pattern)?,
+                        (false, MemberRule::Nothing | MemberRule::Named(_)) => return None,
+                    }
+                }
+                (MemberRule::Anything | MemberRule::Nothing, _) => continue,
+            };
+            members.push((name.as_str(), value));
+        }
+        Some(object(&members))
+    }
+
+    /// Returns a value of a member that both name.
+    fn members(self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        let either = is_nullable(one, self.policy) || is_nullable(other, self.policy);
+        let null = || {
+            let mut both = [one, other].into_iter();
+            both.all(|member| member_matches_null(member, self.policy))
+                .then(|| Json::literal("null"))
+        };
+        let common = self.both(one, other);
+        if either { common.or_else(null) } else { common }
+    }
+
+    /// Returns the rule of an object for a member.
+    fn at<'o>(self, object: &'o ObjectPattern, name: &str) -> MemberRule<'o> {
+        match named(object, name) {
+            Some(pattern) => MemberRule::Named(pattern),
+            None if is_unopened(object) => MemberRule::Anything,
+            None if self.policy.is_loose(object) && self.policy.allows(object, name) => {
+                MemberRule::Anything
+            }
+            None => MemberRule::Nothing,
+        }
+    }
+
+    fn lists(self, one: &ListPattern, other: &ListPattern) -> Option<Json> {
+        let length = one.least().max(other.least());
+        let any = anything();
+        let at = |list: &'_ ListPattern, index: usize| match list.items.get(index) {
+            Some(item) => Some(item.clone()),
+            None => list.rest.as_ref().map(|_| any.clone()),
+        };
+        let items = (0..length).map(|index| self.both(&at(one, index)?, &at(other, index)?));
+        Some(array(&items.collect::<Option<Vec<_>>>()?))
+    }
+}
+
+/// The rule of an object for a member.
+enum MemberRule<'o> {
+    Named(&'o Pattern),
+    Anything,
+    Nothing,
+}
+
+/// Returns a string that matches both patterns.
+fn text(one: &Pattern, other: &Pattern) -> Option<Json> {
+    let common = |fit: Fit| {
+        let found = texts_of(one, fit)?.common_text(&texts_of(other, fit)?);
+        found.map(|text| Json::string(&text))
+    };
+    common(Fit::Below).or_else(|| common(Fit::Above))
+}
+
+/// Returns a value that both holes accept.
+fn hole_values(one: &Slot, other: &Slot) -> Option<Json> {
+    let mut values = values_of(one).into_iter().chain(values_of(other));
+    values.find(|value| {
+        [one, other]
+            .iter()
+            .all(|slot| slot.read_json(Some(value), DEPTH).is_ok())
+    })
+}

@@ -1,0 +1,324 @@
+//! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
+//!
+//! Used by `pattern::hole_resolver`.
+
+use super::bindings::BoundValue;
+use super::hole_resolver::{HoleFacts, HolePosition};
+use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
+use super::text::TextPatterns;
+use super::{Absence, Codec, Delimiter};
+use super::{
+    EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot,
+    TextPart, TextPattern,
+};
+use crate::json::Json;
+use crate::side::Side;
+
+impl HoleFacts {
+    /// Returns the number of a hole.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.holes.iter().position(|hole| hole.name == name)
+    }
+
+    /// Returns the number of a hole of the call.
+    #[must_use]
+    pub fn of_call(&self, name: &str) -> Option<usize> {
+        self.call.iter().position(|hole| hole.name == name)
+    }
+
+    /// Returns the source of the value of `{>name}`.
+    pub(super) fn source(
+        &self,
+        name: &str,
+        depth: usize,
+    ) -> Result<(HoleSource, Shape), PatternError> {
+        if name == "now" {
+            return Ok((HoleSource::Now, Shape::One(Scalar::String)));
+        }
+        let found = match self.find(name) {
+            Some(hole) => Some((HoleSource::Hole(hole), &self.holes[hole])),
+            None => {
+                let hole = self.of_call(name);
+                hole.map(|hole| (HoleSource::Call(hole), &self.call[hole]))
+            }
+        };
+        match found {
+            Some((source, fact)) if fact.depth <= depth => Ok((source, fact.shape.clone())),
+            Some(_) => Err(PatternError::new(format!(
+                "`{{>{name}}}` is outside the elements that `{name}` has a value for"
+            ))),
+            None => Err(PatternError::new(format!(
+                "`{{>{name}}}` has no value to write: no hole `{name}` is on both sides, and the call has none"
+            ))),
+        }
+    }
+
+    /// Returns the slot at a position.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the hole cannot occur there.
+    pub fn slot(
+        &self,
+        side: Side,
+        mention: &HoleRef,
+        (position, depth): (HolePosition, usize),
+    ) -> Result<Slot, PatternError> {
+        let mut slot = Slot {
+            name: mention.name.clone(),
+            role: Role::Ignored(None),
+            shape: Shape::Any,
+            absence: Absence::Optional,
+            codec: mention.codec,
+            null: Null::Value,
+        };
+        if mention.name == "_" {
+            let bare = mention.default.as_deref().map(|value| {
+                let json = Json::parse(bytes::Bytes::copy_from_slice(value.as_bytes()), 16);
+                json.unwrap_or_else(|_| Json::string(value))
+            });
+            slot.role = Role::Ignored(bare);
+            return Ok(slot);
+        }
+        if mention.used == HoleUse::WriteOnly {
+            let (source, shape) = self.source(&mention.name, depth)?;
+            (slot.role, slot.shape) = (Role::WriteOnly(source), shape);
+        } else if mention.used == HoleUse::Equal {
+            let hole = self
+                .find(&mention.name)
+                .ok_or_else(|| no_such_hole(mention))?;
+            slot.role = Role::Equal(hole);
+            slot.shape = mention.shape.clone().unwrap_or(Shape::Any);
+            if mention.presence == Declared::No {
+                slot.absence = Absence::Required;
+            }
+        } else if let Some(hole) = self.find(&mention.name) {
+            let fact = &self.holes[hole];
+            slot.role = Role::Shared(hole);
+            slot.shape = fact.shape.clone();
+            slot.absence = fact.absence(side);
+            slot.null = fact.null();
+        }
+        check_position(&slot, position)?;
+        Ok(slot)
+    }
+
+    /// Returns the pattern with its slots.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a hole occurs where it cannot.
+    pub fn resolve(&self, side: Side, pattern: &Pattern<HoleRef>) -> Result<Pattern, PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &self,
+        side: Side,
+        pattern: &Pattern<HoleRef>,
+        depth: usize,
+    ) -> Result<Pattern, PatternError> {
+        Ok(match pattern {
+            Pattern::Literal(json) => Pattern::Literal(json.clone()),
+            Pattern::Hole(mention) => {
+                Pattern::Hole(self.slot(side, mention, (HolePosition::Json, depth))?)
+            }
+            Pattern::Text(text) => Pattern::Text(self.text(side, text, depth)?),
+            Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
+            Pattern::List(list) => Pattern::List(self.list(side, list, depth)?),
+            Pattern::Each(each) => Pattern::Each(self.each(side, each, depth)?),
+        })
+    }
+
+    fn object(
+        &self,
+        side: Side,
+        object: &ObjectPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<ObjectPattern, PatternError> {
+        let mut members = Vec::with_capacity(object.members.len());
+        for (name, member) in &object.members {
+            let member = self.nested(side, member, depth);
+            members.push((
+                name.clone(),
+                member.map_err(|error| error.under_member(name))?,
+            ));
+        }
+        let rest = object.rest.as_ref();
+        let rest = rest.map(|rest| self.slot(side, rest, (HolePosition::Rest, depth)));
+        Ok(ObjectPattern::understood(members, rest.transpose()?))
+    }
+
+    fn list(
+        &self,
+        side: Side,
+        list: &ListPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<ListPattern, PatternError> {
+        let mut items = Vec::with_capacity(list.items.len());
+        for (index, item) in list.items.iter().enumerate() {
+            let item = self.nested(side, item, depth);
+            items.push(item.map_err(|error| error.under(&format!("[{index}]")))?);
+        }
+        let rest = list.rest.as_ref();
+        let rest = rest.map(|rest| self.slot(side, rest, (HolePosition::Json, depth)));
+        Ok(ListPattern {
+            items,
+            rest: rest.transpose()?,
+        })
+    }
+
+    fn each(
+        &self,
+        side: Side,
+        each: &EachPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<EachPattern, PatternError> {
+        let item = self.nested(side, &each.item, depth + 1);
+        let item = item.map_err(|error| error.under("[1]"))?;
+        let mut holes = Vec::new();
+        item.slots(&mut |slot| holes.extend(slot.binds()));
+        holes.sort_unstable();
+        holes.dedup();
+        if holes.is_empty() {
+            return Err(PatternError::new(
+                "no hole inside `[\"*\", …]` gives the number of elements; name one, or list the elements",
+            ));
+        }
+        Ok(EachPattern {
+            item: Box::new(item),
+            holes,
+        })
+    }
+
+    fn text(
+        &self,
+        side: Side,
+        text: &TextPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<TextPattern, PatternError> {
+        let parts = text.parts.iter().map(|part| {
+            Ok(match part {
+                TextPart::Text(text) => TextPart::Text(text.clone()),
+                TextPart::Hole(mention) => {
+                    TextPart::Hole(self.slot(side, mention, (HolePosition::Text, depth))?)
+                }
+            })
+        });
+        let text = TextPattern {
+            parts: parts.collect::<Result<_, _>>()?,
+        };
+        self.check_defaults(&text)?;
+        Ok(text)
+    }
+
+    /// Checks that the text can hold every default; otherwise a message that uses the default could never be written.
+    fn check_defaults(&self, text: &TextPattern) -> Result<(), PatternError> {
+        for (index, part) in text.parts.iter().enumerate() {
+            let TextPart::Hole(slot) = part else { continue };
+            for default in self.defaults_of(slot) {
+                let spelled = slot.as_text(&default);
+                let fits = spelled.and_then(|spelled| text.ends_at(&spelled, index));
+                fits.map_err(|what| unwritable(slot, &what))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the values that may replace an absent value of a slot, on either side.
+    fn defaults_of(&self, slot: &Slot) -> impl Iterator<Item = Json> {
+        let hole = slot.binds().map(|hole| &self.holes[hole]);
+        let absences = hole.map(|hole| Side::ALL.map(|side| hole.absence(side)));
+        let defaults = absences.into_iter().flatten();
+        defaults.filter_map(|absence| absence.default().cloned())
+    }
+
+    /// Checks that the texts pass `fits`, both as declared and with every default.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a description of the text that does not fit.
+    pub fn expect_fit(
+        &self,
+        words: &TextPatterns,
+        fits: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<(), PatternError> {
+        match words {
+            TextPatterns::Literal(text) => fits(text).map_err(PatternError::new)?,
+            TextPatterns::Mixed(text) => fits(&text.with("", "")).map_err(PatternError::new)?,
+            TextPatterns::Hole(_) => {}
+        }
+        for slot in words.slots() {
+            for default in self.defaults_of(slot) {
+                let value = BoundValue::Value(default);
+                let texts = slot.write_texts(&value).and_then(|texts| {
+                    texts.into_iter().try_for_each(|value| match words {
+                        TextPatterns::Mixed(text) => fits(&text.with(&slot.name, &value)),
+                        TextPatterns::Literal(_) | TextPatterns::Hole(_) => fits(&value),
+                    })
+                });
+                texts.map_err(|what| unwritable(slot, &what))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the text pattern with its slots.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a hole occurs where it cannot.
+    pub fn words(
+        &self,
+        side: Side,
+        words: &TextPatterns<HoleRef>,
+        position: HolePosition,
+    ) -> Result<TextPatterns, PatternError> {
+        Ok(match words {
+            TextPatterns::Literal(text) => TextPatterns::Literal(text.clone()),
+            TextPatterns::Hole(mention) => {
+                TextPatterns::Hole(self.slot(side, mention, (position, 0))?)
+            }
+            TextPatterns::Mixed(text) => TextPatterns::Mixed(self.text(side, text, 0)?),
+        })
+    }
+}
+
+/// Returns the error for `{=x}` if no hole is read that it could equal.
+pub(super) fn no_such_hole(mention: &HoleRef) -> PatternError {
+    let name = &mention.name;
+    PatternError::new(format!(
+        "`{{={name}}}` must equal a hole of the path, the query or a header, and `{name}` is not one; write `{{{name}}}`"
+    ))
+}
+
+fn unwritable(slot: &Slot, what: &str) -> PatternError {
+    PatternError::new(format!("the default of `{}`: {what}", slot.name))
+}
+
+/// Checks that a slot may occur at its position: a list needs a text that may be repeated, or `[,]` as a whole segment.
+fn check_position(slot: &Slot, position: HolePosition) -> Result<(), PatternError> {
+    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
+    let once = match position {
+        HolePosition::Text | HolePosition::Path => true,
+        HolePosition::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
+        HolePosition::Json | HolePosition::Rest | HolePosition::Words => false,
+    };
+    if is_list && once && slot.codec == Codec::Plain {
+        return Err(PatternError::new(format!(
+            "the hole `{}` is a list, which cannot be next to text or in a path, except `[,]` as a whole segment; give it its own query parameter",
+            slot.name
+        )));
+    }
+    if position == HolePosition::Text
+        && slot.binds().is_some()
+        && matches!(slot.absence, Absence::OmittedDefault(_))
+    {
+        let name = &slot.name;
+        return Err(PatternError::new(format!(
+            "the hole `{name}` is next to text, where a default cannot be omitted; write `{{{name}=…}}` here"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,467 @@
+//! Resolution of holes: combines the declarations at each position into facts that hold everywhere.
+//!
+//! The type and `?` are declared once and hold on both sides. A default, and the `?` that keeps it from being written,
+//! belong to one side; the other side uses the same unless it declares its own. A hole that occurs in a text anywhere
+//! has the type of a text everywhere.
+
+use super::hole_facts::no_such_hole;
+use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
+use super::text::TextPatterns;
+use super::{Absence, Codec, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
+use crate::json::{Json, JsonKind};
+use crate::side::Side;
+
+/// The kind of position in which a hole occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HolePosition {
+    /// A JSON value.
+    Json,
+    /// The members or elements that are not named.
+    Rest,
+    /// The whole of a text that may be repeated: a query parameter, a header.
+    Words,
+    /// A part of a text, or the whole of one that occurs once.
+    Text,
+    /// A path, which is never empty.
+    Path,
+    /// A whole path segment.
+    Segment,
+}
+
+/// The resolved facts about a hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoleFact {
+    /// The name.
+    pub name: String,
+    /// The shape of its value.
+    pub shape: Shape,
+    /// The number of arrays of like elements around it.
+    pub depth: usize,
+    presence: Declared,
+    in_text: Declared,
+    defaults: [Option<DefaultValue>; 2],
+}
+
+/// A default, and whether it is omitted when written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct DefaultValue {
+    value: Json,
+    left_out: Declared,
+}
+
+/// All holes of a pair of patterns, by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoleFacts {
+    /// The holes in the order of their first occurrence.
+    pub holes: Vec<HoleFact>,
+    pub(super) call: Vec<HoleFact>,
+}
+
+/// The declarations of a hole so far.
+#[derive(Debug, Clone)]
+struct Declarations {
+    name: String,
+    /// The configuration key of its first occurrence.
+    key: String,
+    shape: Option<Shape>,
+    depth: usize,
+    presence: Declared,
+    in_text: Declared,
+    in_path: Declared,
+    /// The default of each side: its text, and whether `?` is next to it.
+    defaults: [Option<(String, Declared)>; 2],
+    on: [Declared; 2],
+}
+
+/// A collector of the declarations of both sides.
+#[derive(Debug, Default)]
+pub struct HoleResolver {
+    declarations: Vec<Declarations>,
+    written: Vec<(String, usize, String)>,
+    key: String,
+    /// The number of holes in the head of a request, while its body is read: `{=x}` must equal one of them.
+    head: Option<usize>,
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
+    }
+}
+
+impl HoleResolver {
+    /// Sets the configuration key of the following patterns, for errors that show only at the end.
+    pub fn at(&mut self, key: &str) -> &mut HoleResolver {
+        key.clone_into(&mut self.key);
+        self
+    }
+
+    /// Begins the body of a request: all holes so far belong to its head.
+    pub fn begin_body(&mut self) {
+        self.head = Some(self.declarations.len());
+    }
+
+    /// Ends the body of a request.
+    pub fn end_body(&mut self) {
+        self.head = None;
+    }
+
+    /// Checks `{=x}`, which declares nothing about the hole.
+    fn equal(
+        &self,
+        mention: &HoleRef,
+        (position, depth): (HolePosition, usize),
+    ) -> Result<(), PatternError> {
+        let Some(head) = self
+            .head
+            .filter(|_| position == HolePosition::Json && depth == 0)
+        else {
+            return Err(PatternError::new(format!(
+                "`{{={}}}` must be a whole value of a request body, outside `[\"*\", …]`; write `{{{}}}`",
+                mention.name, mention.name
+            )));
+        };
+        let mut known = self.declarations[..head].iter();
+        if known.any(|declared| declared.name == mention.name) {
+            Ok(())
+        } else {
+            Err(no_such_hole(mention))
+        }
+    }
+
+    /// Adds the declarations of a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Fails on contradictions.
+    pub fn pattern(&mut self, side: Side, pattern: &Pattern<HoleRef>) -> Result<(), PatternError> {
+        self.nested(side, pattern, 0)
+    }
+
+    fn nested(
+        &mut self,
+        side: Side,
+        pattern: &Pattern<HoleRef>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        match pattern {
+            Pattern::Literal(_) => Ok(()),
+            Pattern::Hole(mention) => self.mention(side, mention, (HolePosition::Json, depth)),
+            Pattern::Text(text) => self.text(side, text, depth),
+            Pattern::Object(object) => {
+                for (name, member) in &object.members {
+                    let noted = self.nested(side, member, depth);
+                    noted.map_err(|error| error.under_member(name))?;
+                }
+                let mut rest = object.rest.iter();
+                rest.try_for_each(|rest| self.mention(side, rest, (HolePosition::Rest, depth)))
+            }
+            Pattern::List(list) => {
+                for (index, item) in list.items.iter().enumerate() {
+                    let noted = self.nested(side, item, depth);
+                    noted.map_err(|error| error.under(&format!("[{index}]")))?;
+                }
+                let mut rest = list.rest.iter();
+                rest.try_for_each(|rest| self.rest_elements(side, rest, depth))
+            }
+            Pattern::Each(each) => {
+                let noted = self.nested(side, &each.item, depth + 1);
+                noted.map_err(|error| error.under("[1]"))
+            }
+        }
+    }
+
+    fn rest_elements(
+        &mut self,
+        side: Side,
+        rest: &HoleRef,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        let array = HoleRef {
+            shape: Some(Shape::Array),
+            ..rest.clone()
+        };
+        self.mention(side, &array, (HolePosition::Json, depth))
+    }
+
+    fn text(
+        &mut self,
+        side: Side,
+        text: &TextPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<(), PatternError> {
+        let mut holes = text.parts.iter().filter_map(|part| match part {
+            TextPart::Text(_) => None,
+            TextPart::Hole(mention) => Some(mention),
+        });
+        holes.try_for_each(|mention| self.mention(side, mention, (HolePosition::Text, depth)))
+    }
+
+    /// Adds the declarations of a text outside of JSON.
+    ///
+    /// # Errors
+    ///
+    /// Fails on contradictions.
+    pub fn words(
+        &mut self,
+        side: Side,
+        words: &TextPatterns<HoleRef>,
+        position: HolePosition,
+    ) -> Result<(), PatternError> {
+        match words {
+            TextPatterns::Literal(_) => Ok(()),
+            TextPatterns::Hole(mention) => self.mention(side, mention, (position, 0)),
+            TextPatterns::Mixed(text) => self.text(side, text, 0),
+        }
+    }
+
+    /// Adds the declaration at one position.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it contradicts an earlier one.
+    pub fn mention(
+        &mut self,
+        side: Side,
+        mention: &HoleRef,
+        (position, depth): (HolePosition, usize),
+    ) -> Result<(), PatternError> {
+        if mention.name == "_" {
+            return Ok(());
+        }
+        if mention.used == HoleUse::Equal {
+            return self.equal(mention, (position, depth));
+        }
+        if mention.used == HoleUse::WriteOnly {
+            let key = self.key.clone();
+            self.written.push((mention.name.clone(), depth, key));
+            return Ok(());
+        }
+        let declared = self.declared(&mention.name, depth)?;
+        declared.on[index(side)] = Declared::Yes;
+        if mention.codec == Codec::Plain
+            && position != HolePosition::Json
+            && position != HolePosition::Rest
+        {
+            declared.in_text = Declared::Yes;
+        }
+        if matches!(position, HolePosition::Path | HolePosition::Segment) {
+            declared.in_path = Declared::Yes;
+        }
+        let shape = match position {
+            HolePosition::Rest => Some(Shape::Object),
+            HolePosition::Json
+            | HolePosition::Words
+            | HolePosition::Text
+            | HolePosition::Path
+            | HolePosition::Segment => mention.shape.clone(),
+        };
+        // With a default, `?` is about that side's default.
+        let presence = match mention.default {
+            None => mention.presence,
+            Some(_) => Declared::No,
+        };
+        declared.declare(shape, presence)?;
+        declared.defaults(index(side), mention)
+    }
+
+    fn declared(&mut self, name: &str, depth: usize) -> Result<&mut Declarations, PatternError> {
+        let position = match self
+            .declarations
+            .iter()
+            .position(|declared| declared.name == name)
+        {
+            Some(position) => position,
+            None => {
+                self.declarations
+                    .push(Declarations::new(name, depth, &self.key));
+                self.declarations.len() - 1
+            }
+        };
+        let declared = &mut self.declarations[position];
+        if declared.depth == depth {
+            Ok(declared)
+        } else {
+            Err(PatternError::new(format!(
+                "the hole `{name}` is once a single value and once a value for each element; write `[\"*\", …]` around both, or around neither"
+            )))
+        }
+    }
+
+    /// Marks a hole of the REST side as present on the RPC side too: the message carries it outside of all patterns.
+    pub fn carried(&mut self, name: &str) {
+        let alone = |declared: &&mut Declarations| {
+            declared.name == name
+                && declared.depth == 0
+                && declared.on == [Declared::Yes, Declared::No]
+        };
+        for declared in self.declarations.iter_mut().filter(alone) {
+            declared.on = [Declared::Yes; 2];
+        }
+    }
+
+    /// Resolves all holes. `call` contains the holes of the call, for patterns of the response.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a hole occurs on one side only, or if its declarations are inconsistent.
+    pub fn finish(self, call: &HoleFacts) -> Result<HoleFacts, PatternError> {
+        let mut holes = Vec::with_capacity(self.declarations.len());
+        for declared in self.declarations {
+            let key = declared.key.clone();
+            if declared.on != [Declared::Yes; 2] {
+                return Err(declared.one_sided().under(&key));
+            }
+            holes.push(declared.conclude().map_err(|error| error.under(&key))?);
+        }
+        let facts = HoleFacts {
+            holes,
+            call: call.holes.clone(),
+        };
+        for (name, depth, key) in &self.written {
+            let source = facts.source(name, *depth);
+            source.map_err(|error| error.under(key))?;
+        }
+        Ok(facts)
+    }
+}
+
+impl Declarations {
+    fn new(name: &str, depth: usize, key: &str) -> Declarations {
+        Declarations {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            shape: None,
+            depth,
+            presence: Declared::No,
+            in_text: Declared::No,
+            in_path: Declared::No,
+            defaults: [None, None],
+            on: [Declared::No; 2],
+        }
+    }
+
+    fn declare(&mut self, shape: Option<Shape>, presence: Declared) -> Result<(), PatternError> {
+        if presence == Declared::Yes {
+            self.presence = Declared::Yes;
+        }
+        let Some(shape) = shape else { return Ok(()) };
+        match &self.shape {
+            Some(before) if *before != shape => Err(PatternError::new(format!(
+                "the hole `{}` is {} here and {} elsewhere; declare its type once",
+                self.name,
+                shape.described(),
+                before.described()
+            ))),
+            _ => {
+                self.shape = Some(shape);
+                Ok(())
+            }
+        }
+    }
+
+    fn defaults(&mut self, side: usize, mention: &HoleRef) -> Result<(), PatternError> {
+        let Some(default) = &mention.default else {
+            return Ok(());
+        };
+        let declaration = (default.clone(), mention.presence);
+        match &self.defaults[side] {
+            Some(before) if *before != declaration => Err(PatternError::new(format!(
+                "the hole `{}` has two defaults on one side, `{}` and `{default}`; declare one",
+                self.name, before.0
+            ))),
+            _ => {
+                self.defaults[side] = Some(declaration);
+                Ok(())
+            }
+        }
+    }
+
+    fn one_sided(&self) -> PatternError {
+        let (here, there) = if self.on[0] == Declared::Yes {
+            (Side::Rest, Side::Rpc)
+        } else {
+            (Side::Rpc, Side::Rest)
+        };
+        let name = &self.name;
+        PatternError::new(format!(
+            "the hole `{name}` is on the {here} side only; name it on the {there} side as well, write `{{_}}` to ignore it, or `{{>{name}}}` if the call has it"
+        ))
+    }
+
+    fn conclude(self) -> Result<HoleFact, PatternError> {
+        let shape = match (self.shape, self.in_text) {
+            (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), Declared::Yes) => {
+                return Err(PatternError::new(format!(
+                    "the hole `{}` is {} and part of a text; write `{{{}:json}}` there",
+                    self.name,
+                    shape.described(),
+                    self.name
+                )));
+            }
+            (None | Some(Shape::Any), Declared::Yes) => Shape::One(Scalar::String),
+            (None, Declared::No) => Shape::Any,
+            (Some(shape), _) => shape,
+        };
+        let absent = self.presence == Declared::Yes || self.defaults.iter().any(Option::is_some);
+        if self.in_path == Declared::Yes && absent {
+            return Err(PatternError::new(format!(
+                "the hole `{}` is in a path, so it cannot be absent",
+                self.name
+            )));
+        }
+        let [rest, rpc] = self.defaults;
+        let checked = |default: Option<(String, Declared)>| {
+            let checked = default.map(|(text, left_out)| {
+                let value = shape.check_default(&text);
+                value.map(|value| DefaultValue { value, left_out })
+            });
+            checked
+                .transpose()
+                .map_err(|what| PatternError::new(format!("`{{{}}}`: {what}", self.name)))
+        };
+        let (rest, rpc) = (checked(rest)?, checked(rpc)?);
+        let defaults = [rest.clone().or(rpc.clone()), rpc.or(rest)];
+        Ok(HoleFact {
+            name: self.name,
+            depth: self.depth,
+            presence: self.presence,
+            in_text: self.in_text,
+            shape,
+            defaults,
+        })
+    }
+}
+
+impl HoleFact {
+    /// Returns the meaning of an absent value on a side.
+    #[must_use]
+    pub fn absence(&self, side: Side) -> Absence {
+        let Some(fallback) = &self.defaults[index(side)] else {
+            return match self.presence {
+                Declared::No => Absence::Required,
+                Declared::Yes => Absence::Optional,
+            };
+        };
+        let value = fallback.value.clone();
+        match (self.presence, fallback.left_out) {
+            (Declared::No, Declared::No) => Absence::Default(value),
+            (Declared::Yes, _) | (_, Declared::Yes) => Absence::OmittedDefault(value),
+        }
+    }
+
+    pub(super) fn null(&self) -> Null {
+        let may_be_absent = self.presence == Declared::Yes || self.defaults[0].is_some();
+        let is_object = |fallback: &DefaultValue| fallback.value.kind() == JsonKind::Object;
+        // An element of a list cannot be absent, so a `null` there is a value.
+        let stands_for_object = self.depth == 0
+            && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
+        // An optional object may be `null`, whether its pattern names its members or only its type.
+        if may_be_absent && (self.in_text == Declared::Yes || stands_for_object) {
+            Null::Absent
+        } else {
+            Null::Value
+        }
+    }
+}
