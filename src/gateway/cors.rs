@@ -6,9 +6,9 @@
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::ResponseBody;
-use super::record::Record;
-use super::response::{self, CallResponse};
+use super::access_record::AccessRecord;
+use super::call_response::{CallResponse, acknowledgement};
+use super::response_body::ResponseBody;
 use dualgauge_model::cors;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, DecisionReason};
@@ -33,14 +33,14 @@ pub(super) fn add_headers(
 
 /// Returns the proxy's own response to a preflight, if it has one.
 pub(super) fn answer_preflight(
-    record: &mut Record,
+    record: &mut AccessRecord,
     plan: &Plan,
     (caller, head): (Caller<'_>, RequestHead<'_>),
 ) -> Option<CallResponse> {
-    let headers = routing::preflight(plan, caller, record.wall_time(), head)?;
-    record.handle_locally(DecisionReason::Preflight);
+    let headers = routing::preflight(plan, caller, record.context.wall_time(), head)?;
+    record.context.handle_locally(DecisionReason::Preflight);
     record.set_local_response(StatusCode::NO_CONTENT.as_u16(), None);
-    let mut answer = response::acknowledgement(StatusCode::NO_CONTENT);
+    let mut answer = acknowledgement(StatusCode::NO_CONTENT);
     answer.headers = headers;
     Some(CallResponse::Full(Box::new(answer)))
 }

@@ -5,21 +5,30 @@
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode, Version, request};
 
+use super::access_record::AccessRecord;
+use super::call_context::CallContext;
+use super::call_response::{CallResponse, StreamingResponse};
+use super::cors;
 use super::exchange::{self, HeadDeadline};
-use super::headers::{self, HasBody, IdentityFields};
+use super::forwarded_headers::{IdentityFields, translated_headers};
+use super::headers::{self, HasBody};
 use super::identity::identify;
-use super::passthrough::{PassthroughRequest, forward, target_uri};
-use super::record::Record;
-use super::response::{CallResponse, StreamingResponse};
+use super::incoming_request::IncomingRequest;
+use super::passthrough::{PassthroughRequest, forward};
+use super::request_origin::RequestOrigin;
+use super::request_target::target_uri;
+use super::response_body::ResponseBody;
 use super::rest::respond;
-use super::{IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors};
+use super::runtime_plan::RuntimePlan;
+use super::serve::{ChosenWay, ProtocolCall, choose_way};
 use crate::upstream::{
     Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
     SendOptions,
 };
 use dualgauge_model::failure::Failure;
+use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Requester, Way};
+use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::sse;
 use dualgauge_model::stream::{Rewriter, StreamMatch};
@@ -41,42 +50,45 @@ pub(super) async fn serve(
         body,
         origin,
     } = request;
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = open_stream(&mut record, (head, body), &origin, matched).await;
-    respond((record, &runtime_plan.plan), answer, cors_origin.as_ref())
+    respond(record, answer, None, cors_origin.as_ref())
 }
 
 async fn open_stream(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (head, body): (Box<request::Parts>, IncomingBody),
     origin: &RequestOrigin,
     matched: StreamMatch,
 ) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
-    let identity = identify(record, &head.headers, origin);
+    let identity = identify(&mut record.context, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     let decision = routing::decide_stream(plan, Requester::new(caller, &head.headers), matched);
-    let stage = decision.stage;
-    record.set_stream(matched.stream, decision);
-    record.admit()?;
-    if stage.control() != Some(Way::Old) {
-        routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
-    }
+    let mut request = StreamRequest {
+        plan,
+        head: RequestHead::new(&head),
+        origin,
+        stage: decision.stage,
+        matched,
+    };
+    record.context.set_stream(matched.stream, decision);
+    let way = choose_way(record, &mut request).await?;
     let Some(stream_plan) = plan.streams.all().get(matched.stream) else {
         return Err(rejections::no_route(&head.method, head.uri.path()));
     };
-    let mut answer = match stage.control() {
-        None => return Err(rejections::retired_stream(stream_plan, matched.side)),
-        Some(Way::Old) => {
+    let mut answer = match way {
+        ChosenWay::Local(answer) => return Ok(answer),
+        ChosenWay::PassThrough(_) => {
             let upstream = runtime_plan
                 .upstream_of_stream(matched.stream, matched.side)
                 .ok_or_else(|| rejections::no_upstream(matched.side))?;
             let passthrough = PassthroughRequest::streamed(head, body, None);
             forward(record, upstream, passthrough, origin).await?
         }
-        Some(Way::New) => {
+        ChosenWay::Translate(_) => {
             let path = stream_plan.other_path(matched.side, head.uri.path());
             let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
             open_translated(record, (&*head, origin), (matched, &path)).await?
@@ -88,13 +100,54 @@ async fn open_stream(
     Ok(answer)
 }
 
+/// A request for an event stream in the pipeline.
+struct StreamRequest<'a> {
+    plan: &'a Plan,
+    head: RequestHead<'a>,
+    origin: &'a RequestOrigin,
+    /// The stage, decided from the path alone.
+    stage: Stage,
+    matched: StreamMatch,
+}
+
+impl ProtocolCall for StreamRequest<'_> {
+    type Reply = CallResponse;
+
+    fn answer_locally(&mut self, _: &mut AccessRecord) -> Result<Option<CallResponse>, Failure> {
+        Ok(None)
+    }
+
+    /// Returns the index of the stream, which takes the place of a route.
+    async fn select_route(&mut self, _: &mut CallContext) -> Result<Option<usize>, Failure> {
+        Ok(Some(self.matched.stream))
+    }
+
+    fn decide(&mut self, _: &mut CallContext, _: Option<usize>) -> Stage {
+        self.stage
+    }
+
+    fn check_origin(&self) -> Result<(), Failure> {
+        routing::check_origin(self.plan, self.head, self.origin.entry())
+    }
+
+    /// An event stream has no end that could be compared.
+    fn attach_shadow(&mut self, _: &AccessRecord, _: Stage) {}
+
+    fn unserved(&self, _: &CallContext, stream: usize) -> Failure {
+        match self.plan.streams.all().get(stream) {
+            Some(stream) => rejections::retired_stream(stream, self.matched.side),
+            None => rejections::no_route(self.head.method, self.head.uri.path()),
+        }
+    }
+}
+
 /// Opens the stream at the upstream of the other side.
 async fn open_translated(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (head, origin): (&request::Parts, &RequestOrigin),
     (matched, path): (StreamMatch, &str),
 ) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let from = matched.side.other();
     let upstream = runtime_plan
         .upstream_of_stream(matched.stream, from)
@@ -104,13 +157,13 @@ async fn open_translated(
         Some(query) => target_uri(format!("{path}?{query}"))?,
         None => target_uri(path.to_owned())?,
     };
-    let mut headers = headers::translated(record, (head, origin), plan, HasBody::No);
+    let mut headers = translated_headers(&record.context, (head, origin), plan, HasBody::No);
     headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
     if let Some(last) = head.headers.get(LAST_EVENT_ID) {
         headers.insert(LAST_EVENT_ID, last.clone());
     }
     headers::withhold_credentials(&mut headers, plan);
-    if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
+    if let Some(identity_fields) = IdentityFields::new(&record.context, (&head.headers, origin)) {
         identity_fields.write(&mut headers);
     }
     let outgoing = OutgoingRequest::new(Method::GET, target, headers, Body::empty());

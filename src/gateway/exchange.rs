@@ -11,45 +11,42 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode, response};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::access_record::AccessRecord;
+use super::call_context::CallContext;
+use super::failures::{
+    aborted_upload, from_upstream_error, total_timeout, unreadable_response, upload_stalled,
+    upstream_timeout,
+};
+use super::forwarded_headers::strip_trace_secrets;
 use super::headers::first_value;
-use super::max_forwards::strip_trace_secrets;
-use super::record::Record;
-use super::request_body::memory_exhausted;
+use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::{
     BodyCopy, CollectError, Exchange, HttpUpstream, IncomingBody, MemoryBudget, OutgoingRequest,
-    Permit, RetryPolicy, SendOptions, UploadBreak, UploadProgress, UpstreamError, chain,
-    collect_accounted, collect_budgeted, pinned,
+    Permit, RetryPolicy, SendOptions, UploadBreak, UploadProgress, collect_accounted,
+    collect_budgeted, pinned,
 };
-use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::outcome::is_rejection_status;
 use dualgauge_model::rejections;
 use dualgauge_model::sse;
 
-/// A complete upstream response.
-#[derive(Clone, Debug)]
-pub(super) struct UpstreamResponse {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-}
-
 /// Sends a request and reads the complete response within `limit`.
 pub(super) async fn send_and_collect(
-    record: &mut Record,
+    record: &mut AccessRecord,
     upstream: &Rc<HttpUpstream>,
     outgoing: OutgoingRequest,
     retry_policy: RetryPolicy,
     limit: Duration,
 ) -> Result<UpstreamResponse, Failure> {
-    let outgoing = strip_trace_secrets(record, outgoing);
-    let permit = reserve(record, upstream, limit).await?;
+    let outgoing = strip_trace_secrets(&record.context, outgoing);
+    let permit = reserve(&record.context, upstream, limit).await?;
     let since = clock::now();
     record.start_upstream_time(since);
-    let limit = record.time_left(limit);
-    let max_body = record.runtime_plan().plan.limits.answer;
-    let budget = record.second_run_budget().cloned();
-    let memory = record.worker().memory().clone();
+    let limit = record.context.time_left(limit);
+    let max_body = record.context.runtime_plan().plan.limits.answer;
+    let budget = record.context.second_run_budget().cloned();
+    let memory = record.context.worker().memory().clone();
     let tracker = upstream.track_call(since);
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
     let exchange = pin!(async {
@@ -78,15 +75,15 @@ pub(super) async fn send_and_collect(
             body,
         })
     });
-    let mut timer = record.take_timer();
-    let worker = record.worker().clone();
+    let mut timer = record.context.take_timer();
+    let worker = record.context.worker().clone();
     let exchange = pin!(async { worker.until_shutdown(exchange).await.flatten() });
     let outcome = timer.until(since + limit, exchange).await;
-    record.store_timer(timer);
+    record.context.store_timer(timer);
     finish_timing(record, since, outcome.as_ref());
     outcome.unwrap_or_else(|| {
         Err(
-            client_timeout_failure(record, Duration::ZERO).unwrap_or_else(|| {
+            client_timeout_failure(&record.context, Duration::ZERO).unwrap_or_else(|| {
                 tracker.record_timeout();
                 upstream_timeout(limit)
             }),
@@ -127,18 +124,18 @@ async fn collect_response(
 /// Sends a notification. A connection is reserved before returning, so that the caller learns of an unreachable or busy
 /// server. The response is read in the background, within the time and size limits, and discarded.
 pub(super) async fn send_notification(
-    record: &mut Record,
+    record: &mut AccessRecord,
     upstream: &Rc<HttpUpstream>,
     outgoing: OutgoingRequest,
     limit: Duration,
 ) -> Result<(), Failure> {
-    let outgoing = strip_trace_secrets(record, outgoing);
-    let permit = reserve(record, upstream, limit).await?;
+    let outgoing = strip_trace_secrets(&record.context, outgoing);
+    let permit = reserve(&record.context, upstream, limit).await?;
     let upstream = upstream.clone();
-    let max_body = record.runtime_plan().plan.limits.answer;
-    let budget = record.second_run_budget().cloned();
-    let memory = record.worker().memory().clone();
-    record.worker().tasks().clone().start(async move {
+    let max_body = record.context.runtime_plan().plan.limits.answer;
+    let budget = record.context.second_run_budget().cloned();
+    let memory = record.context.worker().memory().clone();
+    record.context.worker().tasks().clone().start(async move {
         let tracker = upstream.track_call(clock::now());
         // Dropping the exchange at the limit closes its connection.
         let response = timeout(limit, async {
@@ -161,19 +158,19 @@ pub(super) async fn send_notification(
 
 /// Sends a request and waits for the head of the response. While the client uploads, `limit` applies to each pause.
 pub(super) async fn send_and_wait_head(
-    record: &mut Record,
+    record: &mut AccessRecord,
     upstream: &Rc<HttpUpstream>,
     outgoing: OutgoingRequest,
     wait: HeadDeadline<'_>,
 ) -> Result<Exchange, Failure> {
-    let outgoing = strip_trace_secrets(record, outgoing);
-    let permit = reserve(record, upstream, wait.limit).await?;
+    let outgoing = strip_trace_secrets(&record.context, outgoing);
+    let permit = reserve(&record.context, upstream, wait.limit).await?;
     let since = clock::now();
     record.start_upstream_time(since);
     if let Some(progress) = wait.progress {
         progress.restart_progress(since);
     }
-    let deadline = record.deadline();
+    let deadline = record.context.deadline();
     let next_deadline = || {
         let paused = wait.progress.map_or(since, UploadProgress::last) + wait.limit;
         deadline.map_or(paused, |(deadline, _)| paused.min(deadline))
@@ -187,7 +184,7 @@ pub(super) async fn send_and_wait_head(
         )
     };
     let tracker = upstream.track_call(since);
-    let mut timer = record.take_timer();
+    let mut timer = record.context.take_timer();
     let mut sending = pin!(upstream.send(&tracker, permit, outgoing, wait.options));
     let outcome = loop {
         match timer.until(next_deadline(), sending.as_mut()).await {
@@ -208,7 +205,7 @@ pub(super) async fn send_and_wait_head(
                     .progress
                     .map_or(Duration::ZERO, UploadProgress::client_time);
                 break Err(
-                    client_timeout_failure(record, client_time).unwrap_or_else(|| {
+                    client_timeout_failure(&record.context, client_time).unwrap_or_else(|| {
                         tracker.record_timeout();
                         upstream_timeout(
                             deadline.map_or(wait.limit, |(_, total)| wait.limit.min(total)),
@@ -218,13 +215,17 @@ pub(super) async fn send_and_wait_head(
             }
         }
     };
-    record.store_timer(timer);
+    record.context.store_timer(timer);
     finish_timing(record, since, Some(&outcome));
     outcome
 }
 
 /// Stops the upstream time. If the circuit breaker rejected the call, no upstream time is reported.
-fn finish_timing<T>(record: &mut Record, since: Instant, outcome: Option<&Result<T, Failure>>) {
+fn finish_timing<T>(
+    record: &mut AccessRecord,
+    since: Instant,
+    outcome: Option<&Result<T, Failure>>,
+) {
     match outcome {
         Some(Err(failure)) if failure.reason == Reason::UpstreamCircuitOpen => {
             record.discard_upstream_time()
@@ -233,22 +234,13 @@ fn finish_timing<T>(record: &mut Record, since: Instant, outcome: Option<&Result
     }
 }
 
-fn upload_stalled(limit: Duration) -> Failure {
-    let message = format!("the request body stalled for {limit:?}");
-    Failure::new(Reason::RequestTimeout, message)
-}
-
-/// Returns the failure of a call that exceeded its deadline while waiting for the client.
-fn total_timeout(limit: Duration) -> Failure {
-    let message =
-        format!("the request was not complete within {limit:?}, the time limit of a call");
-    Failure::new(Reason::RequestTimeout, message)
-}
-
 /// Returns the failure of a call that exceeded its deadline because of a slow client; see
-/// [`Record::limit_exceeded_by_client`].
-pub(super) fn client_timeout_failure(record: &Record, uploading: Duration) -> Option<Failure> {
-    let limit = record.limit_exceeded_by_client(uploading)?;
+/// [`AccessRecord::limit_exceeded_by_client`].
+pub(super) fn client_timeout_failure(
+    context: &CallContext,
+    uploading: Duration,
+) -> Option<Failure> {
+    let limit = context.limit_exceeded_by_client(uploading)?;
     let message = format!(
         "the request took too much of the {limit:?} that a call may take; the server could not answer in the time left"
     );
@@ -258,10 +250,10 @@ pub(super) fn client_timeout_failure(record: &Record, uploading: Duration) -> Op
 /// Applies `limits.total_timeout` to `call`, if set. Waits for an upstream already honour the deadline; this covers
 /// time spent waiting for the client.
 pub(super) async fn with_total_timeout<T>(
-    record: &mut Record,
-    call: impl AsyncFnOnce(&mut Record) -> Result<T, Failure>,
+    record: &mut AccessRecord,
+    call: impl AsyncFnOnce(&mut AccessRecord) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let Some((deadline, limit)) = record.deadline() else {
+    let Some((deadline, limit)) = record.context.deadline() else {
         return call(record).await;
     };
     if deadline <= clock::now() {
@@ -273,19 +265,19 @@ pub(super) async fn with_total_timeout<T>(
 
 /// Waits for a connection permit. This wait does not count as upstream time.
 async fn reserve(
-    record: &Record,
+    context: &CallContext,
     upstream: &HttpUpstream,
     limit: Duration,
 ) -> Result<Permit, Failure> {
-    let limit = upstream.plan().slot_wait(remaining_time(record, limit)?);
-    ensure_client_open(record)?;
-    let reserved = record.worker().until_shutdown(upstream.reserve(limit));
+    let limit = upstream.plan().slot_wait(remaining_time(context, limit)?);
+    ensure_client_open(context)?;
+    let reserved = context.worker().until_shutdown(upstream.reserve(limit));
     reserved.await?.map_err(from_upstream_error)
 }
 
 /// Fails when the client's connection is about to close, because it could not receive the response.
-pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
-    match record.has_lost_state() {
+pub(super) fn ensure_client_open(context: &CallContext) -> Result<(), Failure> {
+    match context.has_lost_state() {
         true => {
             let message = "the server's state of this connection is lost; the proxy is about to close it; reconnect";
             Err(Failure::new(Reason::UpstreamUnreachable, message))
@@ -295,12 +287,12 @@ pub(super) fn ensure_client_open(record: &Record) -> Result<(), Failure> {
 }
 
 /// Returns `limit`, shortened to the call's remaining time; fails when none is left.
-pub(super) fn remaining_time(record: &Record, limit: Duration) -> Result<Duration, Failure> {
-    let left = record.time_left(limit);
+pub(super) fn remaining_time(context: &CallContext, limit: Duration) -> Result<Duration, Failure> {
+    let left = context.time_left(limit);
     match left.is_zero() {
         true => Err(
-            client_timeout_failure(record, Duration::ZERO).unwrap_or_else(|| {
-                upstream_timeout(record.deadline().map_or(limit, |(_, total)| total))
+            client_timeout_failure(context, Duration::ZERO).unwrap_or_else(|| {
+                upstream_timeout(context.deadline().map_or(limit, |(_, total)| total))
             }),
         ),
         false => Ok(left),
@@ -315,96 +307,17 @@ pub(super) struct HeadDeadline<'a> {
     pub(super) options: SendOptions<'a>,
 }
 
-/// Returns the failure for a client's body that broke off.
-pub(super) fn aborted_upload(why: UploadBreak) -> Failure {
-    match why {
-        UploadBreak::Refused(violation) => Failure::new(violation.reason(), violation.as_str()),
-        UploadBreak::Cut => Failure::new(
-            Reason::BodyCut,
-            "the request body ended before it was complete",
-        ),
-        UploadBreak::TooSlow(rate) => {
-            let message = format!(
-                "the request body arrived more slowly than {} bytes a second",
-                rate.bytes
-            );
-            Failure::new(Reason::RequestTimeout, message)
-        }
-        UploadBreak::Contended => Failure::new(
-            Reason::RequestTimeout,
-            "the request body arrived slowly while other calls waited for the server",
-        ),
-    }
-}
-
-/// Returns the failure of a server that exceeded its time limit.
-pub(super) fn upstream_timeout(limit: Duration) -> Failure {
-    Failure::new(
-        Reason::UpstreamTimeout,
-        format!("the server did not answer within {limit:?}"),
-    )
-}
-
-fn from_upstream_error(error: UpstreamError) -> Failure {
-    let (reason, message) = match &error {
-        UpstreamError::Unreachable { .. } => {
-            (Reason::UpstreamUnreachable, "the server cannot be reached")
-        }
-        UpstreamError::CircuitOpen { retry_in, .. } => {
-            let message = "circuit breaker open: the server keeps failing; retry later";
-            let seconds = u32::try_from(retry_in.as_secs() + 1).unwrap_or(u32::MAX);
-            let circuit_open = Failure::new(Reason::UpstreamCircuitOpen, message);
-            return circuit_open
-                .advise(Advice::RetryAfter(seconds))
-                .because(chain(&error));
-        }
-        UpstreamError::Busy { .. } => {
-            let message = "upstream concurrency limit reached; retry later";
-            let busy = Failure::new(Reason::UpstreamBusy, message).advise(Advice::RetryAfter(1));
-            return busy.because(chain(&error));
-        }
-        UpstreamError::Broken(_) => (
-            Reason::UpstreamCut,
-            "the server closed the connection before it answered",
-        ),
-        UpstreamError::Malformed(_)
-        | UpstreamError::InvalidFraming(_)
-        | UpstreamError::PaddedHeaderValue => (
-            Reason::UpstreamMalformedHttp,
-            "the server's answer is not valid HTTP",
-        ),
-    };
-    Failure::new(reason, message).because(chain(&error))
-}
-
 /// Returns the body to use if it could not be read: empty, if the status alone refuses the call.
 fn unread_body(fault: CollectError, status: StatusCode) -> Result<Bytes, Failure> {
     match fault {
-        CollectError::NoRoom(_) => Err(collect_body(fault)),
+        CollectError::NoRoom(_) => Err(unreadable_response(fault)),
         CollectError::TooLarge(_) | CollectError::Cut(_)
             if is_rejection_status(status.as_u16()) =>
         {
             Ok(Bytes::new())
         }
         CollectError::TooLarge(_) | CollectError::Cut(_) => {
-            Err(collect_body(fault).upstream_status(status.as_u16()))
+            Err(unreadable_response(fault).upstream_status(status.as_u16()))
         }
-    }
-}
-
-fn collect_body(fault: CollectError) -> Failure {
-    match &fault {
-        CollectError::TooLarge(limit) => Failure::new(
-            Reason::UpstreamTooLarge,
-            format!("the server's answer is longer than {limit} bytes"),
-        ),
-        CollectError::NoRoom(full) => memory_exhausted(*full),
-        CollectError::Cut(_) if fault.is_malformed() => Failure::new(
-            Reason::UpstreamMalformedHttp,
-            "the server's answer is not valid HTTP",
-        )
-        .because(chain(&fault)),
-        CollectError::Cut(_) => Failure::new(Reason::UpstreamCut, "the server's answer broke off")
-            .because(chain(&fault)),
     }
 }

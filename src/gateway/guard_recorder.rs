@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::RuntimePlan;
+use super::runtime_plan::RuntimePlan;
 use crate::telemetry::metrics::{Outcome, Shard};
 use dualgauge_model::compare::Verdict;
 use dualgauge_model::failure::Blame;

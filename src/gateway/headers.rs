@@ -3,23 +3,17 @@
 //!
 //! Used throughout `gateway`.
 
-use std::net::IpAddr;
-
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
 use http::{HeaderMap, Version, request};
 
+use super::request_origin::RequestOrigin;
 use dualgauge_model::forwarding::LastHop;
-use dualgauge_model::headers::translated_in;
 pub(super) use dualgauge_model::headers::{
     HasBody, credentials, credentials_of, first_value, from_response, named_by_connection,
     require_host, set, withhold_credentials,
 };
-use dualgauge_model::identity_headers::{Facts, IdentityFact};
-use dualgauge_model::plan::{Plan, UpstreamPlan};
+use dualgauge_model::plan::Plan;
 use dualgauge_model::wire::ADDED_TE;
-
-use super::RequestOrigin;
-use super::record::Record;
 
 /// Returns true for hop-by-hop fields (RFC 9110 §7.6.1), whether or not `Connection` names them. `Trailer` is
 /// end-to-end: it announces fields after the body.
@@ -98,70 +92,11 @@ pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan
     let last = LastHop {
         peer: from.origin.peer().address(),
         host: from.host,
-        scheme: from.origin.connection.scheme,
-        cache: &from.origin.connection.header_cache,
+        scheme: from.origin.scheme(),
+        cache: from.origin.header_cache(),
     };
     plan.forwarding
         .apply(headers, last, plan.rollout.clients.hops());
-}
-
-/// Returns the headers of a translated call, with this hop and the trace context.
-pub(super) fn translated(
-    record: &Record,
-    (head, origin): (&request::Parts, &RequestOrigin),
-    upstream: &UpstreamPlan,
-    has_body: HasBody,
-) -> HeaderMap {
-    let map = record.worker().header_maps().take();
-    let mut headers = translated_in(map, &head.headers, upstream, has_body);
-    record.add_forwarding_headers(&mut headers, InboundHop::new(head, origin));
-    headers
-}
-
-/// The caller's identity, as it is written to identity headers for servers.
-pub(super) struct IdentityFields<'a> {
-    record: &'a Record,
-    origin: &'a RequestOrigin,
-    address: IpAddr,
-}
-
-impl<'a> IdentityFields<'a> {
-    /// Reads the identity from a request; `None` if the plan writes no identity headers.
-    pub(super) fn new(
-        record: &'a Record,
-        (from, origin): (&HeaderMap, &'a RequestOrigin),
-    ) -> Option<IdentityFields<'a>> {
-        let plan = &record.runtime_plan().plan;
-        if plan.identity_headers.written.is_empty() {
-            return None;
-        }
-        let hops = plan.rollout.clients.hops();
-        Some(IdentityFields {
-            record,
-            origin,
-            address: hops.caller(origin.peer().address(), from),
-        })
-    }
-
-    /// Writes the identity headers of a request to a server.
-    pub(super) fn write(&self, headers: &mut HeaderMap) {
-        let plan = &self.record.runtime_plan().plan;
-        plan.identity_headers.write(headers, self);
-    }
-}
-
-impl Facts for IdentityFields<'_> {
-    fn text(&self, fact: IdentityFact) -> Option<String> {
-        match fact {
-            IdentityFact::Client => {
-                let clients = &self.record.runtime_plan().plan.rollout.clients;
-                Some(clients.name(self.record.client()).to_owned())
-            }
-            IdentityFact::Proof => Some(self.record.proof().as_str().to_owned()),
-            IdentityFact::Address => Some(self.address.to_string()),
-            IdentityFact::Subject => self.origin.subject()?.text(),
-        }
-    }
 }
 
 /// The hop between the client and this proxy.

@@ -9,11 +9,10 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 
-use super::exchange::{
-    UpstreamResponse, client_timeout_failure, ensure_client_open, remaining_time, upstream_timeout,
-};
-use super::record::Record;
-use super::request_body::memory_exhausted;
+use super::access_record::AccessRecord;
+use super::exchange::{client_timeout_failure, ensure_client_open, remaining_time};
+use super::failures::{memory_exhausted, upstream_timeout};
+use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::BudgetExhausted;
 use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
@@ -39,7 +38,7 @@ pub(super) struct LinkRequest<'a> {
 
 /// Sends a request, and returns the response with the id that the call had on the link.
 pub(super) async fn send(
-    record: &mut Record,
+    record: &mut AccessRecord,
     link: &LinkUpstream,
     request: LinkRequest<'_>,
     limit: Duration,
@@ -57,12 +56,12 @@ pub(super) async fn send(
         None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
         None => Outbound::Call(call),
     };
-    let limit = remaining_time(record, limit)?;
-    let limit_bytes = record.runtime_plan().plan.limits.answer;
+    let limit = remaining_time(&record.context, limit)?;
+    let limit_bytes = record.context.runtime_plan().plan.limits.answer;
     let reply = match &subscription {
         None => exchange(record, link, (message, retry_rule, cancel_signal), limit).await?,
         Some(_) => {
-            let mut drain_signal = record.worker().drain_signal();
+            let mut drain_signal = record.context.worker().drain_signal();
             // Dropping the request cancels the subscription at its server.
             tokio::select! {
                 reply = exchange(record, link, (message, retry_rule, cancel_signal), limit) => reply?,
@@ -81,12 +80,13 @@ pub(super) async fn send(
         }
         (LinkReply::Sent | LinkReply::Ended, _) => Err(rejections::missing_answer()),
         (LinkReply::Answer(id, body), _) => {
-            let body = match record.second_run_budget() {
+            let body = match record.context.second_run_budget() {
                 _ if body.len() > limit_bytes => return Err(too_large(limit_bytes)),
                 // Second runs are charged to their own budget, not to the memory of client calls.
                 Some(budget) if budget.charge(body.len()) => body,
                 Some(_) => return Err(too_large(limit_bytes)),
                 None => record
+                    .context
                     .worker()
                     .memory()
                     .account(body)
@@ -110,7 +110,7 @@ async fn until_shutdown(drain_signal: &mut watch::Receiver<bool>) {
 
 /// Sends a notification. It is written before returning, so that the caller learns of an unreachable or busy server.
 pub(super) async fn send_notification(
-    record: &mut Record,
+    record: &mut AccessRecord,
     link: &LinkUpstream,
     (method, message): (&str, Bytes),
     limit: Duration,
@@ -125,24 +125,24 @@ pub(super) async fn send_notification(
 }
 
 async fn exchange(
-    record: &mut Record,
+    record: &mut AccessRecord,
     link: &LinkUpstream,
     (message, retry_rule, cancel_signal): (Outbound, RetryRule, Option<Arc<CancelSignal>>),
     limit: Duration,
 ) -> Result<LinkReply, Failure> {
-    ensure_client_open(record)?;
+    ensure_client_open(&record.context)?;
     let since = clock::now();
     record.start_upstream_time(since);
     let requester = Requester {
-        links: record.links(),
+        links: record.context.links(),
         cancel_signal,
-        notifier: record.notifications(),
+        notifier: record.context.notifications(),
     };
     let reply_future = link.request_for(requester, (message, retry_rule), limit);
-    let reply = record.worker().until_shutdown(reply_future).await;
+    let reply = record.context.worker().until_shutdown(reply_future).await;
     record.add_upstream_time(since);
     reply?.map_err(
-        |why| match (why, client_timeout_failure(record, Duration::ZERO)) {
+        |why| match (why, client_timeout_failure(&record.context, Duration::ZERO)) {
             (RequestError::Late, Some(client_failure)) => client_failure,
             (why, _) => request_failure(why, link.plan(), limit),
         },

@@ -6,9 +6,9 @@
 
 use http::request;
 
-use super::RequestOrigin;
-use super::record::Record;
-use super::response::{self, CallResponse, FullResponse};
+use super::access_record::AccessRecord;
+use super::call_response::{CallResponse, FullResponse, rpc_message};
+use super::request_origin::RequestOrigin;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, RequestId};
 use dualgauge_model::local_reply::blame_of;
@@ -21,13 +21,13 @@ use dualgauge_patterns::rope::Rope;
 
 /// Returns the proxy's own response to a REST call, if it has one.
 pub(super) fn answer_rest(
-    record: &mut Record,
+    record: &mut AccessRecord,
     plan: &Plan,
     (head, origin): (RequestHead<'_>, &RequestOrigin),
 ) -> Result<Option<CallResponse>, Failure> {
     let found = routing::local(plan, head, origin.entry());
     if !matches!(found, Ok(None)) {
-        record.handle_locally(DecisionReason::Local);
+        record.context.handle_locally(DecisionReason::Local);
     }
     let Some(local) = found? else {
         return Ok(None);
@@ -43,7 +43,7 @@ pub(super) fn answer_rest(
 
 /// Returns the proxy's own response to an RPC call, if it has one. The caller does not send it to notifications.
 pub(super) fn answer_rpc(
-    record: &mut Record,
+    record: &mut AccessRecord,
     plan: &Plan,
     (head, origin): (&request::Parts, &RequestOrigin),
     (call, revision): (&Call, ClientRevision),
@@ -51,13 +51,13 @@ pub(super) fn answer_rpc(
     let Some(answer) = plan.locals.rpc(&call.method) else {
         return Ok(None);
     };
-    record.handle_locally(DecisionReason::Local);
+    record.context.handle_locally(DecisionReason::Local);
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
     let id = call.id.clone().unwrap_or(RequestId::null());
     let reply = answer.respond(call.params.as_ref());
     let error = reply.as_ref().err();
     let error = error.map(|error| (blame_of(error), Some(error.code)));
-    let full = response::rpc_message(match reply {
+    let full = rpc_message(match reply {
         Ok(result) => {
             let converted = mcp::missing_members_for(revision, &call.method, &result);
             let converted = converted.map_err(|_| rejections::input_required())?;

@@ -1,17 +1,17 @@
 //! Hop limits of TRACE and OPTIONS: `Max-Forwards` (RFC 9110 §7.6.2), and the content of a TRACE response (§9.3.8).
 //!
-//! Used by `gateway` and `exchange`.
+//! Used by `gateway`.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, MAX_FORWARDS};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 
+use super::call_response::{CallResponse, FullResponse, acknowledgement};
 use super::headers::named_by_connection;
 use super::identity::identify;
-use super::record::Record;
-use super::response::{self, CallResponse, FullResponse};
-use super::{IncomingRequest, ResponseBody};
-use crate::upstream::OutgoingRequest;
+use super::incoming_request::IncomingRequest;
+use super::response::{self};
+use super::response_body::ResponseBody;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::DecisionReason;
 use dualgauge_model::routing::{self, RequestHead};
@@ -63,20 +63,20 @@ pub(super) async fn respond(request: IncomingRequest) -> Response<ResponseBody> 
         origin,
         ..
     } = request;
-    identify(&mut record, &head.headers, &origin);
-    let answer = record.admit().and_then(|()| {
-        record.handle_locally(DecisionReason::Local);
-        let runtime_plan = record.runtime_plan().clone();
+    identify(&mut record.context, &head.headers, &origin);
+    let answer = record.context.admit().and_then(|()| {
+        record.context.handle_locally(DecisionReason::Local);
+        let runtime_plan = record.context.runtime_plan().clone();
         let plan = &runtime_plan.plan;
         routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
         let full = match head.method {
             Method::TRACE => trace_response(&head, plan),
-            _ => response::acknowledgement(StatusCode::NO_CONTENT),
+            _ => acknowledgement(StatusCode::NO_CONTENT),
         };
         record.set_local_response(full.status.as_u16(), None);
         Ok(CallResponse::Full(Box::new(full)))
     });
-    response::render(record, answer)
+    response::render(record, answer, None)
 }
 
 /// Returns the request as it arrived, without hop-by-hop fields and secrets.
@@ -107,22 +107,4 @@ fn trace_response(head: &request::Parts, plan: &Plan) -> FullResponse {
         headers,
         body: Rope::from(Bytes::from(text)),
     }
-}
-
-/// Removes credentials and other secrets from a TRACE request, because its recipient returns all fields in the
-/// response.
-pub(super) fn strip_trace_secrets(
-    record: &Record,
-    mut outgoing: OutgoingRequest,
-) -> OutgoingRequest {
-    if outgoing.head.method == Method::TRACE {
-        let plan = &record.runtime_plan().plan;
-        let headers = &mut outgoing.head.headers;
-        let secret_names = headers.keys().filter(|name| plan.is_secret(name));
-        let secret_names: Vec<_> = secret_names.cloned().collect();
-        for name in secret_names {
-            headers.remove(name);
-        }
-    }
-    outgoing
 }

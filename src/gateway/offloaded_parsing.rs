@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::exchange::UpstreamResponse;
+use super::body_decoding::{BodyLimits, decode_json};
 use super::offload::{is_long, is_long_coded};
-use super::request_body::{self, BodyLimits};
-use super::translate::{context, read_response};
+use super::rpc_reply::{context, read_response};
+use super::upstream_response::UpstreamResponse;
 use super::worker::Worker;
 use crate::upstream::{BodyCopy, ContentEncoding, pinned};
 use dualgauge_model::failure::Failure;
@@ -91,10 +91,10 @@ pub(super) async fn parse_json(
     let needs_budget = is_coded && budget.is_some();
     if !may_be_long || needs_budget {
         let body_limits: BodyLimits<'_> = (limits, worker.memory());
-        return request_body::decode_json(coding, body, body_limits, budget);
+        return decode_json(coding, body, body_limits, budget);
     }
     let (limits, memory) = (*limits, worker.memory().clone());
-    let job = move || request_body::decode_json(coding, body, (&limits, &memory), None);
+    let job = move || decode_json(coding, body, (&limits, &memory), None);
     pinned(|| worker.offload().run(job)).await?
 }
 

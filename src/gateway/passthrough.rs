@@ -5,22 +5,22 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_ENCODING, UPGRADE};
-use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, StatusCode, Uri, Version, request};
+use http::{HeaderValue, Method, StatusCode, Version, request};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
-use super::RequestOrigin;
+use super::access_record::AccessRecord;
+use super::call_response::{CallResponse, StreamingResponse, UpgradeResponse};
 use super::exchange::{self, HeadDeadline};
-use super::headers::{self, IdentityFields, InboundHop};
-use super::record::Record;
-use super::response::{CallResponse, StreamingResponse, UpgradeResponse};
+use super::forwarded_headers::IdentityFields;
+use super::headers::{self, InboundHop};
+use super::request_origin::RequestOrigin;
 use super::stream_end::is_event_stream;
 use crate::upstream::{
     Body, BodyCopy, ConnectionNeed, Exchange, HeaderCasing, HttpUpstream, IncomingBody,
     OutgoingRequest, PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
 };
-use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
 use dualgauge_patterns::rope::Rope;
@@ -91,7 +91,7 @@ impl PassthroughRequest {
 
 /// Sends a call to the upstream of the side that it addresses.
 pub(super) async fn forward(
-    record: &mut Record,
+    record: &mut AccessRecord,
     upstream: &Rc<HttpUpstream>,
     call: PassthroughRequest,
     origin: &RequestOrigin,
@@ -107,7 +107,7 @@ pub(super) async fn forward(
     // HTTP/1.0 clients do not know interim responses (RFC 9110 §15.2).
     let forwards_interims = interims == InterimResponses::Forwarded
         && head.version == Version::HTTP_11
-        && record.second_run_budget().is_none();
+        && record.context.second_run_budget().is_none();
     let interims = origin.interims().filter(|_| forwards_interims);
     let upgrade_to = prepare_request(&mut head, (&body, upgrade.as_ref()), context, origin);
     let limit = upstream.plan().timeout;
@@ -146,7 +146,7 @@ pub(super) async fn forward(
 
 /// Prepares a response for the client. `upgrade` is the client's connection, if it asked to change its protocol.
 fn prepare_response(
-    (record, plan): (&Record, &UpstreamPlan),
+    (record, plan): (&AccessRecord, &UpstreamPlan),
     exchange: Exchange,
     progress: Option<&UploadProgress>,
     upgrade: Option<(OnUpgrade, HeaderValue)>,
@@ -172,7 +172,8 @@ fn prepare_response(
         // A 204 has no Content-Length (RFC 9110 §8.6). HTTP/2 clients treat one that has it as malformed.
         response.headers_mut().remove(CONTENT_LENGTH);
     }
-    let is_endless = || *record.method() == Method::GET && is_event_stream(response.headers());
+    let is_endless =
+        || *record.context.method() == Method::GET && is_event_stream(response.headers());
     let max_age = max_age.filter(|_| is_endless());
     // The HTTP version applies to one connection only (RFC 9110 §2.5).
     *response.version_mut() = Version::HTTP_11;
@@ -209,15 +210,15 @@ fn agreed_upgrade(
 fn prepare_request(
     head: &mut request::Parts,
     (body, client): (&Body, Option<&OnUpgrade>),
-    (record, upstream): (&Record, &UpstreamPlan),
+    (record, upstream): (&AccessRecord, &UpstreamPlan),
     origin: &RequestOrigin,
 ) -> Option<HeaderValue> {
     let upgrade_to = agreed_upgrade(head, (body, client));
-    let identity_fields = IdentityFields::new(record, (&head.headers, origin));
+    let identity_fields = IdentityFields::new(&record.context, (&head.headers, origin));
     let trailers = headers::accepts_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
-    record.add_forwarding_headers(
+    record.context.add_forwarding_headers(
         &mut head.headers,
         InboundHop {
             version: head.version,
@@ -260,48 +261,4 @@ fn retry_policy(
         return RetryPolicy::Unprocessed;
     }
     RetryPolicy::Allowed
-}
-
-/// Joins the path of an upstream's url and the client's query.
-pub(super) fn upstream_uri(path: &PathAndQuery, query: Option<&str>) -> Result<Uri, Failure> {
-    match query {
-        Some(query) => target_uri(format!("{path}?{query}")),
-        None => Ok(path.clone().into()),
-    }
-}
-
-/// Parses a target written by the proxy, without copying it.
-pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
-    parse_target(target).map(Uri::from)
-}
-
-pub(super) fn parse_target(target: String) -> Result<PathAndQuery, Failure> {
-    let parsed = PathAndQuery::from_maybe_shared(Bytes::from(target));
-    parsed.map_err(|error| {
-        Failure::new(
-            Reason::Internal,
-            "the target of the translated call is not a valid URL",
-        )
-        .because(error)
-    })
-}
-
-/// Converts the target to origin form; the authority moves to `Host` (RFC 9112 §3.2.2).
-pub(super) fn origin_form(head: &mut request::Parts) {
-    if head.uri.authority().is_none() || head.method == Method::CONNECT {
-        return;
-    }
-    if let Some(host) = head
-        .uri
-        .authority()
-        .and_then(|authority| HeaderValue::try_from(authority.as_str()).ok())
-    {
-        head.headers.insert(HOST, host);
-    }
-    let origin = head
-        .uri
-        .path_and_query()
-        .cloned()
-        .unwrap_or(PathAndQuery::from_static("/"));
-    head.uri = Uri::from(origin);
 }

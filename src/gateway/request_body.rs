@@ -9,20 +9,17 @@ use futures_util::FutureExt;
 use http::HeaderMap;
 use tokio::time::timeout;
 
-use super::exchange::aborted_upload;
+use super::body_decoding::coding;
+use super::failures::{aborted_upload, memory_exhausted};
 use super::offloaded_parsing;
 use super::worker::Worker;
 use crate::upstream::{
-    BodyCopy, BudgetExhausted, CollectError, ContentEncoding, DecodeError, IncomingBody,
-    MemoryBudget, UploadBreak, collect_accounted,
+    BodyCopy, CollectError, ContentEncoding, IncomingBody, UploadBreak, collect_accounted,
 };
-use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
 use dualgauge_patterns::json::Json;
-
-/// The limits of one body, and the memory budget of all bodies.
-pub(super) type BodyLimits<'b> = (&'b Limits, &'b MemoryBudget);
 
 /// The body of a request that the proxy reads.
 pub(super) enum RequestBody {
@@ -78,14 +75,6 @@ pub(super) async fn collect_json(
     }
 }
 
-/// Returns the failure of an exhausted memory budget.
-pub(super) fn memory_exhausted(full: BudgetExhausted) -> Failure {
-    let message = "memory limit of the proxy for calls and answers reached; retry later";
-    Failure::new(Reason::MemoryFull, message)
-        .advise(Advice::RetryAfter(1))
-        .because(full)
-}
-
 /// Parses a body that was already read as JSON.
 pub(super) async fn read_json(
     headers: &HeaderMap,
@@ -99,28 +88,6 @@ pub(super) async fn read_json(
     offloaded_parsing::parse_json(worker, (coding(headers)?, body), limits, budget).await
 }
 
-/// Decodes and parses a body; `None` for an empty one.
-pub(super) fn decode_json(
-    coding: ContentEncoding,
-    body: Bytes,
-    (limits, memory): BodyLimits<'_>,
-    budget: Option<&BodyCopy>,
-) -> Result<Option<Json>, Failure> {
-    let decoded = coding.decode_within(body, limits.body, memory, budget);
-    let body = decoded.map_err(|error| match (&error, budget) {
-        (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
-        (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
-        (DecodeError::NoRoom, None) => memory_exhausted(BudgetExhausted),
-        // A second run has its own budget; exhausting that does not mean that the proxy is out of memory.
-        (DecodeError::NoRoom, Some(_)) => rejections::large_body(limits.body),
-    })?;
-    if body.is_empty() {
-        return Ok(None);
-    }
-    let parsed = Json::read(body, limits.depth);
-    parsed.map(Some).map_err(rejections::no_json)
-}
-
 /// Returns why translation rejects the body of an RPC request from its headers alone: content type or content coding.
 pub(super) fn message_fault(headers: &HeaderMap, body: &IncomingBody) -> Option<Failure> {
     match coding(headers) {
@@ -129,32 +96,6 @@ pub(super) fn message_fault(headers: &HeaderMap, body: &IncomingBody) -> Option<
         Ok(ContentEncoding::Gzip | ContentEncoding::Brotli) => Some(rejections::coded_message()),
         Err(failure) => Some(failure),
     }
-}
-
-/// Returns the decoded text of an RPC request body; `None` if it cannot be decoded.
-pub(super) fn message_text(
-    headers: &HeaderMap,
-    body: &Bytes,
-    (limits, memory): BodyLimits<'_>,
-) -> Result<Option<Bytes>, Failure> {
-    match coding(headers) {
-        Ok(ContentEncoding::Identity) => Ok(Some(body.clone())),
-        Ok(coding) => match coding.decode(body.clone(), limits.body, |_| true) {
-            Ok(text) => memory.account(text).map(Some).map_err(memory_exhausted),
-            Err(_) => Ok(None),
-        },
-        Err(_) => Ok(None),
-    }
-}
-
-fn coding(headers: &HeaderMap) -> Result<ContentEncoding, Failure> {
-    ContentEncoding::from_headers(headers).map_err(|name| {
-        let message = format!(
-            "the content coding `{}` is not supported; send gzip, br or an unencoded body",
-            name.escape_default()
-        );
-        Failure::new(Reason::UnsupportedMediaType, message)
-    })
 }
 
 /// Reads a body that declares itself as JSON.

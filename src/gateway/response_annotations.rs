@@ -5,7 +5,7 @@
 
 use http::{HeaderMap, HeaderValue};
 
-use super::record::Record;
+use super::call_context::CallContext;
 use dualgauge_model::plan::Plan;
 use dualgauge_patterns::side::Side;
 
@@ -18,15 +18,15 @@ pub(super) struct ResponseAnnotations {
 
 impl ResponseAnnotations {
     /// Creates the annotations of a call that was served.
-    pub(super) fn new(record: &Record) -> ResponseAnnotations {
-        let rollout = &record.runtime_plan().plan.rollout;
+    pub(super) fn new(context: &CallContext) -> ResponseAnnotations {
+        let rollout = &context.runtime_plan().plan.rollout;
         let decision = rollout.decision_header.as_ref().map(|_| {
-            let stage = record.stage().map_or("none", |stage| stage.as_str());
-            format!("{stage}; {}", rollout.describe(record.why()))
+            let stage = context.stage().map_or("none", |stage| stage.as_str());
+            format!("{stage}; {}", rollout.describe(context.why()))
         });
         ResponseAnnotations {
-            route: record.route(),
-            side: record.side(),
+            route: context.route(),
+            side: context.side(),
             // A flag name may contain characters that a header value cannot.
             decision: decision.and_then(|decision| HeaderValue::try_from(decision).ok()),
         }

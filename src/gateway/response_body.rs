@@ -14,9 +14,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use super::record::Record;
-use super::rpc::ProgressStream;
-use super::shadow::Candidate;
+use super::access_record::AccessRecord;
+use super::progress_stream::ProgressStream;
+use super::response_observer::{Observer, notify_sent};
 use super::stream_end::GracefulStreamEnd;
 use super::upstream_stream::StreamBody;
 use crate::telemetry::clock;
@@ -35,7 +35,7 @@ pub struct ResponseBody {
     kind: BodyKind,
     /// Records reported at the end of the body: calls whose delivery is observed, and calls that share a streamed
     /// response.
-    records: Vec<Record>,
+    records: Vec<AccessRecord>,
     /// The case of the header names, unless they are in lower case.
     header_case: Option<HeaderCase>,
 }
@@ -45,8 +45,8 @@ enum BodyKind {
     Full {
         chunks: Chunks,
         length: usize,
-        /// Candidates that start when the client has the whole body.
-        candidates: Vec<Candidate>,
+        /// They learn when the client has the whole body.
+        observers: Vec<Observer>,
     },
     Streamed(Box<StreamingBody>),
     /// Server messages during a call, followed by the response.
@@ -65,13 +65,15 @@ pub(super) struct UpstreamBody {
     pub(super) graceful_end: Option<GracefulStreamEnd>,
     /// The deadline of the call, and `limits.total_timeout`.
     pub(super) deadline: Option<(Instant, Duration)>,
+    pub(super) observer: Option<Observer>,
 }
 
 /// A body that streams from an upstream to the client.
 #[derive(Debug)]
 struct StreamingBody {
     content: StreamBody,
-    record: Box<Record>,
+    record: Box<AccessRecord>,
+    observer: Option<Observer>,
     /// Released at the end of the body.
     lease: Option<Lease>,
     idle_timeout: Duration,
@@ -128,7 +130,7 @@ impl ResponseBody {
     }
 
     /// Keeps the records of calls until the client has received the response.
-    pub(super) fn holding_records(mut self, records: Vec<Record>) -> ResponseBody {
+    pub(super) fn holding_records(mut self, records: Vec<AccessRecord>) -> ResponseBody {
         self.records = records;
         self
     }
@@ -147,20 +149,20 @@ impl ResponseBody {
 
     /// Creates a complete body.
     pub(super) fn full(rope: Rope) -> ResponseBody {
-        ResponseBody::with_candidates(rope, Vec::new())
+        ResponseBody::observed(rope, Vec::new())
     }
 
-    /// Creates a complete body, with candidates that start when the client has it all.
-    pub(super) fn with_candidates(rope: Rope, candidates: Vec<Candidate>) -> ResponseBody {
+    /// Creates a complete body; `observers` learn when the client has it all.
+    pub(super) fn observed(rope: Rope, observers: Vec<Observer>) -> ResponseBody {
         if rope.is_empty() {
-            start(candidates);
+            notify_sent(observers);
             return ResponseBody::new(BodyKind::Over);
         }
         let length = rope.len();
         ResponseBody::new(BodyKind::Full {
             chunks: rope.into_iter(),
             length,
-            candidates,
+            observers,
         })
     }
 
@@ -176,10 +178,11 @@ impl ResponseBody {
     }
 
     /// Creates a body that streams from an upstream connection.
-    pub(super) fn streamed(upstream_body: UpstreamBody, record: Box<Record>) -> ResponseBody {
+    pub(super) fn streamed(upstream_body: UpstreamBody, record: Box<AccessRecord>) -> ResponseBody {
         let mut streamed = boxed(|| StreamingBody {
             content: upstream_body.content,
             record,
+            observer: upstream_body.observer,
             lease: Some(upstream_body.lease),
             idle_timeout: upstream_body.idle_timeout,
             timer: None,
@@ -202,8 +205,8 @@ impl StreamingBody {
         if let Some(lease) = self.lease.take() {
             lease.release();
         }
-        if let Some(candidate) = self.record.take_candidate() {
-            candidate.start();
+        if let Some(observer) = self.observer.take() {
+            observer.on_sent();
         }
     }
 
@@ -226,7 +229,7 @@ impl StreamingBody {
     fn account(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.data_ref() {
             Some(chunk) if chunk.len() >= ACCOUNTED_FROM => {
-                frame.map_data(|chunk| self.record.worker().memory().carry(chunk))
+                frame.map_data(|chunk| self.record.context.worker().memory().carry(chunk))
             }
             Some(_) | None => frame,
         }
@@ -249,7 +252,7 @@ impl StreamingBody {
         {
             return Poll::Ready(Some(Err(error)));
         }
-        let polled = self.content.poll_frame(cx, &self.record);
+        let polled = self.content.poll_frame(cx, &self.record.context);
         if self.content.take_progressed() {
             self.timer = None;
         }
@@ -282,6 +285,9 @@ impl StreamingBody {
     }
 
     fn abort(&mut self, fault: &ResponseBodyError) {
+        if let Some(observer) = self.observer.take() {
+            observer.on_cut();
+        }
         if let ResponseBodyError::Overdue(_, Blame::Client) = fault {
             let cause = "the client took its answer too slowly";
             return self.record.cut_at_deadline(Reason::RequestTimeout, cause);
@@ -300,10 +306,10 @@ impl StreamingBody {
     }
 
     /// Returns the error if the deadline has passed. The upstream is to blame, unless the client used up too much of
-    /// the time; see [`Record::limit_exceeded_by_client`]. Which side was waited for last does not matter.
+    /// the time; see [`AccessRecord::limit_exceeded_by_client`]. Which side was waited for last does not matter.
     fn check_deadline(&self) -> Option<ResponseBodyError> {
         let (end, limit) = self.deadline?;
-        let blame = match self.record.limit_exceeded_by_client(self.waited) {
+        let blame = match self.record.context.limit_exceeded_by_client(self.waited) {
             Some(_) => Blame::Client,
             None => Blame::Upstream,
         };
@@ -325,12 +331,12 @@ impl Body for ResponseBody {
             BodyKind::Full {
                 chunks,
                 length,
-                candidates,
+                observers,
             } => {
                 let next = chunks.next();
                 *length -= next.as_ref().map_or(0, Bytes::len);
                 if *length == 0 {
-                    start(std::mem::take(candidates));
+                    notify_sent(std::mem::take(observers));
                 }
                 return Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))));
             }
@@ -344,10 +350,10 @@ impl Body for ResponseBody {
             return Poll::Pending;
         };
         if let Some(Ok(chunk)) = &frame
-            && let Some(candidate) = streamed.record.candidate()
+            && let Some(observer) = &mut streamed.observer
             && let Some(chunk) = chunk.data_ref()
         {
-            candidate.on_chunk(chunk);
+            observer.on_chunk(chunk);
         }
         match &frame {
             // hyper does not poll again after trailers.
@@ -374,7 +380,7 @@ impl Body for ResponseBody {
         }
         // The record is reported here, at the end of the body, unless delivery is still observed.
         if let BodyKind::Streamed(streamed) = std::mem::replace(&mut this.kind, BodyKind::Over)
-            && streamed.record.observes_delivery()
+            && streamed.record.context.observes_delivery()
         {
             this.records.push(*streamed.record);
         }
@@ -409,16 +415,12 @@ impl Drop for ResponseBody {
                 Some(0) => streamed.complete(),
                 Some(_) | None => {
                     streamed.record.mark_cancelled();
-                    self.records.iter_mut().for_each(Record::mark_cancelled);
+                    self.records
+                        .iter_mut()
+                        .for_each(AccessRecord::mark_cancelled);
                 }
             }
         }
-    }
-}
-
-fn start(candidates: Vec<Candidate>) {
-    for candidate in candidates {
-        candidate.start();
     }
 }
 

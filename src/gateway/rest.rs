@@ -1,27 +1,37 @@
-//! The REST side: one call per HTTP request. Used by `gateway`, `event_stream`, `legacy_socket` and `rpc`.
+//! The REST side: one call per HTTP request. Used by `gateway`, `event_stream` and `rpc`.
 
+mod replay;
+
+use std::mem;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, request};
 
+use super::access_record::AccessRecord;
+use super::call_context::CallContext;
+use super::call_response::CallResponse;
+use super::decision::decide;
 use super::exchange::with_total_timeout;
 use super::identity::identify;
+use super::incoming_request::IncomingRequest;
 use super::passthrough::{PassthroughRequest, forward};
-use super::record::Record;
 use super::request_body::{self, RequestBody};
-use super::response::{self, CallResponse};
+use super::request_origin::RequestOrigin;
+use super::response::{self};
 use super::response_annotations::ResponseAnnotations;
-use super::{
-    IncomingRequest, RequestOrigin, ResponseBody, RuntimePlan, cors, local_reply, sessions, shadow,
-    translate,
-};
+use super::response_body::ResponseBody;
+use super::response_observer::Observer;
+use super::rest::replay::ShadowCall;
+use super::runtime_plan::RuntimePlan;
+use super::serve::{ChosenWay, ProtocolCall, choose_way};
+use super::sessions::SessionLookup;
+use super::{cors, local_reply, translate};
 use crate::telemetry::clock;
-use crate::upstream::{HttpUpstream, IncomingBody};
+use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::Failure;
-use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Requester, Stage, Way};
+use dualgauge_model::rollout::{Caller, Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
 use dualgauge_patterns::side::Side;
 
@@ -38,30 +48,32 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
 
 /// Serves one REST call whose body may already be read.
 pub(super) async fn serve_content(
-    mut record: Box<Record>,
+    mut record: Box<AccessRecord>,
     (head, content): (Box<request::Parts>, RequestBody),
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
+    let mut observer = None;
     let answer = with_total_timeout(&mut record, async |record| {
-        serve_call(record, (head, content), &origin).await
+        serve_call(record, (head, content), &origin, &mut observer).await
     })
     .await;
-    respond((record, &runtime_plan.plan), answer, cors_origin.as_ref())
+    respond(record, answer, observer, cors_origin.as_ref())
 }
 
 /// Renders the response for a REST client, with the annotations of the route and the CORS headers.
 pub(super) fn respond(
-    (record, plan): (Box<Record>, &Plan),
+    record: Box<AccessRecord>,
     answer: Result<CallResponse, Failure>,
+    observer: Option<Observer>,
     cors_origin: Option<&HeaderValue>,
 ) -> Response<ResponseBody> {
-    let (is_built_by_proxy, annotations) = (
-        record.is_built_by_proxy(),
-        ResponseAnnotations::new(&record),
-    );
-    let mut response = response::render(record, answer);
+    let runtime_plan = record.context.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
+    let is_built_by_proxy = record.context.is_built_by_proxy();
+    let annotations = ResponseAnnotations::new(&record.context);
+    let mut response = response::render(record, answer, observer);
     annotations.write(plan, response.headers_mut());
     if let Some(cors) = plan.cors.as_ref().filter(|_| is_built_by_proxy) {
         cors.mark(cors_origin, response.headers_mut());
@@ -70,56 +82,37 @@ pub(super) fn respond(
 }
 
 async fn serve_call(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (head, content): (Box<request::Parts>, RequestBody),
     origin: &RequestOrigin,
+    observer: &mut Option<Observer>,
 ) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.runtime_plan().clone();
-    let plan = &runtime_plan.plan;
-    let identity = identify(record, &head.headers, origin);
-    let caller = identity.caller(&plan.rollout.clients);
-    record.admit()?;
-    let request_head = RequestHead::new(&head);
-    let requester = Requester::new(caller, &head.headers);
-    if let Some(answer) = local_reply::answer_rest(record, plan, (request_head, origin))? {
-        return Ok(answer);
-    }
-    if let Some(answer) = cors::answer_preflight(record, plan, (caller, request_head)) {
-        return Ok(answer);
-    }
-    let selected = routing::match_route(plan, request_head)?;
-    let (selected, content) = match selected {
-        RouteMatch::Route(route) => (Some(route), content),
-        RouteMatch::Unrouted => (None, content),
-        RouteMatch::Near(nearby) => {
-            routing::pass_near(plan, requester, &nearby, record.wall_time())?;
-            (None, content)
-        }
-        RouteMatch::ByBody(group) => {
-            let body = match content {
-                RequestBody::Streaming(body, _) => read_for_matching(record, body).await?,
-                RequestBody::Read(body) => body,
-            };
-            let bounds = (&plan.limits, &**record.worker());
-            let json = request_body::read_json(&head.headers, body.clone(), bounds, None).await;
-            let index = routing::by_body(plan, group, request_head, json.ok().flatten().as_ref())?;
-            (index, RequestBody::Read(body))
-        }
+    let runtime_plan = record.context.runtime_plan().clone();
+    let identity = identify(&mut record.context, &head.headers, origin);
+    let mut call = RestCall {
+        runtime_plan: &runtime_plan,
+        head: RequestHead::new(&head),
+        parts: &head,
+        origin,
+        caller: identity.caller(&runtime_plan.plan.rollout.clients),
+        content,
+        shadow_call: ShadowCall::default(),
     };
-    let session = sessions::for_rest((record, &runtime_plan), caller, request_head, selected);
-    let stage = decide(record, plan, requester.with_session(session), selected);
-    if stage.control() != Some(Way::Old) {
-        routing::check_origin(plan, request_head, origin.entry())?;
-    }
-    let copy = shadow::attach_rest(record, stage, (&head, &content), origin);
-    let content = content.with_copy(copy);
-    match (stage.control(), selected) {
-        (None, Some(index)) => Err(record.unserved_failure(plan, index)),
-        (Some(Way::New), Some(index)) => {
+    let way = choose_way(record, &mut call).await;
+    let RestCall {
+        content,
+        shadow_call,
+        ..
+    } = call;
+    *observer = shadow_call.candidate;
+    let content = content.with_copy(shadow_call.copy);
+    match way? {
+        ChosenWay::Local(answer) => Ok(answer),
+        ChosenWay::Translate(index) => {
             translate::serve_rest_call(record, index, (head, content), origin).await
         }
-        (Some(Way::Old), _) | (_, None) => {
-            let upstream = passthrough_upstream(&runtime_plan, selected, head.uri.path())
+        ChosenWay::PassThrough(route) => {
+            let upstream = passthrough_upstream(&runtime_plan, route, head.uri.path())
                 .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
             let passthrough = match content {
                 RequestBody::Streaming(body, copy) => {
@@ -129,6 +122,93 @@ async fn serve_call(
             };
             forward(record, upstream, passthrough, origin).await
         }
+    }
+}
+
+/// A REST call in the pipeline.
+struct RestCall<'a> {
+    runtime_plan: &'a RuntimePlan,
+    head: RequestHead<'a>,
+    parts: &'a request::Parts,
+    origin: &'a RequestOrigin,
+    caller: Caller<'a>,
+    content: RequestBody,
+    shadow_call: ShadowCall,
+}
+
+impl RestCall<'_> {
+    /// Reads a body that is needed to match the route.
+    async fn read_body(&mut self, context: &mut CallContext) -> Result<Bytes, Failure> {
+        let content = mem::replace(&mut self.content, RequestBody::Read(Bytes::new()));
+        let body = match content {
+            RequestBody::Streaming(body, _) => {
+                let worker = context.worker().clone();
+                let since = body.is_awaited().then(clock::now);
+                let bounds = (&self.runtime_plan.plan.limits, &*worker);
+                let body = request_body::read_raw(body, bounds).await?;
+                context.add_body_time(since);
+                body
+            }
+            RequestBody::Read(body) => body,
+        };
+        self.content = RequestBody::Read(body.clone());
+        Ok(body)
+    }
+}
+
+impl ProtocolCall for RestCall<'_> {
+    type Reply = CallResponse;
+
+    fn answer_locally(
+        &mut self,
+        record: &mut AccessRecord,
+    ) -> Result<Option<CallResponse>, Failure> {
+        let plan = &self.runtime_plan.plan;
+        let local = local_reply::answer_rest(record, plan, (self.head, self.origin))?;
+        Ok(local.or_else(|| cors::answer_preflight(record, plan, (self.caller, self.head))))
+    }
+
+    async fn select_route(&mut self, context: &mut CallContext) -> Result<Option<usize>, Failure> {
+        let plan = &self.runtime_plan.plan;
+        match routing::match_route(plan, self.head)? {
+            RouteMatch::Route(route) => Ok(Some(route)),
+            RouteMatch::Unrouted => Ok(None),
+            RouteMatch::Near(nearby) => {
+                let headers = &self.parts.headers;
+                let at = context.wall_time();
+                routing::pass_near(plan, Requester::new(self.caller, headers), &nearby, at)?;
+                Ok(None)
+            }
+            RouteMatch::ByBody(group) => {
+                let body = self.read_body(context).await?;
+                let bounds = (&plan.limits, &**context.worker());
+                let json = request_body::read_json(&self.parts.headers, body, bounds, None).await;
+                routing::by_body(plan, group, self.head, json.ok().flatten().as_ref())
+            }
+        }
+    }
+
+    fn decide(&mut self, context: &mut CallContext, route: Option<usize>) -> Stage {
+        let sessions = SessionLookup {
+            table: context.worker().sessions(),
+            runtime_plan: self.runtime_plan,
+            caller: self.caller,
+        };
+        let session = sessions.for_rest(self.head, route);
+        let requester = Requester::new(self.caller, &self.parts.headers).with_session(session);
+        decide(context, &self.runtime_plan.plan, requester, route)
+    }
+
+    fn check_origin(&self) -> Result<(), Failure> {
+        routing::check_origin(&self.runtime_plan.plan, self.head, self.origin.entry())
+    }
+
+    fn attach_shadow(&mut self, record: &AccessRecord, stage: Stage) {
+        self.shadow_call = replay::candidate(record, stage, self.parts, &self.content, self.origin);
+    }
+
+    fn unserved(&self, context: &CallContext, route: usize) -> Failure {
+        context.unserved_failure(&self.runtime_plan.plan, route)
     }
 }
 
@@ -144,26 +224,4 @@ fn passthrough_upstream<'i>(
         runtime_plan.upstream(None, Side::Rpc)
     });
     upstream?.http()
-}
-
-/// Reads a body that is needed to match the route.
-async fn read_for_matching(record: &mut Record, body: IncomingBody) -> Result<Bytes, Failure> {
-    let (worker, runtime_plan) = (record.worker().clone(), record.runtime_plan().clone());
-    let since = body.is_awaited().then(clock::now);
-    let body = request_body::read_raw(body, (&runtime_plan.plan.limits, &*worker)).await?;
-    record.add_body_time(since);
-    Ok(body)
-}
-
-/// Decides the stage of a call and records it. Unrouted calls pass through.
-pub(super) fn decide(
-    record: &mut Record,
-    plan: &Plan,
-    requester: Requester<'_>,
-    selected: Option<usize>,
-) -> Stage {
-    let decision = routing::decide(plan, requester, selected, record.side(), record.wall_time());
-    let stage = decision.stage;
-    record.set_decision(selected, decision);
-    stage
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use http::Uri;
 use http::uri::PathAndQuery;
 
-use super::identity::TokenCache;
 use super::labels::PlanLabels;
-use super::passthrough::parse_target;
-use super::worker::Shared;
+use super::request_target::parse_target;
+use super::shared_state::Shared;
+use super::token_cache::TokenCache;
 use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
 use crate::upstream::link::{LinkSharing, LinkStats, LinkUpstream, Links};
 use crate::upstream::{HttpUpstream, LegacySocketUpstream, Tasks, Upstream};

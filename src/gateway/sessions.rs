@@ -1,170 +1,85 @@
-//! Sessions and the plan generation that each started with, as far as this process has seen.
+//! Sessions of calls. A session keeps the plan generation that it started with.
 //!
 //! A session belongs to its caller. Its key is the `Mcp-Session-Id` of an RPC call, or the value of the hole that its
-//! route names with `affinity`. Its calls arrive on any connection and so on any worker, which is why the table is
-//! shared. Only calls with a session use it, under one of many short locks. The table is bounded: an evicted session
-//! starts anew. Keys are keyed hashes, never the session id itself.
+//! route names with `affinity`.
 //!
-//! Used by `app` and `gateway`.
-
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+//! Used by the adapters of `gateway`'s protocols.
 
 use http::HeaderMap;
-use tokio::time::Instant;
 
-use super::RuntimePlan;
 use super::cancellation::MCP_SESSION;
-use super::record::Record;
-use crate::telemetry::clock;
-use crate::telemetry::metrics::SessionCounts;
+use super::runtime_plan::RuntimePlan;
+use super::session_table::Sessions;
 use dualgauge_model::headers::first_value;
 use dualgauge_model::jsonrpc::Call;
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::{Caller, Generation, ProcessTime, SessionStart};
+use dualgauge_model::rollout::{Caller, SessionStart};
 use dualgauge_model::route::{Route, Segments};
 use dualgauge_model::routing::RequestHead;
 use dualgauge_model::translate::{TranslateContext, read_rest, read_rpc};
 use dualgauge_patterns::pattern::{Bindings, BoundValue};
 
-/// Number of locks, high enough that workers rarely contend.
-const SHARDS: usize = 64;
-/// Capacity of one generation of a shard; there are two.
-const GENERATION: usize = 1_024;
-
-/// The session table.
-#[derive(Debug)]
-pub struct Sessions {
-    started: Instant,
-    sockets: AtomicU64,
-    hasher: RandomState,
-    shards: [Mutex<SessionShard>; SHARDS],
+/// The sessions of one caller.
+#[derive(Clone, Copy)]
+pub(super) struct SessionLookup<'r, 'c> {
+    pub(super) table: &'c Sessions,
+    pub(super) runtime_plan: &'r RuntimePlan,
+    pub(super) caller: Caller<'c>,
 }
 
-/// Two generations, which evict entries that were not used recently without a list of uses.
-#[derive(Debug, Default)]
-struct SessionShard {
-    recent: HashMap<u64, Generation>,
-    previous: HashMap<u64, Generation>,
-    begun: u64,
-}
+impl<'r> SessionLookup<'r, '_> {
+    /// Returns the session of a REST call, if its route has one.
+    pub(super) fn for_rest(
+        self,
+        head: RequestHead<'_>,
+        route: Option<usize>,
+    ) -> Option<SessionStart<'r>> {
+        let plan = &self.runtime_plan.plan;
+        let (route, hole) = affinity(plan, route)?;
+        let segments = Segments::split(head.uri.path());
+        let read = read_rest(route, head.rest(&segments), read_context(plan)).ok()?;
+        let name = &route.facts.holes[hole].name;
+        let value = bound_value(&read.bindings, hole)?;
+        Some(self.start(name, value))
+    }
 
-impl Default for Sessions {
-    fn default() -> Sessions {
-        Sessions {
-            started: clock::now(),
-            sockets: AtomicU64::new(0),
-            hasher: RandomState::new(),
-            shards: std::array::from_fn(|_| Mutex::default()),
+    /// Returns the session of an RPC call, if it has one: that of its route, or else the MCP session.
+    pub(super) fn for_rpc(
+        self,
+        headers: &HeaderMap,
+        call: &Call,
+        route: Option<usize>,
+    ) -> Option<SessionStart<'r>> {
+        let plan = &self.runtime_plan.plan;
+        let Some((route, hole)) = affinity(plan, route) else {
+            let id = first_value(headers, &MCP_SESSION)?.as_bytes();
+            return Some(self.start(MCP_SESSION.as_str(), id));
+        };
+        let call_parts = (&*call.method, call.params.as_ref());
+        let read = read_rpc(route, call_parts, read_context(plan)).ok()?;
+        let name = &route.facts.holes[hole].name;
+        let value = bound_value(&read.bindings, hole)?;
+        Some(self.start(name, value))
+    }
+
+    /// Returns the session of a WebSocket.
+    pub(super) fn for_socket(self, number: u64) -> SessionStart<'r> {
+        self.start("websocket", &number.to_be_bytes())
+    }
+
+    fn start(self, name: &str, value: &[u8]) -> SessionStart<'r> {
+        let Caller {
+            name: client, key, ..
+        } = self.caller;
+        let generation = self.runtime_plan.generation();
+        SessionStart {
+            past: self.runtime_plan.flag_history(),
+            began: self
+                .table
+                .start_generation(((client, key), name, value), generation),
+            now: self.table.now(),
         }
     }
-}
-
-/// The key of a session: client name and key of the caller, the hole or header, and its value.
-type SessionKey<'a> = ((&'a str, Option<&'a str>), &'a str, &'a [u8]);
-
-impl Sessions {
-    /// Returns the time since the process started.
-    pub(super) fn now(&self) -> ProcessTime {
-        clock::now() - self.started
-    }
-
-    /// Returns the number of started and of stored sessions.
-    #[must_use]
-    pub fn counts(&self) -> SessionCounts {
-        let mut counts = SessionCounts::default();
-        for shard in &self.shards {
-            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.started += shard.begun;
-            counts.remembered += (shard.recent.len() + shard.previous.len()) as u64;
-        }
-        counts
-    }
-
-    /// Returns a unique number for a WebSocket.
-    pub(super) fn next_socket_number(&self) -> u64 {
-        self.sockets.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Returns the generation that a session started with; `current` for a new session.
-    fn start_generation(&self, name: SessionKey<'_>, current: Generation) -> Generation {
-        let key = self.hasher.hash_one(name);
-        let shard = &self.shards[key as usize % SHARDS];
-        // An entry is inserted or removed as a whole, so data behind a poisoned lock is valid.
-        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        shard.start_generation(key, current)
-    }
-}
-
-impl SessionShard {
-    fn start_generation(&mut self, key: u64, current: Generation) -> Generation {
-        if let Some(generation) = self.recent.get(&key) {
-            return *generation;
-        }
-        let generation = self.previous.remove(&key).unwrap_or_else(|| {
-            self.begun += 1;
-            current
-        });
-        if self.recent.len() >= GENERATION {
-            self.previous = std::mem::take(&mut self.recent);
-        }
-        self.recent.insert(key, generation);
-        generation
-    }
-}
-
-/// Returns the session of a REST call, if its route has one.
-pub(super) fn for_rest<'r>(
-    (record, runtime_plan): (&Record, &'r RuntimePlan),
-    caller: Caller<'_>,
-    head: RequestHead<'_>,
-    route: Option<usize>,
-) -> Option<SessionStart<'r>> {
-    let plan = &runtime_plan.plan;
-    let (route, hole) = affinity(plan, route)?;
-    let segments = Segments::split(head.uri.path());
-    let read = read_rest(route, head.rest(&segments), read_context(plan)).ok()?;
-    let name = &route.facts.holes[hole].name;
-    let value = bound_value(&read.bindings, hole)?;
-    start_session(
-        (record, runtime_plan),
-        ((caller.name, caller.key), name, value),
-    )
-}
-
-/// Returns the session of an RPC call, if it has one: that of its route, or else the MCP session.
-pub(super) fn for_rpc<'r>(
-    (record, runtime_plan): (&Record, &'r RuntimePlan),
-    (caller, headers): (Caller<'_>, &HeaderMap),
-    call: &Call,
-    route: Option<usize>,
-) -> Option<SessionStart<'r>> {
-    let plan = &runtime_plan.plan;
-    let Some((route, hole)) = affinity(plan, route) else {
-        let id = first_value(headers, &MCP_SESSION)?.as_bytes();
-        let name = ((caller.name, caller.key), MCP_SESSION.as_str(), id);
-        return start_session((record, runtime_plan), name);
-    };
-    let call_parts = (&*call.method, call.params.as_ref());
-    let read = read_rpc(route, call_parts, read_context(plan)).ok()?;
-    let name = &route.facts.holes[hole].name;
-    let value = bound_value(&read.bindings, hole)?;
-    start_session(
-        (record, runtime_plan),
-        ((caller.name, caller.key), name, value),
-    )
-}
-
-/// Returns the session of a WebSocket.
-pub(super) fn for_socket<'r>(
-    context: (&Record, &'r RuntimePlan),
-    caller: Caller<'_>,
-    number: u64,
-) -> Option<SessionStart<'r>> {
-    let number = number.to_be_bytes();
-    start_session(context, ((caller.name, caller.key), "websocket", &number))
 }
 
 fn affinity(plan: &Plan, route: Option<usize>) -> Option<(&Route, usize)> {
@@ -181,66 +96,10 @@ fn bound_value(bindings: &Bindings, hole: usize) -> Option<&[u8]> {
     }
 }
 
-fn start_session<'r>(
-    (record, runtime_plan): (&Record, &'r RuntimePlan),
-    name: SessionKey<'_>,
-) -> Option<SessionStart<'r>> {
-    let sessions = record.worker().sessions();
-    Some(SessionStart {
-        past: runtime_plan.flag_history(),
-        began: sessions.start_generation(name, runtime_plan.generation()),
-        now: sessions.now(),
-    })
-}
-
 /// Returns a context for reading only, without a clock.
 fn read_context(plan: &Plan) -> TranslateContext {
     TranslateContext {
         depth: plan.limits.depth,
         now: String::new,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_keeps_the_plan_that_first_saw_it() {
-        let sessions = Sessions::default();
-        assert_eq!(
-            sessions.start_generation((("a", Some("k")), "id", b"7"), Generation(5)),
-            Generation(5)
-        );
-        assert_eq!(
-            sessions.start_generation((("a", Some("k")), "id", b"7"), Generation(9)),
-            Generation(5)
-        );
-        for other in [
-            (("b", Some("k")), "id", &b"7"[..]),
-            (("a", Some("l")), "id", b"7"),
-            (("a", None), "id", b"7"),
-            (("a", Some("k")), "other", b"7"),
-            (("a", Some("k")), "id", b"8"),
-        ] {
-            assert_eq!(
-                sessions.start_generation(other, Generation(9)),
-                Generation(9),
-                "{other:?}"
-            );
-        }
-        let counts = sessions.counts();
-        assert_eq!((counts.started, counts.remembered), (6, 6));
-    }
-
-    #[test]
-    fn a_flood_evicts_idle_sessions_only() {
-        let mut shard = SessionShard::default();
-        for key in 1..10_000 {
-            assert_eq!(shard.start_generation(0, Generation(key)), Generation(1));
-            shard.start_generation(key, Generation(key));
-            let stored = shard.recent.len() + shard.previous.len();
-            assert!(stored <= 2 * GENERATION, "{stored}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! mod                 which calls get a candidate, and when it starts
-//! replay              a call stored for a second run
+//! replay              the calls that can be sent a second time
 //! recorded_response   responses stored for comparison
 //! comparison          a pair of responses, compared
 //! offload             the thread for long comparisons
@@ -13,7 +13,7 @@
 //! Laws: a candidate starts only after the response is sent to the client, and no result of it reaches the client. Only
 //! calls of safe routes have one. Every call that could have had a candidate gets exactly one verdict.
 //!
-//! Used throughout `gateway`.
+//! Used by the adapters of `gateway`'s protocols.
 
 mod comparison;
 mod offload;
@@ -26,43 +26,33 @@ use std::fmt;
 use std::mem;
 
 use bytes::Bytes;
-use http::header::{
-    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
-};
-use http::{HeaderName, request, response};
+use http::response;
 
-use super::RequestOrigin;
-use super::record::Record;
-use super::request_body::RequestBody;
-use super::rpc::ReplayableRpc;
+use super::access_record::AccessRecord;
+use super::call_context::CallContext;
+use super::call_response::FullResponse;
+use super::response_observer::{Observer, ResponseObserver};
 use crate::upstream::{BodyCopy, CopyUnavailable, pinned};
 use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::Failure;
 use dualgauge_model::rollout::Stage;
 use dualgauge_model::shadow_limits;
 
 pub use offload::{ComparePool, CompareThread};
-pub(super) use recorded_response::RecordedResponse;
+pub(super) use recorded_response::headers_size;
+pub(super) use replay::{ReplayFuture, ReplayableCall};
 pub(super) use runner::ShadowRunner;
 
-use recorded_response::{ResponseOrigin, headers_size, is_stream};
-use replay::ReplayableCall;
+use recorded_response::{RecordedResponse, ResponseOrigin, is_stream};
 use run::{RunnableCandidate, count_skip};
-
-/// Headers of conditional and range requests. A translated call ignores them, so its response would not be comparable.
-static CONDITIONS: [HeaderName; 6] = [
-    IF_MATCH,
-    IF_MODIFIED_SINCE,
-    IF_NONE_MATCH,
-    IF_RANGE,
-    IF_UNMODIFIED_SINCE,
-    RANGE,
-];
 
 /// A second run of a call, which starts after the response is sent.
 ///
 /// Dropped before that, it counts as skipped, because the client disconnected.
-pub(super) struct Candidate(CandidateState);
+#[derive(Debug)]
+struct Candidate(CandidateState);
 
+#[derive(Debug)]
 enum CandidateState {
     Pending(Box<PendingCandidate>),
     /// Started or skipped.
@@ -70,8 +60,8 @@ enum CandidateState {
 }
 
 struct PendingCandidate {
-    record: Record,
-    call: ReplayableCall,
+    record: AccessRecord,
+    call: Box<dyn ReplayableCall>,
     /// The budget that the candidate is charged to.
     budget: BodyCopy,
     control: ControlResponse,
@@ -90,56 +80,17 @@ enum ControlResponse {
     Known(RecordedResponse),
 }
 
-/// Attaches a candidate to a REST call, if it may have one. Returns the copy that the caller must fill with the body.
-pub(super) fn attach_rest(
-    record: &mut Record,
-    stage: Stage,
-    (head, body): (&request::Parts, &RequestBody),
-    origin: &RequestOrigin,
-) -> Option<BodyCopy> {
-    // Most calls have no candidate, so this check comes before reading the headers.
-    stage.candidate()?;
-    let conditional = CONDITIONS
-        .iter()
-        .any(|name| head.headers.contains_key(name));
-    let precondition = if conditional {
-        Err(Skip::Conditional)
-    } else {
-        Ok(())
-    };
-    if !may_attach(record, stage, precondition) {
-        return None;
-    }
-    let copy = record.worker().shadow_runner().new_copy();
-    match body {
-        RequestBody::Read(copied) => copy.store_complete(copied),
-        RequestBody::Streaming(..) if body.is_empty() => copy.finish(),
-        RequestBody::Streaming(..) => {}
-    }
-    let call = ReplayableCall::rest(head, copy.clone(), origin);
-    attach(record, call);
-    Some(copy)
-}
-
-/// Attaches a candidate to an RPC call, if it may have one and its message can be repeated.
-pub(super) fn attach_rpc(
-    record: &mut Record,
-    stage: Stage,
-    may_repeat: Result<(), Skip>,
-    replayable: impl FnOnce() -> ReplayableRpc,
-) {
-    if may_attach(record, stage, may_repeat) {
-        attach(record, ReplayableCall::Rpc(Box::new(replayable())));
-    }
-}
-
 /// Returns true when a call may have a candidate; counts the skip otherwise.
-fn may_attach(record: &Record, stage: Stage, precondition: Result<(), Skip>) -> bool {
-    let (Some(_), Some(index)) = (stage.candidate(), record.route()) else {
+pub(super) fn may_attach(
+    context: &CallContext,
+    stage: Stage,
+    precondition: Result<(), Skip>,
+) -> bool {
+    let (Some(_), Some(index)) = (stage.candidate(), context.route()) else {
         return false;
     };
-    let route = record.runtime_plan().plan.routes.route(index);
-    let runner = record.worker().shadow_runner();
+    let route = context.runtime_plan().plan.routes.route(index);
+    let runner = context.worker().shadow_runner();
     let skip = if let Some(skip) = shadow_limits::never(route) {
         Some(skip)
     } else if let Err(skip) = precondition {
@@ -152,13 +103,14 @@ fn may_attach(record: &Record, stage: Stage, precondition: Result<(), Skip>) -> 
         None
     };
     if let Some(skip) = skip {
-        count_skip(record, skip);
+        count_skip(context, skip);
     }
     skip.is_none()
 }
 
-fn attach(record: &mut Record, call: ReplayableCall) {
-    let budget = record.worker().shadow_runner().new_copy();
+/// Returns the candidate of a call, which observes the response to it; `None` if the call is too large.
+pub(super) fn candidate(record: &AccessRecord, call: Box<dyn ReplayableCall>) -> Option<Observer> {
+    let budget = record.context.worker().shadow_runner().new_copy();
     let fits = budget.charge(call.size());
     let pending = PendingCandidate {
         record: record.for_second_run(),
@@ -166,24 +118,55 @@ fn attach(record: &mut Record, call: ReplayableCall) {
         budget,
         control: ControlResponse::Unknown,
     };
-    let candidate = Candidate(CandidateState::Pending(Box::new(pending)));
-    if fits {
-        record.set_candidate(candidate);
-    } else {
+    let candidate = Box::new(Candidate(CandidateState::Pending(Box::new(pending))));
+    if !fits {
         candidate.skip(Skip::Large);
+        return None;
     }
+    Some(candidate)
 }
 
 impl Candidate {
+    /// Ends the candidate without a run, and counts the reason.
+    fn end(&mut self, why: Skip) {
+        if let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over) {
+            count_skip(&pending.record.context, why);
+        }
+    }
+
+    /// Sets the complete response that the client receives.
+    fn set_control(&mut self, control: RecordedResponse) {
+        let CandidateState::Pending(pending) = &mut self.0 else {
+            return;
+        };
+        if pending.budget.charge(control.size()) {
+            pending.control = ControlResponse::Known(control);
+        } else {
+            self.end(Skip::Large);
+        }
+    }
+}
+
+impl ResponseObserver for Candidate {
+    fn on_full(&mut self, full: &FullResponse, failure: Option<&Failure>) {
+        if matches!(self.0, CandidateState::Over) {
+            return;
+        }
+        self.set_control(match failure {
+            None => RecordedResponse::from_full(full),
+            Some(failure) => RecordedResponse::failure(full, failure),
+        });
+    }
+
     /// Records the head of a response that passes through. Skips the candidate if the response is an event stream.
-    pub(super) fn on_head(&mut self, head: &response::Parts) {
+    fn on_head(&mut self, head: &response::Parts) {
         if is_stream(&head.headers) {
-            return mem::replace(self, Candidate(CandidateState::Over)).skip(Skip::Stream);
+            return self.end(Skip::Stream);
         }
         let CandidateState::Pending(pending) = &mut self.0 else {
             return;
         };
-        let body = pending.record.worker().shadow_runner().new_copy();
+        let body = pending.record.context.worker().shadow_runner().new_copy();
         let fits = body.charge(headers_size(&head.headers));
         let head = RecordedResponse {
             status: head.status,
@@ -193,12 +176,11 @@ impl Candidate {
         };
         pending.control = ControlResponse::Passing { head, body };
         if !fits {
-            mem::replace(self, Candidate(CandidateState::Over)).skip(Skip::Large);
+            self.end(Skip::Large);
         }
     }
 
-    /// Copies a chunk of the response body.
-    pub(super) fn on_chunk(&mut self, chunk: &[u8]) {
+    fn on_chunk(&mut self, chunk: &[u8]) {
         if let CandidateState::Pending(pending) = &mut self.0
             && let ControlResponse::Passing { body, .. } = &pending.control
         {
@@ -206,48 +188,34 @@ impl Candidate {
         }
     }
 
-    /// Sets the complete response that the client receives.
-    pub(super) fn with_control(mut self, control: RecordedResponse) -> Candidate {
-        if let CandidateState::Pending(pending) = &mut self.0 {
-            if !pending.budget.charge(control.size()) {
-                self.skip(Skip::Large);
-                return Candidate(CandidateState::Over);
-            }
-            pending.control = ControlResponse::Known(control);
-        }
-        self
-    }
-
-    /// Starts the candidate after the control's response broke off. Nothing can be compared, but the candidate's
-    /// success is counted.
-    pub(super) fn start_without_control(self) {
-        self.with_control(RecordedResponse::broken()).start();
-    }
-
     /// Starts the candidate, after the response is sent.
-    pub(super) fn start(mut self) {
+    fn on_sent(mut self: Box<Self>) {
         let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over)
         else {
             return;
         };
-        let tasks = pending.record.worker().tasks().clone();
+        let tasks = pending.record.context.worker().tasks().clone();
         if let Some(runnable) = pending.into_runnable() {
             tasks.start_after_turn(pinned(|| runnable.run()));
         }
     }
 
-    /// Skips the candidate.
-    pub(super) fn skip(mut self, why: Skip) {
-        if let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over) {
-            count_skip(&pending.record, why);
-        }
+    /// Starts the candidate after the control's response broke off. Nothing can be compared, but the candidate's
+    /// success is counted.
+    fn on_cut(mut self: Box<Self>) {
+        self.set_control(RecordedResponse::broken());
+        self.on_sent();
+    }
+
+    fn skip(mut self: Box<Self>, why: Skip) {
+        self.end(why);
     }
 }
 
 impl PendingCandidate {
     /// Returns the candidate ready to run; counts the skip if it cannot run.
     fn into_runnable(self) -> Option<RunnableCandidate> {
-        let runner = self.record.worker().shadow_runner().clone();
+        let runner = self.record.context.worker().shadow_runner().clone();
         let mut control_budget = None;
         let control = match self.control {
             ControlResponse::Known(response) => Ok(response),
@@ -284,7 +252,7 @@ impl PendingCandidate {
                 _control_budget: control_budget,
             }),
             Err(skip) => {
-                count_skip(&self.record, skip);
+                count_skip(&self.record.context, skip);
                 None
             }
         }
@@ -293,16 +261,19 @@ impl PendingCandidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        if let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over) {
-            let closed = pending.record.worker().shadow_runner().is_closed();
-            let why = if closed { Skip::Drain } else { Skip::Cancelled };
-            count_skip(&pending.record, why);
+        if let CandidateState::Pending(pending) = &self.0 {
+            let is_closed = pending.record.context.worker().shadow_runner().is_closed();
+            self.end(if is_closed {
+                Skip::Drain
+            } else {
+                Skip::Cancelled
+            });
         }
     }
 }
 
-impl fmt::Debug for Candidate {
+impl fmt::Debug for PendingCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate").finish_non_exhaustive()
+        f.debug_struct("PendingCandidate").finish_non_exhaustive()
     }
 }

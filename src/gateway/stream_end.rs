@@ -17,8 +17,8 @@ use http::{HeaderMap, Method};
 use http_body::Frame;
 use tokio::time::sleep_until;
 
+use super::call_context::CallContext;
 use super::headers::first_value;
-use super::record::Record;
 use crate::telemetry::clock;
 use dualgauge_model::sse::{self, EventBoundary};
 
@@ -51,7 +51,7 @@ impl GracefulStreamEnd {
     pub(super) fn new(
         headers: &HeaderMap,
         max_age: Option<Duration>,
-        record: &Record,
+        context: &CallContext,
     ) -> Option<GracefulStreamEnd> {
         let is_stream = is_event_stream(headers);
         if !is_stream && max_age.is_none() {
@@ -60,9 +60,9 @@ impl GracefulStreamEnd {
         let end = max_age.map(|age| clock::now() + age);
         // A response to another method belongs to a call, and the client would not fetch the rest of it after a
         // reconnect.
-        let is_endless = is_stream && *record.method() == Method::GET;
-        let drain = record.runtime_plan().plan.limits.drain;
-        let drain_signal = is_endless.then(|| record.worker().drain_signal());
+        let is_endless = is_stream && *context.method() == Method::GET;
+        let drain = context.runtime_plan().plan.limits.drain;
+        let drain_signal = is_endless.then(|| context.worker().drain_signal());
         let max_age_reached = async move {
             match end {
                 Some(end) => sleep_until(end).await,

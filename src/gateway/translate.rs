@@ -9,15 +9,20 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 
-use super::RequestOrigin;
-use super::exchange::{self, UpstreamResponse};
-use super::headers::{self, HasBody, IdentityFields};
-use super::legacy_socket;
+use super::access_record::AccessRecord;
+use super::call_context::CallContext;
+use super::call_response::{CallResponse, FullResponse, acknowledgement, status};
+use super::exchange::{self};
+use super::failures::memory_exhausted;
+use super::forwarded_headers::{IdentityFields, translated_headers};
+use super::headers::{self, HasBody};
+use super::legacy_socket::send_rpc_call;
 use super::link_call;
 use super::offloaded_parsing::{self, RouteHandle};
-use super::record::Record;
 use super::request_body::{self, RequestBody};
-use super::response::{self, CallResponse, FullResponse, status};
+use super::request_origin::RequestOrigin;
+use super::rpc_reply::{context, read_response, rest_reply};
+use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{
@@ -25,16 +30,14 @@ use crate::upstream::{
     RetryPolicy, Upstream, boxed,
 };
 use dualgauge_model::failure::{Blame, Failure, Reason};
-use dualgauge_model::jsonrpc::{
-    self, Call, ExtraMembers, RequestTemplate, Response, ResponseFault, parse_response,
-};
+use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestTemplate};
 use dualgauge_model::mcp::ResultType;
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use dualgauge_model::pending;
-use dualgauge_model::plan::{Credentials, Limits};
+use dualgauge_model::plan::Credentials;
 use dualgauge_model::rejections;
 use dualgauge_model::route::{ExpectsReply, HasRequestBody, Route, Segments};
-use dualgauge_model::translate::{self, RestHead, TranslateContext};
+use dualgauge_model::translate::{self, RestHead};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::rope::Rope;
@@ -42,12 +45,12 @@ use dualgauge_patterns::side::Side;
 
 /// Serves a REST call from the RPC upstream.
 pub(super) async fn serve_rest_call(
-    record: &mut Record,
+    record: &mut AccessRecord,
     index: usize,
     (head, body): (Box<request::Parts>, RequestBody),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let route = runtime_plan.plan.routes.route(index);
     let limits = &runtime_plan.plan.limits;
     // Everything that can reject the call without its body runs before the body is read, and before `100 Continue`.
@@ -63,24 +66,30 @@ pub(super) async fn serve_rest_call(
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let since = body.is_awaited().then(clock::now);
-    let bounds = (limits, &**record.worker());
-    let body =
-        request_body::collect_json(&head.headers, body, bounds, record.second_run_budget()).await?;
-    record.add_body_time(since);
+    let bounds = (limits, &**record.context.worker());
+    let body = request_body::collect_json(
+        &head.headers,
+        body,
+        bounds,
+        record.context.second_run_budget(),
+    )
+    .await?;
+    record.context.add_body_time(since);
     let handle = RouteHandle {
         plan: &runtime_plan.plan,
         index,
     };
-    let call = offloaded_parsing::to_rpc_call(record.worker(), handle, (reader, body)).await?;
+    let call =
+        offloaded_parsing::to_rpc_call(record.context.worker(), handle, (reader, body)).await?;
     record.add_dropped(call.dropped);
     let rpc_call = (&*call.method, call.params);
     let reply = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
-    record.worker().header_maps().put(head);
+    record.context.worker().header_maps().put(head);
     match reply {
         Some(reply) => render_rest_response(record, (handle, &call.bindings), reply).await,
         None => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
-            let acknowledged = response::acknowledgement(StatusCode::ACCEPTED);
+            let acknowledged = acknowledgement(StatusCode::ACCEPTED);
             Ok(CallResponse::Full(Box::new(acknowledged)))
         }
     }
@@ -89,13 +98,13 @@ pub(super) async fn serve_rest_call(
 /// Sends a call to the RPC upstream of a route over its transport. Returns the response with the id that the call had;
 /// `None` if the route expects no reply. `head` is that of the client's request.
 pub(super) async fn send_rpc(
-    record: &mut Record,
+    record: &mut AccessRecord,
     route: &Route,
     (method, params): (&str, Rope),
     (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
-    let depth = record.runtime_plan().plan.limits.depth;
-    let upstream = require_upstream(record, Side::Rpc)?;
+    let depth = record.context.runtime_plan().plan.limits.depth;
+    let upstream = require_upstream(&record.context, Side::Rpc)?;
     let members = headers::credentials(upstream.plan(), &head.headers, depth);
     let upstream = match &upstream {
         Upstream::Http(http) => http,
@@ -105,13 +114,18 @@ pub(super) async fn send_rpc(
         // Frames belong to the REST side.
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
     };
-    let id = record.worker().next_request_id();
+    let id = record.context.worker().next_request_id();
     let message = match route.expects_reply {
         ExpectsReply::Yes => jsonrpc::request(id, method, params, &members),
         ExpectsReply::No => jsonrpc::notification(method, params, &members),
     };
-    let mut headers = headers::translated(record, (head, origin), upstream.plan(), HasBody::Yes);
-    if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
+    let mut headers = translated_headers(
+        &record.context,
+        (head, origin),
+        upstream.plan(),
+        HasBody::Yes,
+    );
+    if let Some(identity_fields) = IdentityFields::new(&record.context, (&head.headers, origin)) {
         identity_fields.write(&mut headers);
     }
     let target = upstream.plan().path.clone().into();
@@ -127,7 +141,7 @@ pub(super) async fn send_rpc(
 
 /// Sends a call over a link, with an id that no other call has.
 async fn send_over_link(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (link, route): (&LinkUpstream, &Route),
     (method, params): (&str, Rope),
     members: ExtraMembers<'_>,
@@ -156,35 +170,20 @@ async fn send_over_link(
 
 /// Parses the response of an RPC upstream to a call of a route; the code is set if it is an error.
 pub(super) fn parse_reply(
-    record: &Record,
+    record: &AccessRecord,
     route: &Route,
     (reply, id): (&UpstreamResponse, u64),
 ) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
-    read_response(&record.runtime_plan().plan.limits, route, (reply, id))
-}
-
-/// Parses the response to a call of a route; the code is set if it is an error.
-pub(super) fn read_response(
-    limits: &Limits,
-    route: &Route,
-    (reply, id): (&UpstreamResponse, u64),
-) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
-    let answer = parse_response(&reply.body, limits.depth)
-        .map_err(|fault| no_response(reply, fault, limits.error_text))?;
-    let code = match &answer.reply {
-        jsonrpc::ResponseReply::Result(_) => None,
-        jsonrpc::ResponseReply::Error(error) => Some(error.code),
-    };
-    check_id(&answer, id)?;
-    if let jsonrpc::ResponseReply::Result(result) = &answer.reply {
-        rejections::unless_valid(route, result)?;
-    }
-    Ok((answer.reply, code))
+    read_response(
+        &record.context.runtime_plan().plan.limits,
+        route,
+        (reply, id),
+    )
 }
 
 /// Translates an RPC response to a REST response.
 async fn render_rest_response(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (handle, call): (RouteHandle<'_>, &Bindings),
     (reply, id): (UpstreamResponse, u64),
 ) -> Result<CallResponse, Failure> {
@@ -194,7 +193,8 @@ async fn render_rest_response(
         let refused = outcomes.refused(&rest_reply(&reply), call, context);
         (refused.answered, refused.code)
     } else {
-        offloaded_parsing::translate_to_rest(record.worker(), handle, call, (&reply, id)).await?
+        offloaded_parsing::translate_to_rest(record.context.worker(), handle, call, (&reply, id))
+            .await?
     };
     record.add_dropped(translated.dropped);
     let answer = translated.answer;
@@ -240,16 +240,16 @@ pub(super) struct TranslatedAnswer {
 
 /// Serves an RPC call from the REST upstream.
 pub(super) async fn serve_rpc_call(
-    record: &mut Record,
+    record: &mut AccessRecord,
     index: usize,
     rpc_call: &Call,
     (head, origin): (&request::Parts, &RequestOrigin),
 ) -> Result<TranslatedAnswer, Failure> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let routes = &runtime_plan.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
-        let answer = legacy_socket::send_rpc_call(record, route, rpc_call, origin).await?;
+        let answer = send_rpc_call(record, route, rpc_call, origin).await?;
         return Ok(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,
@@ -262,12 +262,12 @@ pub(super) async fn serve_rpc_call(
         plan: &runtime_plan.plan,
         index,
     };
-    let call = offloaded_parsing::to_rest_call(record.worker(), handle, rpc_call).await?;
+    let call = offloaded_parsing::to_rest_call(record.context.worker(), handle, rpc_call).await?;
     record.add_dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
     }
-    let upstream = require_upstream(record, Side::Rest)?;
+    let upstream = require_upstream(&record.context, Side::Rest)?;
     let upstream = upstream.http();
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     let credentials = match upstream.plan().credentials {
@@ -277,11 +277,12 @@ pub(super) async fn serve_rpc_call(
         Credentials::Drop => HeaderMap::new(),
     };
     let has_body = HasBody::new(&call.body);
-    let mut headers = headers::translated(record, (head, origin), upstream.plan(), has_body);
+    let mut headers =
+        translated_headers(&record.context, (head, origin), upstream.plan(), has_body);
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
-    if let Some(identity_fields) = IdentityFields::new(record, (&head.headers, origin)) {
+    if let Some(identity_fields) = IdentityFields::new(&record.context, (&head.headers, origin)) {
         identity_fields.write(&mut headers);
     }
     let (method, target) = (
@@ -296,7 +297,7 @@ pub(super) async fn serve_rpc_call(
 
 /// Translates a REST response to an RPC response.
 async fn render_rpc_response(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (handle, call): (RouteHandle<'_>, &Bindings),
     reply: UpstreamResponse,
 ) -> Result<TranslatedAnswer, Failure> {
@@ -306,7 +307,7 @@ async fn render_rpc_response(
         body: reply.body,
     };
     let (translated, validity) =
-        offloaded_parsing::translate_to_rpc(record.worker(), handle, call, &reply).await?;
+        offloaded_parsing::translate_to_rpc(record.context.worker(), handle, call, &reply).await?;
     record.add_dropped(translated.dropped);
     validity?;
     let answer = translated.answer;
@@ -342,13 +343,13 @@ fn blame_for_error(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
     }
 }
 
-fn require_upstream(record: &Record, side: Side) -> Result<Upstream, Failure> {
-    let upstream = record.upstream(side).cloned();
+fn require_upstream(context: &CallContext, side: Side) -> Result<Upstream, Failure> {
+    let upstream = context.upstream(side).cloned();
     upstream.ok_or_else(|| rejections::no_upstream(side))
 }
 
 async fn send(
-    record: &mut Record,
+    record: &mut AccessRecord,
     upstream: &Rc<HttpUpstream>,
     route: &Route,
     outgoing: OutgoingRequest,
@@ -364,7 +365,7 @@ async fn send(
     if !reply.headers.contains_key(CONTENT_ENCODING) {
         return Ok(reply);
     }
-    let decoded = decode_body(record, &reply);
+    let decoded = decode_body(&record.context, &reply);
     reply.headers.remove(CONTENT_ENCODING);
     let status = reply.status.as_u16();
     reply.body = match decoded {
@@ -377,70 +378,23 @@ async fn send(
 }
 
 /// Decodes the content coding of a response. A server may use one that was not requested (RFC 9110 §12.5.3).
-fn decode_body(record: &Record, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
+fn decode_body(context: &CallContext, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
     let coding = ContentEncoding::from_headers(&reply.headers).map_err(|name| {
         let message = "the server's answer has an unsupported content coding; supported: gzip, br";
         Failure::new(Reason::UpstreamNotProtocol, message).because(name)
     })?;
-    let limit = record.runtime_plan().plan.limits.answer;
-    let (memory, budget) = (record.worker().memory(), record.second_run_budget());
+    let limit = context.runtime_plan().plan.limits.answer;
+    let (memory, budget) = (context.worker().memory(), context.second_run_budget());
     let decoded = coding.decode_within(reply.body.clone(), limit, memory, budget);
     decoded.map_err(|error| match (&error, budget) {
         (DecodeError::Malformed(_), _) => {
             let message = "the server's answer does not match its content coding";
             Failure::new(Reason::UpstreamNotProtocol, message).because(error)
         }
-        (DecodeError::NoRoom, None) => request_body::memory_exhausted(BudgetExhausted),
+        (DecodeError::NoRoom, None) => memory_exhausted(BudgetExhausted),
         (DecodeError::TooLarge(_), _) | (DecodeError::NoRoom, Some(_)) => {
             let message = format!("the server's answer, decoded, is longer than {limit} bytes");
             Failure::new(Reason::UpstreamTooLarge, message)
         }
     })
-}
-
-pub(super) fn context(limits: &Limits) -> TranslateContext {
-    TranslateContext {
-        depth: limits.depth,
-        now: clock::rfc3339,
-    }
-}
-
-/// Checks that the response has the id of the call.
-pub(super) fn check_id(response: &Response, id: u64) -> Result<(), Failure> {
-    let matches = response
-        .id
-        .as_ref()
-        .is_some_and(|id_text| id_text.as_bytes() == itoa::Buffer::new().format(id).as_bytes());
-    // An error may have a null or missing id if the server could not read it. The exchange has only one call.
-    let is_missing = response
-        .id
-        .as_ref()
-        .is_none_or(|id_text| id_text.as_bytes() == b"null");
-    if matches || (is_missing && matches!(response.reply, jsonrpc::ResponseReply::Error(_))) {
-        return Ok(());
-    }
-    let found = response
-        .id
-        .as_ref()
-        .map_or("no id".into(), |id| String::from_utf8_lossy(id.as_bytes()));
-    let shown: String = found.chars().take(64).collect();
-    let message = "the server answered with an id other than that of the call";
-    Err(Failure::new(Reason::UpstreamWrongId, message).because(format!("sent {id}, got {shown}")))
-}
-
-/// Returns the failure for an upstream response that is not an RPC response.
-pub(super) fn no_response(
-    reply: &UpstreamResponse,
-    fault: ResponseFault,
-    error_text: usize,
-) -> Failure {
-    rejections::no_response(&rest_reply(reply), fault, error_text)
-}
-
-fn rest_reply(reply: &UpstreamResponse) -> RestReply {
-    RestReply {
-        status: reply.status.as_u16(),
-        headers: reply.headers.clone(),
-        body: reply.body.clone(),
-    }
 }

@@ -15,12 +15,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
 use tokio::time::{Instant, sleep_until};
 
-use super::record::Record;
+use super::access_record::AccessRecord;
 use crate::telemetry::clock;
 
 /// Copies bytes until the tunnel ends; the record is reported then.
 pub(super) async fn run(
-    mut record: Box<Record>,
+    mut record: Box<AccessRecord>,
     client: OnUpgrade,
     upstream: OnUpgrade,
     (idle_timeout, max_age): (Duration, Option<Duration>),
@@ -54,7 +54,7 @@ pub(super) async fn run(
 }
 
 /// Reports an end that failed; an end that closed is a success.
-fn record_end(mut record: Box<Record>, copied: io::Result<(u64, u64)>) {
+fn record_end(mut record: Box<AccessRecord>, copied: io::Result<(u64, u64)>) {
     if let Err(error) = copied {
         record.cut(error);
     }

@@ -12,7 +12,7 @@ use http_body::{Body as _, Frame, SizeHint};
 
 use bytes::Bytes;
 
-use super::record::Record;
+use super::call_context::CallContext;
 use crate::telemetry::clock;
 use crate::upstream::{BodyReadError, IncomingBody};
 use dualgauge_model::stream::{RewriteStep, Rewriter};
@@ -73,10 +73,10 @@ impl StreamBody {
         }
     }
 
-    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, record: &Record) -> Polled {
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, context: &CallContext) -> Polled {
         match self {
             StreamBody::Plain(incoming) => Pin::new(incoming).poll_frame(cx),
-            StreamBody::Events(rewritten) => rewritten.poll_frame(cx, record),
+            StreamBody::Events(rewritten) => rewritten.poll_frame(cx, context),
         }
     }
 
@@ -106,15 +106,15 @@ impl StreamBody {
 }
 
 impl RewrittenStream {
-    fn poll_frame(&mut self, cx: &mut Context<'_>, record: &Record) -> Polled {
-        let plan = &record.runtime_plan().plan;
-        let context = TranslateContext {
+    fn poll_frame(&mut self, cx: &mut Context<'_>, context: &CallContext) -> Polled {
+        let plan = &context.runtime_plan().plan;
+        let translate_context = TranslateContext {
             depth: plan.limits.depth,
             now: clock::rfc3339,
         };
         loop {
-            while let Some(step) = self.rewriter.step(&plan.events, context) {
-                if let Some(frame) = self.count_event(step, record) {
+            while let Some(step) = self.rewriter.step(&plan.events, translate_context) {
+                if let Some(frame) = self.count_event(step, context) {
                     return Poll::Ready(Some(Ok(frame)));
                 }
             }
@@ -133,8 +133,8 @@ impl RewrittenStream {
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {
                     self.state = RewriteState::Over;
-                    let last = self.rewriter.finish(&plan.events, context);
-                    if let Some(frame) = last.and_then(|step| self.count_event(step, record)) {
+                    let last = self.rewriter.finish(&plan.events, translate_context);
+                    if let Some(frame) = last.and_then(|step| self.count_event(step, context)) {
                         return Poll::Ready(Some(Ok(frame)));
                     }
                 }
@@ -144,17 +144,19 @@ impl RewrittenStream {
 
     /// Counts a rewritten event and returns the frame to send, if any. Logs the first event that could not be
     /// rewritten.
-    fn count_event(&mut self, step: RewriteStep, record: &Record) -> Option<Frame<Bytes>> {
+    fn count_event(&mut self, step: RewriteStep, context: &CallContext) -> Option<Frame<Bytes>> {
         if let Some(result) = step.result {
-            let (label, side) = (record.label(), record.side());
-            record.worker().count(|shard| {
+            let (label, side) = (context.label(), context.side());
+            context.worker().count(|shard| {
                 shard.event(label, side, result.kind);
                 shard.dropped(label, step.dropped as u64);
             });
             if let (Some(why), LogOnce::NotYet) = (result.why, self.log_once) {
                 self.log_once = LogOnce::Yes;
-                let streams = &record.runtime_plan().plan.streams;
-                let stream = record.stream().and_then(|stream| streams.all().get(stream));
+                let streams = &context.runtime_plan().plan.streams;
+                let stream = context
+                    .stream()
+                    .and_then(|stream| streams.all().get(stream));
                 let stream = stream.map_or("", |stream| stream.name.as_str());
                 tracing::warn!(
                     stream,

@@ -13,22 +13,22 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use super::RequestOrigin;
 use super::cancellation::CancellationRegistry;
 use super::header_map_pool::HeaderMapPool;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
-use super::request_ids::RequestIdAllocator;
+use super::request_origin::RequestOrigin;
 use super::runtime_plan::RuntimePlan;
-use super::sessions::Sessions;
+use super::session_table::Sessions;
 use super::shadow::{ComparePool, ShadowRunner};
-use crate::telemetry::metrics::{LabelNames, Shard, Snapshot};
+use super::shared_state::Shared;
+use crate::telemetry::metrics::{Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
 use crate::upstream::{MemoryBudget, Tasks};
 use dualgauge_model::compare::{Mismatches, Noise, Salt};
 use dualgauge_model::failure::{Advice, Failure, Reason};
-use dualgauge_model::plan::{Plan, WorkerShare};
+use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::trace::{IdGenerator, Trace};
 
@@ -51,59 +51,6 @@ pub struct Worker {
     calls_end: Notify,
     draining: watch::Sender<bool>,
     ids: RefCell<IdGenerator>,
-}
-
-/// State shared by all workers.
-#[derive(Debug, Clone)]
-pub struct Shared {
-    /// Label names of all plans.
-    pub names: Arc<LabelNames>,
-    /// Salt for hashes of differing values.
-    pub salt: Salt,
-    /// The session table.
-    pub sessions: Arc<Sessions>,
-    /// The calls that clients can cancel.
-    pub cancellations: Arc<CancellationRegistry>,
-    /// The source of request ids.
-    pub request_ids: Arc<RequestIdAllocator>,
-    /// The thread for long comparisons.
-    pub compare_pool: ComparePool,
-    /// The threads that parse large bodies.
-    pub offload: Offload,
-    /// The generator of this worker's span ids.
-    pub ids: IdGenerator,
-    /// The exporter of trace spans, if one is configured.
-    pub spans: Option<Spans>,
-    /// The memory budget of all bodies.
-    pub memory: MemoryBudget,
-    /// The open-file limit of the process, if there is one.
-    pub open_files: Option<u64>,
-    /// This worker's index and the number of workers.
-    pub share: WorkerShare,
-}
-
-#[cfg(test)]
-impl Shared {
-    /// Returns the shared state of a single worker.
-    pub(super) fn for_tests(plan: &Plan) -> Shared {
-        Shared {
-            names: Arc::default(),
-            salt: Salt([0; 16]),
-            sessions: Arc::default(),
-            cancellations: Arc::default(),
-            request_ids: Arc::default(),
-            compare_pool: ComparePool::open().0,
-            offload: Offload::for_workers(1),
-            ids: IdGenerator::new(0),
-            spans: None,
-            memory: MemoryBudget::new(plan.limits.memory),
-            open_files: None,
-            share: WorkerShare {
-                worker: 0,
-                workers: 1,
-            },
-        }
-    }
 }
 
 /// The treatment of calls in progress.
@@ -335,7 +282,8 @@ impl Worker {
     pub(super) fn caller(
         &self,
         plan: &Plan,
-        (hop, headers): (IpAddr, &http::HeaderMap),
+        hop: IpAddr,
+        headers: &http::HeaderMap,
     ) -> Option<Rc<Peer>> {
         self.peer(plan.rollout.clients.hops().caller(hop, headers))
     }

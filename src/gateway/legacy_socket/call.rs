@@ -3,16 +3,19 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::command::record_result;
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::exchange::ensure_client_open;
-use crate::gateway::record::Record;
-use crate::gateway::{RequestOrigin, RuntimePlan, Worker, link_call};
+use crate::gateway::link_call;
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::runtime_plan::RuntimePlan;
+use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{
     LegacySocketUpstream, PendingReply, SocketCallError, SocketContext, SocketReply, SocketRequest,
     Upstream,
 };
-use dualgauge_model::failure::Failure;
+use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::Call;
 use dualgauge_model::outcome::{RpcAnswer, TranslatedReply};
 use dualgauge_model::pending::RequestError;
@@ -25,12 +28,15 @@ use dualgauge_patterns::side::Side;
 
 /// Sends a call over the client's socket at the server, and waits for the answer.
 pub(in crate::gateway) async fn send_rpc_call(
-    record: &mut Record,
+    record: &mut AccessRecord,
     route: &Route,
     call: &Call,
     origin: &RequestOrigin,
 ) -> Result<RpcAnswer, Failure> {
-    let upstream = record.upstream(Side::Rest).and_then(Upstream::frames);
+    let upstream = record
+        .context
+        .upstream(Side::Rest)
+        .and_then(Upstream::frames);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     let upstream = upstream.clone();
     let limit = route.timeout.unwrap_or(upstream.plan().timeout);
@@ -39,9 +45,15 @@ pub(in crate::gateway) async fn send_rpc_call(
         params: call.params.clone(),
     };
     let since = clock::now();
-    let pending = queue_request(record, origin, (&upstream, request), limit);
+    let pending = queue_request(&record.context, origin, (&upstream, request), limit);
     let reply = match pending {
-        Ok(pending) => record.worker().until_shutdown(pending.answer()).await,
+        Ok(pending) => {
+            record
+                .context
+                .worker()
+                .until_shutdown(pending.answer())
+                .await
+        }
         Err(failure) => return Err(failure),
     };
     record.add_upstream_time(since);
@@ -59,14 +71,14 @@ pub(in crate::gateway) async fn send_rpc_call(
 
 /// Queues a request on the client's socket at the server.
 pub(super) fn queue_request(
-    record: &Record,
+    context: &CallContext,
     origin: &RequestOrigin,
     (upstream, request): (&Rc<LegacySocketUpstream>, SocketRequest),
     limit: Duration,
 ) -> Result<PendingReply, Failure> {
-    ensure_client_open(record)?;
+    ensure_client_open(context)?;
     origin.links().record_request(Side::Rest);
-    let context = socket_context(record.worker(), record.runtime_plan());
+    let context = socket_context(context.worker(), context.runtime_plan());
     let pending = origin.sockets().send(&context, upstream, request, limit);
     pending.map_err(|error| link_call::request_failure(error, upstream.plan(), limit))
 }
@@ -88,7 +100,7 @@ pub(in crate::gateway) fn socket_context(
 
 /// Records an answer that the server gave in a frame, or by staying silent.
 fn record_answer(
-    record: &mut Record,
+    record: &mut AccessRecord,
     route: &Route,
     answer: TranslatedReply<RpcAnswer>,
 ) -> Result<RpcAnswer, Failure> {
@@ -116,5 +128,13 @@ pub(super) fn to_failure(
     match error {
         SocketCallError::Link(error) => link_call::request_failure(error, upstream, limit),
         SocketCallError::Misfit(error) => rejections::bind_failure(error),
+    }
+}
+
+/// Records an answer of the server.
+pub(super) fn record_result(record: &mut AccessRecord, code: Option<i64>) {
+    match code {
+        None => record.set_response(200),
+        Some(code) => record.set_error(200, code, Blame::of_code(code)),
     }
 }

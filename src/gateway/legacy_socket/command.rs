@@ -8,22 +8,29 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Version, request};
 
-use super::call::{queue_request, to_failure};
+use super::call::{queue_request, record_result, to_failure};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
+use crate::gateway::decision::decide;
+use crate::gateway::failures::memory_exhausted;
 use crate::gateway::identity::identify;
-use crate::gateway::record::{Record, RequestLine};
-use crate::gateway::request_body::memory_exhausted;
-use crate::gateway::rest::decide;
-use crate::gateway::translate::{context, parse_reply, send_rpc};
-use crate::gateway::{RequestOrigin, RuntimePlan, Worker, sessions};
+use crate::gateway::request_line::RequestLine;
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::rpc_reply::context;
+use crate::gateway::runtime_plan::RuntimePlan;
+use crate::gateway::serve::{ChosenWay, ProtocolCall, choose_way};
+use crate::gateway::sessions::SessionLookup;
+use crate::gateway::translate::{parse_reply, send_rpc};
+use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{
     BudgetExhausted, LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream,
 };
-use dualgauge_model::failure::{Blame, Failure, Reason};
+use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{self, DecisionReason, Requester};
+use dualgauge_model::rollout::{Caller, DecisionReason, Requester, Stage};
 use dualgauge_model::route::Route;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
@@ -68,7 +75,7 @@ pub(in crate::gateway) async fn serve_frame(
         version: Version::HTTP_11,
         ..RequestLine::for_call(client.head, client.origin)
     };
-    let mut record = Record::begin(client.worker, &runtime_plan, Side::Rest, line);
+    let mut record = AccessRecord::begin(client.worker, &runtime_plan, Side::Rest, line);
     let routes = &runtime_plan.plan.routes;
     let selected = routes.select_frame(&frame);
     let info = FrameInfo {
@@ -77,7 +84,7 @@ pub(in crate::gateway) async fn serve_frame(
         reservation,
         route: selected.map(|index| (index, routes.route(index))),
     };
-    match route_frame(&mut record, client, info, &runtime_plan).await {
+    match serve_command(&mut record, client, info, &runtime_plan).await {
         Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
         // The record continues with the server's reply.
         Ok(Disposition::Forwarded(pending, upstream, limit)) => {
@@ -124,43 +131,90 @@ enum Disposition {
     Forwarded(PendingReply, Rc<LegacySocketUpstream>, Duration),
 }
 
-async fn route_frame(
-    record: &mut Record,
+async fn serve_command(
+    record: &mut AccessRecord,
     client: &FrameClient<'_>,
     info: FrameInfo<'_>,
     runtime_plan: &RuntimePlan,
 ) -> Result<Disposition, Failure> {
-    let plan = &runtime_plan.plan;
-    let headers = &client.head.headers;
-    let identity = identify(record, headers, client.origin);
-    let caller = identity.caller(&plan.rollout.clients);
-    record.admit()?;
-    info.reservation.map_err(memory_exhausted)?;
-    if let Some(reply) = plan.locals.frame(&info.frame, context(&plan.limits)) {
-        record.handle_locally(DecisionReason::Local);
-        record.set_local_response(200, None);
-        return Ok(Disposition::Replied(frame_text(reply)));
-    }
-    let selected = info.route.map(|(index, _)| index);
-    let session = sessions::for_socket((&*record, runtime_plan), caller, client.socket);
-    let requester = Requester::new(caller, headers).with_session(session);
-    let stage = decide(record, plan, requester, selected);
-    match (stage.control(), info.route) {
-        (None, Some((index, _))) => Err(record.unserved_failure(plan, index)),
-        (Some(rollout::Way::New), Some((_, route))) => {
+    let identity = identify(&mut record.context, &client.head.headers, client.origin);
+    let mut call = FrameCall {
+        client,
+        info: &info,
+        runtime_plan,
+        caller: identity.caller(&runtime_plan.plan.rollout.clients),
+    };
+    match choose_way(record, &mut call).await? {
+        ChosenWay::Local(text) => Ok(Disposition::Replied(text)),
+        ChosenWay::Translate(index) => {
+            let route = runtime_plan.plan.routes.route(index);
             translate(record, client, (route, info.frame)).await
         }
-        (Some(rollout::Way::Old), _) | (_, None) => forward(record, client, info).await,
+        ChosenWay::PassThrough(_) => forward(record, client, info).await,
+    }
+}
+
+/// A frame in the pipeline.
+struct FrameCall<'a> {
+    client: &'a FrameClient<'a>,
+    info: &'a FrameInfo<'a>,
+    runtime_plan: &'a RuntimePlan,
+    caller: Caller<'a>,
+}
+
+impl ProtocolCall for FrameCall<'_> {
+    type Reply = Option<Bytes>;
+
+    fn answer_locally(
+        &mut self,
+        record: &mut AccessRecord,
+    ) -> Result<Option<Option<Bytes>>, Failure> {
+        self.info.reservation.map_err(memory_exhausted)?;
+        let plan = &self.runtime_plan.plan;
+        let reply = plan.locals.frame(&self.info.frame, context(&plan.limits));
+        Ok(reply.map(|reply| {
+            record.context.handle_locally(DecisionReason::Local);
+            record.set_local_response(200, None);
+            frame_text(reply)
+        }))
+    }
+
+    async fn select_route(&mut self, _: &mut CallContext) -> Result<Option<usize>, Failure> {
+        Ok(self.info.route.map(|(index, _)| index))
+    }
+
+    fn decide(&mut self, context: &mut CallContext, route: Option<usize>) -> Stage {
+        let sessions = SessionLookup {
+            table: self.client.worker.sessions(),
+            runtime_plan: self.runtime_plan,
+            caller: self.caller,
+        };
+        let session = Some(sessions.for_socket(self.client.socket));
+        let requester =
+            Requester::new(self.caller, &self.client.head.headers).with_session(session);
+        decide(context, &self.runtime_plan.plan, requester, route)
+    }
+
+    /// The origin was checked when the WebSocket was accepted.
+    fn check_origin(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Frames have no second run: they belong to the session of their socket.
+    fn attach_shadow(&mut self, _: &AccessRecord, _: Stage) {}
+
+    fn unserved(&self, context: &CallContext, route: usize) -> Failure {
+        context.unserved_failure(&self.runtime_plan.plan, route)
     }
 }
 
 /// Translates a command, and sends it to the RPC upstream.
 async fn translate(
-    record: &mut Record,
+    record: &mut AccessRecord,
     client: &FrameClient<'_>,
     (route, frame): (&Route, Json),
 ) -> Result<Disposition, Failure> {
-    let context = context(&record.runtime_plan().plan.limits);
+    let context = context(&record.context.runtime_plan().plan.limits);
     let call = command_to_rpc(route, frame, context).map_err(rejections::bind_failure)?;
     record.add_dropped(call.dropped);
     let rpc_call = (&*call.method, call.params);
@@ -186,14 +240,14 @@ async fn translate(
 
 /// Forwards a frame unchanged over the client's socket at the server. Frames are written in order of arrival.
 async fn forward(
-    record: &mut Record,
+    record: &mut AccessRecord,
     client: &FrameClient<'_>,
     info: FrameInfo<'_>,
 ) -> Result<Disposition, Failure> {
     let index = info.route.map(|(index, _)| index);
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let upstream = match index {
-        Some(_) => record.upstream(Side::Rest),
+        Some(_) => record.context.upstream(Side::Rest),
         None => runtime_plan.default_frames_upstream(),
     };
     let upstream = upstream.and_then(Upstream::frames);
@@ -206,13 +260,13 @@ async fn forward(
         frame: info.frame,
         text: info.text,
     };
-    let pending = queue_request(record, client.origin, (&upstream, request), limit)?;
+    let pending = queue_request(&record.context, client.origin, (&upstream, request), limit)?;
     Ok(Disposition::Forwarded(pending, upstream, limit))
 }
 
 /// A forwarded frame. Dropping it means that the client has left.
 pub(in crate::gateway) struct PassthroughFrame {
-    record: Box<Record>,
+    record: Box<AccessRecord>,
     route: Option<usize>,
     frame: Json,
     pending: PendingReply,
@@ -246,16 +300,13 @@ impl PassthroughFrame {
         let failure = to_failure(error, self.upstream.plan(), self.limit);
         record.set_failure(failure.reason.row().status, &failure);
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
-        let frame = was_not_sent
-            .then(|| failure_frame(record.runtime_plan(), (self.route, &self.frame), &failure));
+        let frame = was_not_sent.then(|| {
+            failure_frame(
+                record.context.runtime_plan(),
+                (self.route, &self.frame),
+                &failure,
+            )
+        });
         frame.flatten()
-    }
-}
-
-/// Records an answer of the server.
-pub(super) fn record_result(record: &mut Record, code: Option<i64>) {
-    match code {
-        None => record.set_response(200),
-        Some(code) => record.set_error(200, code, Blame::of_code(code)),
     }
 }

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::gateway::translate::context;
-use crate::gateway::{RuntimePlan, Worker};
+use crate::gateway::rpc_reply::context;
+use crate::gateway::runtime_plan::RuntimePlan;
+use crate::gateway::worker::Worker;
 use dualgauge_model::event::{EventAction, EventForm, EventValue};
 use dualgauge_model::frame::SocketMessage;
 use dualgauge_model::stream::EventResultKind;

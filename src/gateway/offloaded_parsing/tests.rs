@@ -11,7 +11,7 @@ use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::gateway::offload::Offload;
-use crate::gateway::worker::Shared;
+use crate::gateway::shared_state::Shared;
 use crate::upstream::link::Links;
 use dualgauge_model::jsonrpc::MessageItem;
 use dualgauge_model::route::Segments;

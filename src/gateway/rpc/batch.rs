@@ -11,84 +11,60 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::Response;
 
-use super::{ItemReply, RpcRequest};
+use super::rpc_request::{BatchContext, ItemReply, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
+use crate::gateway::call_response::{CallResponse, FullResponse, rpc_message};
 use crate::gateway::passthrough::InterimResponses;
-use crate::gateway::record::Record;
-use crate::gateway::response::{self, CallResponse, FullResponse};
+use crate::gateway::response;
 use crate::gateway::response_annotations::ResponseAnnotations;
-use crate::gateway::shadow::{self, Candidate};
-use crate::gateway::{ResponseBody, sessions};
+use crate::gateway::response_body::ResponseBody;
+use crate::gateway::response_observer::Observer;
+use crate::gateway::shadow;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::batch::{self, BatchMember, PassthroughBatch};
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, MessageItem};
-use dualgauge_model::plan::Plan;
 use dualgauge_model::posted::{Handling, MessageFault, Poster, takes_envelopes};
 use dualgauge_model::routing::RequestHead;
 use dualgauge_patterns::rope::Rope;
 
-/// The batch of a message, if it is in one.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum BatchContext<'a> {
-    Single,
-    /// A member of a batch; the cell holds the bytes left for the answers of the whole batch.
-    Batch(&'a Cell<usize>),
+/// An item of a batch that passes as one message.
+struct BatchItem {
+    record: Box<AccessRecord>,
+    member: BatchMember,
+    /// The observer of the response, if the item has one.
+    observer: Option<Observer>,
 }
-
-impl BatchContext<'_> {
-    /// Reserves `length` bytes for an answer; returns false if fewer are left.
-    pub(super) fn reserve_answer(self, length: usize) -> bool {
-        match self {
-            BatchContext::Single => true,
-            BatchContext::Batch(remaining) => {
-                let left = remaining.get().checked_sub(length);
-                remaining.set(left.unwrap_or(0));
-                left.is_some()
-            }
-        }
-    }
-
-    pub(super) fn is_full(self) -> bool {
-        match self {
-            BatchContext::Single => false,
-            BatchContext::Batch(remaining) => remaining.get() == 0,
-        }
-    }
-}
-
-/// An item of a batch that passes as one message, with its record.
-type BatchItem = (Box<Record>, BatchMember);
 
 impl RpcRequest {
     /// Serves a batch. Assembled answers belong to no single call, so their HTTP headers carry no annotations.
     pub(super) async fn serve_batch(
         &self,
-        request_record: Box<Record>,
+        request_record: Box<AccessRecord>,
         items: Vec<MessageItem>,
     ) -> Response<ResponseBody> {
-        if let Some((upstream, passthrough)) = self.passthrough_batch(&request_record, &items) {
+        if let Some((upstream, passthrough)) =
+            self.passthrough_batch(&request_record.context, &items)
+        {
             request_record.discard();
             return self.forward_batch(&upstream, passthrough).await;
         }
         if let Err(fault) = self.check_valid() {
             let mut request_record = request_record;
             request_record.set_fault(MessageFault::Invalid, Handling::Refused);
-            return self.add_cors_headers(response::render_failure(request_record, fault));
+            return self.add_cors_headers(response::render_failure(request_record, fault, None));
         }
         request_record.discard();
         match self.serve_items(items).await {
-            Some((full, candidates)) => self.respond(full, candidates),
+            Some(reply) => self.respond(reply.full, reply.observers),
             None => self.no_reply_response(),
         }
     }
 
-    /// Serves the items separately. Returns the assembled answers and the candidates to run once the client has them,
-    /// or `None` if no item is answered.
-    pub(super) async fn serve_items(
-        &self,
-        items: Vec<MessageItem>,
-    ) -> Option<(FullResponse, Vec<Candidate>)> {
+    /// Serves the items separately. Returns the assembled answers, or `None` if no item is answered.
+    pub(super) async fn serve_items(&self, items: Vec<MessageItem>) -> Option<BatchReply> {
         let plan = &self.runtime_plan.plan;
         let remaining = Cell::new(plan.limits.answer);
         let calls = stream::iter(items)
@@ -110,7 +86,7 @@ impl RpcRequest {
     /// Returns the upstream and the items of a batch that passes as one message.
     fn passthrough_batch(
         &self,
-        request_record: &Record,
+        context: &CallContext,
         items: &[MessageItem],
     ) -> Option<(Rc<HttpUpstream>, PassthroughBatch)> {
         let plan = &self.runtime_plan.plan;
@@ -118,15 +94,14 @@ impl RpcRequest {
         let poster = Poster {
             caller,
             head: RequestHead::new(&self.head),
-            at: request_record.wall_time(),
+            at: context.wall_time(),
             past: Some((
                 self.runtime_plan.flag_history(),
-                request_record.worker().sessions().now(),
+                context.worker().sessions().now(),
             )),
         };
-        let context = (request_record, &*self.runtime_plan);
         let passthrough = batch::passing(plan, poster, items, |call, route| {
-            sessions::for_rpc(context, (caller, headers), call, route)
+            self.sessions().for_rpc(headers, call, route)
         })?;
         let upstream = self
             .runtime_plan
@@ -147,23 +122,23 @@ impl RpcRequest {
             .into_iter()
             .map(|member| self.batch_item(member))
             .collect();
-        let has_candidate = |item: &BatchItem| {
-            let (_, member) = item;
+        let has_candidate = |BatchItem { member, .. }: &BatchItem| {
             member.decision.stage.candidate().is_some() && member.id.is_some()
         };
         // A candidate is compared with one item of the answer, so the answer streams through that item's record.
         let first = items.iter().position(has_candidate).unwrap_or(0);
-        let (mut record, member) = items.swap_remove(first);
-        self.attach_candidate(&mut record, &member, None);
-        for (record, member) in &mut items {
-            self.attach_candidate(record, member, Some(Skip::BatchLimit));
+        let mut item = items.swap_remove(first);
+        item.observer = self.candidate(&item, None);
+        for item in &items {
+            self.candidate(item, Some(Skip::BatchLimit));
         }
         let mut others = PassedItems::hold(items);
-        let admitted = record.admit();
+        let admitted = item.record.context.admit();
         let sent = match admitted {
             Ok(()) => {
                 let (body, interims) = (self.body.clone(), InterimResponses::Forwarded);
-                self.forward(&mut record, upstream, body, interims).await
+                self.forward(&mut item.record, upstream, body, interims)
+                    .await
             }
             Err(failure) => Err(failure),
         };
@@ -171,7 +146,7 @@ impl RpcRequest {
         let answer = match sent {
             Ok(answer) => answer,
             Err(failure) => {
-                items.push((record, member));
+                items.push(item);
                 // Restores the order of the items.
                 let last = items.len() - 1;
                 items.swap(first, last);
@@ -179,11 +154,9 @@ impl RpcRequest {
             }
         };
         let expects_reply = |member: &BatchMember| member.id.is_some() || member.call.is_none();
-        let is_answered = expects_reply(&member) || items.iter().any(|item| expects_reply(&item.1));
-        if !is_answered {
-            return self
-                .discard_replies(upstream, (record, items), answer)
-                .await;
+        let mut members = std::iter::once(&item).chain(&items);
+        if !members.any(|item| expects_reply(&item.member)) {
+            return self.discard_replies(upstream, item, items, answer).await;
         }
         let status = match &answer {
             CallResponse::Streaming(stream) => stream.response.status(),
@@ -191,12 +164,13 @@ impl RpcRequest {
             CallResponse::Upgrade(tunnel) => tunnel.head.status,
         };
         let mut others = Vec::with_capacity(items.len());
-        for (mut other, _) in items {
-            other.set_response(status.as_u16());
-            other.copy_upstream_time(&record);
-            others.push(*other);
+        for mut other in items {
+            other.record.set_response(status.as_u16());
+            other.record.copy_upstream_time(&item.record);
+            others.push(*other.record);
         }
-        response::hold_records(response::render_response(record, answer), others)
+        let response = response::render_response(item.record, answer, item.observer);
+        response::hold_records(response, others)
     }
 
     /// Starts the record of an item of a batch that passes as one message.
@@ -205,45 +179,56 @@ impl RpcRequest {
         if let Some(call) = &member.call {
             record.set_rpc_method(&call.method);
         }
-        record.set_decision(member.route, member.decision.clone());
+        record
+            .context
+            .set_decision(member.route, member.decision.clone());
         record.set_batch_id(member.id.clone());
         let fault = self.fault.as_ref().map(|_| MessageFault::Invalid);
         if let Some(fault) = member.fault.or(fault) {
             record.set_fault(fault, Handling::Forwarded);
         }
-        (record, member)
+        BatchItem {
+            record,
+            member,
+            observer: None,
+        }
     }
 
-    /// Attaches a candidate to an item, unless `skip` is set.
-    fn attach_candidate(&self, record: &mut Record, member: &BatchMember, skip: Option<Skip>) {
-        let Some(call) = &member.call else { return };
+    /// Returns the candidate of an item; counts the reason if it has none or `skip` is set.
+    fn candidate(&self, item: &BatchItem, skip: Option<Skip>) -> Option<Observer> {
+        let BatchItem { record, member, .. } = item;
+        let call = member.call.as_ref()?;
         let may_repeat = self.may_repeat(call);
         let may_repeat = may_repeat.and(skip.map_or(Ok(()), Err));
         let fault = member.fault.map(|_| {
             let why = "the message is not valid JSON-RPC 2.0";
             Rc::new(Failure::new(Reason::InvalidRequest, why))
         });
-        let replayable = || {
-            let request = RpcRequest {
-                fault: self.fault.clone().or(fault),
-                ..self.clone()
-            };
-            request.replayable_batch_item(call)
+        if !shadow::may_attach(&record.context, member.decision.stage, may_repeat) {
+            return None;
+        }
+        let request = RpcRequest {
+            fault: self.fault.clone().or(fault),
+            ..self.clone()
         };
-        shadow::attach_rpc(record, member.decision.stage, may_repeat, replayable);
+        shadow::candidate(record, Box::new(request.replayable_batch_item(call)))
     }
 
     /// Replies to a batch of notifications with no body, and discards the server's response.
     async fn discard_replies(
         &self,
         upstream: &Rc<HttpUpstream>,
-        (mut record, items): (Box<Record>, Vec<BatchItem>),
+        BatchItem { mut record, .. }: BatchItem,
+        items: Vec<BatchItem>,
         answer: CallResponse,
     ) -> Response<ResponseBody> {
         let status = self.runtime_plan.plan.face.notification_status.as_u16();
         if let CallResponse::Streaming(stream) = &answer {
             let upstream_status = stream.response.status().as_u16();
-            for (mut other, _) in items {
+            for BatchItem {
+                record: mut other, ..
+            } in items
+            {
                 other.set_response(upstream_status);
                 other.copy_upstream_time(&record);
                 other.set_client_status(status);
@@ -258,12 +243,12 @@ impl RpcRequest {
 
     /// Fails the whole batch: each call gets an error.
     fn fail_batch(&self, items: Vec<BatchItem>, failure: &Failure) -> Response<ResponseBody> {
-        let failed = items.into_iter().map(|(record, member)| {
-            let id = member.id.as_ref();
-            self.fail(record, failure.clone(), id)
+        let failed = items.into_iter().map(|item| {
+            let id = item.member.id.as_ref();
+            self.fail(item.record, failure.clone(), id, item.observer)
         });
         match assemble_replies(failed) {
-            Some((full, candidates)) => self.respond(full, candidates),
+            Some(reply) => self.respond(reply.full, reply.observers),
             None => self.no_reply_response(),
         }
     }
@@ -275,16 +260,22 @@ struct PassedItems(Vec<BatchItem>);
 
 impl PassedItems {
     fn hold(items: Vec<BatchItem>) -> PassedItems {
-        for (record, _) in &items {
-            record.worker().count_call_end(record.peer());
+        for BatchItem { record, .. } in &items {
+            record
+                .context
+                .worker()
+                .count_call_end(record.context.peer());
         }
         PassedItems(items)
     }
 
     fn take(&mut self) -> Vec<BatchItem> {
         let items = std::mem::take(&mut self.0);
-        for (record, _) in &items {
-            record.worker().count_call_start(record.peer());
+        for BatchItem { record, .. } in &items {
+            record
+                .context
+                .worker()
+                .count_call_start(record.context.peer());
         }
         items
     }
@@ -296,29 +287,41 @@ impl Drop for PassedItems {
     }
 }
 
+/// The answers of a batch, assembled by the proxy.
+pub(super) struct BatchReply {
+    pub(super) full: FullResponse,
+    /// The observers of the single answers.
+    pub(super) observers: Vec<Observer>,
+}
+
+impl BatchReply {
+    /// Returns the reply to a message outside a batch; `None` if it has no answer.
+    pub(super) fn from_single(reply: ItemReply) -> Option<BatchReply> {
+        match reply {
+            ItemReply::Message(full, observer) => Some(BatchReply {
+                full: *full,
+                observers: observer.into_iter().collect(),
+            }),
+            ItemReply::Forwarded(_) | ItemReply::Nothing => None,
+        }
+    }
+}
+
 /// Assembles the replies of several items; returns `None` if no item is answered.
-fn assemble_replies(
-    replies: impl Iterator<Item = ItemReply>,
-) -> Option<(FullResponse, Vec<Candidate>)> {
-    let mut candidates = Vec::new();
+fn assemble_replies(replies: impl Iterator<Item = ItemReply>) -> Option<BatchReply> {
+    let mut observers = Vec::new();
     let mut messages: Vec<Rope> = Vec::new();
     for reply in replies {
-        if let ItemReply::Message(full, candidate) = reply {
+        if let ItemReply::Message(full, observer) = reply {
             messages.push(full.body);
-            candidates.extend(candidate);
+            observers.extend(observer);
         }
     }
     if messages.is_empty() {
         return None;
     }
-    Some((response::rpc_message(jsonrpc::batch(messages)), candidates))
-}
-
-/// Returns the failure for a batch whose answers exceed `limits.answer` together.
-pub(super) fn answers_too_large(plan: &Plan) -> Failure {
-    let limit = plan.limits.answer;
-    let message = format!(
-        "the answers of this batch exceed {limit} bytes in total; send fewer calls per batch"
-    );
-    Failure::new(Reason::BatchTooLarge, message)
+    Some(BatchReply {
+        full: rpc_message(jsonrpc::batch(messages)),
+        observers,
+    })
 }

@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::{BatchContext, CallResult, RpcRequest};
-use crate::gateway::record::Record;
+use super::rpc_request::{BatchContext, CallResult, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
 use crate::upstream::Upstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, RequestId};
@@ -43,7 +43,7 @@ impl RpcRequest {
     /// Forwards a cancellation to an HTTP upstream, once for each id under which it knows the call.
     pub(super) async fn forward_cancellation(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Upstream,
         (call, cancelled): (&Call, CancelRequest),
         batch: BatchContext<'_>,

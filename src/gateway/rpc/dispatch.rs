@@ -7,18 +7,23 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 
-use super::{BatchContext, CallResult, RpcRequest};
+use super::rpc_request::{BatchContext, CallResult, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
+use crate::gateway::call_response::{CallResponse, rpc_message, rpc_message_with_headers, status};
 use crate::gateway::cancellation::{
     CancelScope, CancellableCall, CancellationRegistry, MCP_SESSION,
 };
-use crate::gateway::exchange::{self, UpstreamResponse};
-use crate::gateway::headers::{self, HasBody, IdentityFields};
+use crate::gateway::exchange::{self};
+use crate::gateway::forwarded_headers::{IdentityFields, translated_headers};
+use crate::gateway::headers::HasBody;
 use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
-use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward, upstream_uri};
-use crate::gateway::record::Record;
-use crate::gateway::response::{self, CallResponse};
-use crate::gateway::translate::{self, check_id, no_response};
+use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward};
+use crate::gateway::request_target::upstream_uri;
+use crate::gateway::rpc_reply::{check_id, no_response};
+use crate::gateway::translate::{self};
+use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{
     Body, HttpUpstream, OutgoingRequest, RetryPolicy, Upstream, boxed, collect_accounted,
@@ -38,7 +43,7 @@ use dualgauge_patterns::side::Side;
 impl RpcRequest {
     pub(super) async fn translate(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         index: usize,
         call: &Call,
     ) -> Result<CallResult, Failure> {
@@ -57,7 +62,7 @@ impl RpcRequest {
             RpcAnswer::Error(error) => jsonrpc::error(&id, &error),
         };
         Ok(CallResult::Answer(boxed(|| {
-            let mut full = response::rpc_message_with_headers(translated.headers, body);
+            let mut full = rpc_message_with_headers(translated.headers, body);
             full.status = translated.status;
             full
         })))
@@ -66,7 +71,7 @@ impl RpcRequest {
     /// Forwards a call unchanged, except for credentials that this upstream does not take in the envelope.
     pub(super) async fn forward_call(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Upstream,
         call: &Call,
         batch: BatchContext<'_>,
@@ -109,7 +114,7 @@ impl RpcRequest {
     /// unchanged.
     async fn forward_unchanged(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Upstream,
     ) -> Result<CallResult, Failure> {
         let http = upstream.http();
@@ -130,7 +135,7 @@ impl RpcRequest {
     /// are the headers made from credentials in the envelope.
     async fn pass_through(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Rc<HttpUpstream>,
         (call, credentials): (&Call, &HeaderMap),
         batch: BatchContext<'_>,
@@ -151,7 +156,7 @@ impl RpcRequest {
             return Ok(CallResult::Forwarded(answer));
         }
         let upstream_id = self.worker.next_request_id();
-        let cancellable = self.cancellable(record, id, Some(upstream_id));
+        let cancellable = self.cancellable(&record.context, id, Some(upstream_id));
         let exchange =
             self.send_and_collect(record, upstream, (call.with_id(upstream_id), credentials));
         let reply = unless_cancelled(cancellable.as_ref(), pin!(exchange)).await?;
@@ -167,7 +172,7 @@ impl RpcRequest {
     /// Sends a call over a link, under an id that is unique on that link.
     async fn send_over_link(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         link: &LinkUpstream,
         call: &Call,
     ) -> Result<CallResult, Failure> {
@@ -186,11 +191,11 @@ impl RpcRequest {
         let subscription = (*call.method == *LISTEN).then(|| id.clone());
         // On a socket, `undelivered` is set only for a batch.
         let is_batched = self.socket.is_some() && self.undelivered.is_some();
-        if subscription.is_some() && (is_batched || record.notifications().is_none()) {
+        if subscription.is_some() && (is_batched || record.context.notifications().is_none()) {
             let message = "a subscription is answered with an event stream: post it alone, with `text/event-stream` in `Accept`";
             return Err(Failure::new(Reason::InvalidRequest, message));
         }
-        let cancellable = self.cancellable(record, id, None);
+        let cancellable = self.cancellable(&record.context, id, None);
         let request = link_call::LinkRequest {
             method: &call.method,
             call: template,
@@ -219,13 +224,13 @@ impl RpcRequest {
     /// the call at its upstream, if a forwarded cancellation must name it.
     fn cancellable(
         &self,
-        record: &Record,
+        context: &CallContext,
         id: &RequestId,
         upstream_id: Option<u64>,
     ) -> Option<CancellableCall> {
         let scope = self
             .scope()
-            .filter(|_| record.second_run_budget().is_none())?;
+            .filter(|_| context.second_run_budget().is_none())?;
         Some(
             self.worker
                 .cancellations()
@@ -247,17 +252,18 @@ impl RpcRequest {
     /// result is converted to the client's MCP revision, which the server does not know.
     async fn restore_id(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         id: &RequestId,
         (reply, upstream_id): (UpstreamResponse, u64),
         linked: Option<&Call>,
     ) -> Result<CallResult, Failure> {
         let limits = &self.runtime_plan.plan.limits;
         let response =
-            offloaded_parsing::parse_response(record.worker(), &reply.body, limits.depth).await?;
+            offloaded_parsing::parse_response(record.context.worker(), &reply.body, limits.depth)
+                .await?;
         let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
         check_id(&response, upstream_id)?;
-        let (converted, status) = match &response.reply {
+        let (converted, status_code) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
                 let converted = linked
                     .map(|call| self.convert_result(call, result))
@@ -274,11 +280,11 @@ impl RpcRequest {
                 (None, status)
             }
         };
-        let mut full = response::rpc_message(match converted {
+        let mut full = rpc_message(match converted {
             None => response.with_id(&reply.body, id),
             Some(result) => response.with_result(&reply.body, id, result),
         });
-        full.status = response::status(status);
+        full.status = status(status_code);
         Ok(CallResult::Answer(Box::new(full)))
     }
 
@@ -312,7 +318,7 @@ impl RpcRequest {
     /// Forwards a body under the head of the request.
     pub(super) async fn forward(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Rc<HttpUpstream>,
         body: Bytes,
         interims: InterimResponses,
@@ -334,7 +340,7 @@ impl RpcRequest {
     /// reused. A response that is too long or too late closes the connection.
     pub(super) async fn discard(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Rc<HttpUpstream>,
         answer: CallResponse,
     ) -> Result<CallResult, Failure> {
@@ -353,15 +359,16 @@ impl RpcRequest {
 
     async fn send_and_collect(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         upstream: &Rc<HttpUpstream>,
         (body, credentials): (Bytes, &HeaderMap),
     ) -> Result<UpstreamResponse, Failure> {
         let context = (&*self.head, &self.origin);
-        let mut headers = headers::translated(record, context, upstream.plan(), HasBody::Yes);
+        let mut headers =
+            translated_headers(&record.context, context, upstream.plan(), HasBody::Yes);
         headers.extend(credentials.clone());
         if let Some(identity_fields) =
-            IdentityFields::new(record, (&self.head.headers, &self.origin))
+            IdentityFields::new(&record.context, (&self.head.headers, &self.origin))
         {
             identity_fields.write(&mut headers);
         }

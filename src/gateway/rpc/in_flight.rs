@@ -13,25 +13,25 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 
-use crate::gateway::shadow::Candidate;
+use crate::gateway::response_observer::{Observer, notify_sent};
 use crate::upstream::link::QueuePermit;
 use dualgauge_model::jsonrpc::{LISTEN, PeerMessage, cancelled_id};
 use dualgauge_model::plan::CANCELLED;
 
-/// A message to the client, and the candidates to run once the client has it.
+/// A message to the client, and the observers of the answers in it.
 pub(super) struct OutboundMessage {
     pub(super) text: Bytes,
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) observers: Vec<Observer>,
     /// The queue slot of a server notification; `None` for an answer.
     pub(super) permit: Option<QueuePermit>,
 }
 
 impl OutboundMessage {
-    /// Creates a message without candidates.
+    /// Creates a message without observers.
     pub(super) fn new(text: Bytes) -> OutboundMessage {
         OutboundMessage {
             text,
-            candidates: Vec::new(),
+            observers: Vec::new(),
             permit: None,
         }
     }
@@ -107,8 +107,8 @@ pub(super) struct InFlight {
     queued_bytes: usize,
     /// Messages to be written.
     pub(super) replies: VecDeque<OutboundMessage>,
-    /// The candidates to run after the message being written.
-    pub(super) candidates: Vec<Candidate>,
+    /// The observers of the message being written.
+    pub(super) observers: Vec<Observer>,
     /// The queue slot of the message being written.
     pub(super) permit: Option<QueuePermit>,
 }
@@ -124,7 +124,7 @@ impl InFlight {
             queued: VecDeque::new(),
             queued_bytes: 0,
             replies: VecDeque::new(),
-            candidates: Vec::new(),
+            observers: Vec::new(),
             permit: None,
         }
     }
@@ -226,9 +226,9 @@ impl InFlight {
         }
     }
 
-    /// Marks the current message as written: runs its candidates and frees its queue slot.
+    /// Marks the current message as written: notifies its observers and frees its queue slot.
     pub(super) fn on_written(&mut self) {
-        self.candidates.drain(..).for_each(Candidate::start);
+        notify_sent(self.observers.drain(..));
         self.permit = None;
     }
 

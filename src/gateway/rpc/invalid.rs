@@ -8,12 +8,16 @@ use std::rc::Rc;
 
 use http::{Response, request};
 
-use super::{BatchContext, RpcCaller, RpcRequest};
-use crate::gateway::passthrough::{PassthroughRequest, forward, upstream_uri};
-use crate::gateway::record::Record;
+use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_response::{CallResponse, rpc_failure};
+use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::request_body::RequestBody;
-use crate::gateway::response::{self, CallResponse};
-use crate::gateway::{RequestOrigin, ResponseBody, cors, rest};
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::request_target::upstream_uri;
+use crate::gateway::response::{self};
+use crate::gateway::response_body::ResponseBody;
+use crate::gateway::{cors, rest};
 use crate::upstream::Upstream;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{MessageItem, RequestId};
@@ -31,7 +35,7 @@ pub(super) struct InvalidRequestContext {
 
 /// Serves a request that is not valid JSON-RPC 2.0.
 pub(super) async fn serve(
-    mut record: Box<Record>,
+    mut record: Box<AccessRecord>,
     context: InvalidRequestContext,
     (content, body): (RequestBody, posted::PostedBody),
 ) -> Response<ResponseBody> {
@@ -40,18 +44,18 @@ pub(super) async fn serve(
         origin,
         rpc_caller,
     } = context;
-    let runtime_plan = record.runtime_plan().clone();
-    let (plan, now) = (&runtime_plan.plan, record.worker().sessions().now());
+    let runtime_plan = record.context.runtime_plan().clone();
+    let (plan, now) = (&runtime_plan.plan, record.context.worker().sessions().now());
     let poster = Poster {
         caller: rpc_caller.identity.caller(&plan.rollout.clients),
         head: RequestHead::new(&head),
-        at: record.wall_time(),
+        at: record.context.wall_time(),
         past: Some((runtime_plan.flag_history(), now)),
     };
     let posted = classify(plan, poster, body);
     match (posted, content) {
         (Posted::Rest, content) => {
-            record.set_side_to_rest();
+            record.context.set_side_to_rest();
             rest::serve_content(record, (head, content), origin).await
         }
         (Posted::Unread(fault, upstream_index), content) => {
@@ -97,25 +101,25 @@ pub(super) async fn serve(
 
 /// Responds with an error that carries CORS headers.
 fn respond_with_error(
-    mut record: Box<Record>,
+    mut record: Box<AccessRecord>,
     head: &request::Parts,
     (failure, id): (Failure, RequestId),
 ) -> Response<ResponseBody> {
-    let runtime_plan = record.runtime_plan().clone();
-    let full = response::rpc_failure(&failure, &runtime_plan.plan.face.failure_codes, &id);
+    let runtime_plan = record.context.runtime_plan().clone();
+    let full = rpc_failure(&failure, &runtime_plan.plan.face.failure_codes, &id);
     record.set_failure(full.status.as_u16(), &failure);
-    let mut response = response::render_response(record, CallResponse::Full(Box::new(full)));
+    let mut response = response::render_response(record, CallResponse::Full(Box::new(full)), None);
     cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
     response
 }
 
 /// Forwards a request whose method was not read.
 async fn forward_unread(
-    mut record: Box<Record>,
+    mut record: Box<AccessRecord>,
     (mut head, content): (Box<request::Parts>, RequestBody),
     (origin, upstream_index): (&RequestOrigin, usize),
 ) -> Response<ResponseBody> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let upstream = runtime_plan
         .upstream_at(upstream_index)
@@ -131,7 +135,7 @@ async fn forward_unread(
     };
     let answer = forwarding.await;
     let failed = answer.is_err();
-    let mut response = response::render(record, answer);
+    let mut response = response::render(record, answer, None);
     if let Some(cors) = runtime_plan.plan.cors.as_ref().filter(|_| failed) {
         cors.mark(cors_origin.as_ref(), response.headers_mut());
     }
@@ -142,12 +146,12 @@ impl RpcRequest {
     /// Serves a call that is not valid JSON-RPC 2.0.
     async fn serve_invalid_call(
         self,
-        record: Box<Record>,
+        record: Box<AccessRecord>,
         item: MessageItem,
         fault: Failure,
     ) -> Response<ResponseBody> {
         let request = RpcRequest {
-            undelivered: record.observes_delivery().then(Rc::default),
+            undelivered: record.context.observes_delivery().then(Rc::default),
             fault: Some(Rc::new(fault)),
             ..self
         };

@@ -4,11 +4,15 @@
 
 use http::{Response, request};
 
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_response::CallResponse;
+use crate::gateway::cors;
 use crate::gateway::identity::identify;
-use crate::gateway::passthrough::{PassthroughRequest, forward, upstream_uri};
-use crate::gateway::record::Record;
-use crate::gateway::response::{self, CallResponse};
-use crate::gateway::{RequestOrigin, ResponseBody, cors};
+use crate::gateway::passthrough::{PassthroughRequest, forward};
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::request_target::upstream_uri;
+use crate::gateway::response::{self};
+use crate::gateway::response_body::ResponseBody;
 use crate::upstream::{IncomingBody, Upstream};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
@@ -17,15 +21,15 @@ use dualgauge_patterns::side::Side;
 
 /// Forwards such a request. Failures that the proxy writes carry CORS headers.
 pub(super) async fn forward_other_method(
-    mut record: Box<Record>,
+    mut record: Box<AccessRecord>,
     (head, body): (Box<request::Parts>, IncomingBody),
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = forward_to_upstream(&mut record, (head, body), &origin).await;
     let failed = answer.is_err();
-    let mut response = response::render(record, answer);
+    let mut response = response::render(record, answer, None);
     if let Some(cors) = runtime_plan.plan.cors.as_ref().filter(|_| failed) {
         cors.mark(cors_origin.as_ref(), response.headers_mut());
     }
@@ -33,15 +37,15 @@ pub(super) async fn forward_other_method(
 }
 
 async fn forward_to_upstream(
-    record: &mut Record,
+    record: &mut AccessRecord,
     (mut head, body): (Box<request::Parts>, IncomingBody),
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
-    let identity = identify(record, &head.headers, origin);
+    let identity = identify(&mut record.context, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
-    record.admit()?;
+    record.context.admit()?;
     if let Some(answer) = cors::answer_preflight(record, plan, (caller, RequestHead::new(&head))) {
         return Ok(answer);
     }

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
+use crate::gateway::body_decoding::message_text;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::offloaded_parsing;
-use crate::gateway::record::Record;
 use crate::gateway::request_body::{self, RequestBody};
 use crate::upstream::IncomingBody;
 use dualgauge_model::failure::Failure;
@@ -22,22 +23,22 @@ pub(super) enum RpcBody {
 
 /// Reads a request. A body whose announced length exceeds the limit is not read if translation would refuse it anyway.
 pub(super) async fn read(
-    request_record: &Record,
+    context: &CallContext,
     headers: &HeaderMap,
     body: IncomingBody,
 ) -> Result<RpcBody, Failure> {
-    request_record.admit()?;
-    let plan = &request_record.runtime_plan().plan;
-    let bounds = (&plan.limits, request_record.worker().memory());
+    context.admit()?;
+    let plan = &context.runtime_plan().plan;
+    let bounds = (&plan.limits, context.worker().memory());
     let fault = request_body::message_fault(headers, &body);
     if fault.is_some() && is_beyond(&body, plan.limits.body) {
         let unread = posted::PostedBody { text: None, fault };
         return Ok(RpcBody::Other(RequestBody::Streaming(body, None), unread));
     }
-    let body = request_body::read_raw(body, (&plan.limits, &**request_record.worker())).await?;
+    let body = request_body::read_raw(body, (&plan.limits, &**context.worker())).await?;
     if fault.is_none()
         && let Ok(incoming) =
-            offloaded_parsing::parse_messages(request_record.worker(), &body, &plan.limits).await?
+            offloaded_parsing::parse_messages(context.worker(), &body, &plan.limits).await?
         && incoming.has_message()
     {
         if let jsonrpc::Incoming::Batch(_) = &incoming {
@@ -45,7 +46,7 @@ pub(super) async fn read(
         }
         return Ok(RpcBody::Messages(body, incoming));
     }
-    let text = request_body::message_text(headers, &body, bounds)?;
+    let text = message_text(headers, &body, bounds)?;
     Ok(RpcBody::Other(
         RequestBody::Read(body),
         posted::PostedBody { text, fault },

@@ -1,24 +1,24 @@
 //! Replays of JSON-RPC calls: a call that is made a second time, on either way.
 //!
-//! Used by `shadow` and `shadow::replay`.
+//! Used by `rpc`.
 
 use std::cell::Cell;
 
 use bytes::Bytes;
-use http::HeaderMap;
 
-use super::{BatchContext, CallResult, RpcRequest};
-use crate::gateway::record::Record;
-use crate::gateway::response::CallResponse;
+use super::rpc_request::{BatchContext, CallResult, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_response::{CallResponse, FullResponse, rpc_failure};
+use crate::gateway::shadow::{ReplayFuture, ReplayableCall, headers_size};
 use dualgauge_model::compare::Skip;
-use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::failure::{Failure, FailureCodes, Reason};
 use dualgauge_model::jsonrpc::{Call, RequestId, parse_response, split_batch};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::Way;
 use dualgauge_patterns::side::Side;
 
 /// A call, with the context of the request that it was part of.
-pub(in crate::gateway) struct ReplayableRpc {
+pub(super) struct ReplayableRpc {
     request: RpcRequest,
     call: Call,
     sent: SentAs,
@@ -76,48 +76,13 @@ impl RpcRequest {
 }
 
 impl ReplayableRpc {
-    /// Returns the headers of the request.
-    pub(in crate::gateway) fn headers(&self) -> &HeaderMap {
-        &self.request.head.headers
-    }
-
-    /// Returns the number of bytes that the replay keeps; the body of the whole request counts.
-    pub(in crate::gateway) fn size(&self) -> usize {
-        self.request.body.len() + self.call.method.len() + size_of::<ReplayableRpc>()
-    }
-
-    /// Returns the id of the call.
-    pub(in crate::gateway) fn id(&self) -> Option<&RequestId> {
-        self.call.id.as_ref()
-    }
-
-    /// Returns true if translation rejects the call.
-    pub(in crate::gateway) fn is_invalid(&self) -> bool {
-        self.request.fault.is_some()
-    }
-
-    /// Extracts the answer to this call from the answer to its batch; returns an answer of another form unchanged.
-    pub(in crate::gateway) fn extract_own_part(&self, answer: Bytes) -> Bytes {
-        let depth = self.request.runtime_plan.plan.limits.depth;
-        let (SentAs::InForwardedBatch, Some(id)) = (self.sent, &self.call.id) else {
-            return answer;
-        };
-        let matches_id = |part: &Bytes| {
-            let response = parse_response(part, depth).ok();
-            let response_id = response.and_then(|response| response.id);
-            response_id.is_some_and(|response_id| response_id.as_bytes() == id.as_bytes())
-        };
-        let mut parts = split_batch(&answer, depth).into_iter().flatten();
-        parts.find(matches_id).unwrap_or(answer)
-    }
-
     /// Makes the call on the given way.
-    pub(in crate::gateway) async fn send(
+    async fn send_again(
         &self,
-        record: &mut Record,
+        record: &mut AccessRecord,
         way: Way,
     ) -> Result<CallResponse, Failure> {
-        let result = match (way, record.route()) {
+        let result = match (way, record.context.route()) {
             (Way::New, Some(_)) if self.request.fault.is_some() => {
                 let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
                 return Err(Failure::new(Reason::InvalidRequest, message));
@@ -135,8 +100,8 @@ impl ReplayableRpc {
         }
     }
 
-    async fn forward(&self, record: &mut Record) -> Result<CallResult, Failure> {
-        let upstream = record.upstream(Side::Rpc).cloned();
+    async fn forward(&self, record: &mut AccessRecord) -> Result<CallResult, Failure> {
+        let upstream = record.context.upstream(Side::Rpc).cloned();
         let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
         let remaining = Cell::new(self.request.runtime_plan.plan.limits.answer);
         let batch = match self.sent {
@@ -146,5 +111,46 @@ impl ReplayableRpc {
         self.request
             .forward_call(record, &upstream, &self.call, batch)
             .await
+    }
+}
+
+impl ReplayableCall for ReplayableRpc {
+    /// Returns the number of bytes that the replay keeps; the body of the whole request counts.
+    fn size(&self) -> usize {
+        headers_size(&self.request.head.headers)
+            + self.request.body.len()
+            + self.call.method.len()
+            + size_of::<ReplayableRpc>()
+    }
+
+    fn check_complete(&self) -> Result<(), Skip> {
+        Ok(())
+    }
+
+    fn is_invalid(&self) -> bool {
+        self.request.fault.is_some()
+    }
+
+    fn extract_own_part(&self, answer: Bytes) -> Bytes {
+        let depth = self.request.runtime_plan.plan.limits.depth;
+        let (SentAs::InForwardedBatch, Some(id)) = (self.sent, &self.call.id) else {
+            return answer;
+        };
+        let matches_id = |part: &Bytes| {
+            let response = parse_response(part, depth).ok();
+            let response_id = response.and_then(|response| response.id);
+            response_id.is_some_and(|response_id| response_id.as_bytes() == id.as_bytes())
+        };
+        let mut parts = split_batch(&answer, depth).into_iter().flatten();
+        parts.find(matches_id).unwrap_or(answer)
+    }
+
+    fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a> {
+        Box::pin(self.send_again(record, way))
+    }
+
+    fn render_failure(&self, failure: &Failure, codes: &FailureCodes) -> FullResponse {
+        let null = RequestId::null();
+        rpc_failure(failure, codes, self.call.id.as_ref().unwrap_or(&null))
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::EVENT_CAPACITY;
 use super::in_flight::{InFlight, OutboundMessage};
-use crate::gateway::RequestOrigin;
+use crate::gateway::request_origin::RequestOrigin;
 use crate::upstream::link::{LinkLost, LostBy, Notification, NotificationReceiver, channel};
 use crate::upstream::{CloseReason, LegacyServerMessage};
 

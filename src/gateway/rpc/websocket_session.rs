@@ -26,20 +26,26 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
+use super::batch::BatchReply;
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
+use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use super::server_messages::{self, Listening, ServerMessage, ServerMessages, close_reason};
-use super::{BatchContext, ItemReply, RpcCaller, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::CancelScope;
+use crate::gateway::failures::memory_exhausted;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
 use crate::gateway::legacy_socket::{
     FrameClient, FrameOutcome, format_event, serve_frame, socket_context,
 };
 use crate::gateway::offloaded_parsing;
-use crate::gateway::record::{Record, RequestLine};
-use crate::gateway::request_body::memory_exhausted;
+use crate::gateway::request_line::RequestLine;
+use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
-use crate::gateway::{RequestOrigin, ResponseBody, RuntimePlan, Worker};
+use crate::gateway::response_body::ResponseBody;
+use crate::gateway::runtime_plan::RuntimePlan;
+use crate::gateway::worker::Worker;
 use crate::upstream::link::{Event, Notification};
 use crate::upstream::{
     Activity, CloseReason, IdleAction, IdleTimer, LegacyServerMessage, MessageStream, ReadMode,
@@ -70,16 +76,17 @@ const READ_AHEAD: usize = 64;
 
 /// Accepts a WebSocket handshake, and serves the connection in a task of its own.
 pub(super) fn accept(
-    mut request_record: Box<Record>,
+    mut request_record: Box<AccessRecord>,
     mut head: Box<request::Parts>,
     (origin, sockets): (RequestOrigin, ClientSocketPlan),
 ) -> Response<ResponseBody> {
-    let runtime_plan = request_record.runtime_plan().clone();
-    identify(&mut request_record, &head.headers, &origin);
-    let response = match accept_handshake(&request_record, (&runtime_plan, &origin), &head) {
+    let runtime_plan = request_record.context.runtime_plan().clone();
+    identify(&mut request_record.context, &head.headers, &origin);
+    let response = match accept_handshake(&request_record.context, (&runtime_plan, &origin), &head)
+    {
         Ok(response) => response,
         Err(failure) => {
-            let mut response = response::render_failure(request_record, failure);
+            let mut response = response::render_failure(request_record, failure, None);
             let version = HeaderValue::from_static(websocket::VERSION);
             response
                 .headers_mut()
@@ -88,8 +95,8 @@ pub(super) fn accept(
         }
     };
     let upgrade = head.extensions.remove::<OnUpgrade>();
-    let worker = request_record.worker().clone();
-    let peer = origin.peer_in_limits.clone();
+    let worker = request_record.context.worker().clone();
+    let peer = origin.peer_in_limits().cloned();
     // Each message has its own record from here on.
     request_record.discard();
     let session = WebSocketSession {
@@ -118,11 +125,11 @@ pub(super) fn accept(
 }
 
 fn accept_handshake(
-    request_record: &Record,
+    context: &CallContext,
     (runtime_plan, origin): (&RuntimePlan, &RequestOrigin),
     head: &request::Parts,
 ) -> Result<Response<ResponseBody>, Failure> {
-    request_record.admit()?;
+    context.admit()?;
     // A page of any origin may open a WebSocket; only this check prevents that (RFC 6455 §10.2).
     routing::check_origin(&runtime_plan.plan, RequestHead::new(head), origin.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
@@ -307,7 +314,7 @@ impl WebSocketSession {
         if !frames.is_writing()
             && let Some(reply) = in_flight.replies.pop_front()
         {
-            in_flight.candidates = reply.candidates;
+            in_flight.observers = reply.observers;
             in_flight.permit = reply.permit;
             frames.send(reply.text);
         }

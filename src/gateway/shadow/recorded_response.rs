@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::gateway::response::FullResponse;
+use crate::gateway::call_response::FullResponse;
 use crate::upstream::{ContentEncoding, DecodeError};
 use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip};
 use dualgauge_model::failure::{Blame, Failure};
@@ -189,7 +189,7 @@ impl ParsedResponse {
 }
 
 /// Returns the approximate memory of `headers`, in bytes.
-pub(super) fn headers_size(headers: &HeaderMap) -> usize {
+pub(in crate::gateway) fn headers_size(headers: &HeaderMap) -> usize {
     let fields = headers.iter();
     fields
         .map(|(name, value)| name.as_str().len() + value.len() + 32)

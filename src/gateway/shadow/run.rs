@@ -13,11 +13,13 @@ use http::Method;
 
 use super::comparison::{CompareContext, Compared, NotCompared, ResponsePair};
 use super::recorded_response::RecordedResponse;
-use super::replay::ReplayableCall;
+use super::replay::{ReplayableCall, failure_response, send_and_collect};
 use super::runner::{Judgement, LogSubject, RunEnd, ShadowRunner};
+use crate::gateway::access_record::{AccessRecord, FailureCause};
+use crate::gateway::call_context::CallContext;
 use crate::gateway::guard_recorder::GuardRecorder;
-use crate::gateway::record::{FailureCause, Record};
-use crate::gateway::{RuntimePlan, Worker};
+use crate::gateway::runtime_plan::RuntimePlan;
+use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
 use crate::upstream::{BodyCopy, CountGuard};
@@ -35,8 +37,8 @@ const MAX_POINTERS: usize = 5;
 
 /// A candidate with a permit to run.
 pub(super) struct RunnableCandidate {
-    pub(super) record: Record,
-    pub(super) call: ReplayableCall,
+    pub(super) record: AccessRecord,
+    pub(super) call: Box<dyn ReplayableCall>,
     pub(super) budget: BodyCopy,
     /// The response that the client received.
     pub(super) control: RecordedResponse,
@@ -60,7 +62,7 @@ struct CandidateInfo {
 impl RunnableCandidate {
     /// Runs the candidate and reports the verdict.
     pub(super) async fn run(self) {
-        let Some(info) = CandidateInfo::new(&self.record) else {
+        let Some(info) = CandidateInfo::new(&self.record.context) else {
             return;
         };
         let ways = (info.stage.control(), info.stage.candidate());
@@ -88,7 +90,7 @@ impl RunnableCandidate {
         } = self;
         let noise = record.for_second_run();
         record.start_as_candidate(budget.clone());
-        let candidate = info.run_candidate(&mut record, &call, candidate_way).await;
+        let candidate = info.run_candidate(&mut record, &*call, candidate_way).await;
         let Some(candidate) = candidate else {
             record.abandon();
             return Err(Verdict::Skipped(Skip::Drain).into());
@@ -113,7 +115,7 @@ impl RunnableCandidate {
         let Compared { control, found, .. } =
             compared.map_err(|not_compared| Uncompared { not_compared, why })?;
         let repeat = if info.runner().wants_repeat(&info.route_name(), &found) {
-            let repeated = (noise, &call, control_way);
+            let repeated = (noise, &*call, control_way);
             info.repeat_control(repeated, control, &found).await
         } else {
             RepeatOutcome::NotRepeated
@@ -158,16 +160,16 @@ impl From<Verdict> for Uncompared {
 }
 
 impl CandidateInfo {
-    fn new(record: &Record) -> Option<CandidateInfo> {
+    fn new(context: &CallContext) -> Option<CandidateInfo> {
         Some(CandidateInfo {
-            worker: record.worker().clone(),
-            runtime_plan: record.runtime_plan().clone(),
-            route: record.route()?,
-            client: record.client(),
-            side: record.side(),
-            stage: record.stage()?,
-            why: record.why(),
-            method: record.method().clone(),
+            worker: context.worker().clone(),
+            runtime_plan: context.runtime_plan().clone(),
+            route: context.route()?,
+            client: context.client(),
+            side: context.side(),
+            stage: context.stage()?,
+            why: context.why(),
+            method: context.method().clone(),
         })
     }
 
@@ -194,12 +196,16 @@ impl CandidateInfo {
     /// Returns the candidate's response; `None` when the process shuts down.
     async fn run_candidate(
         &self,
-        record: &mut Record,
-        call: &ReplayableCall,
+        record: &mut AccessRecord,
+        call: &dyn ReplayableCall,
         way: Way,
     ) -> Option<Result<RecordedResponse, Skip>> {
         let limit = self.plan().candidates.timeout;
-        let failure = match self.runner().run(limit, call.send(record, way)).await {
+        let failure = match self
+            .runner()
+            .run(limit, send_and_collect(call, record, way))
+            .await
+        {
             RunEnd::Done(result) => return Some(result),
             RunEnd::Closed => return None,
             RunEnd::Late => Failure::new(
@@ -208,7 +214,7 @@ impl CandidateInfo {
             ),
             RunEnd::Panicked => Failure::new(Reason::Internal, "the candidate panicked"),
         };
-        Some(Ok(call.failure_response(record, &failure)))
+        Some(Ok(failure_response(call, record, &failure)))
     }
 
     /// Compares two responses. Decoded bytes are charged to `budget`.
@@ -246,14 +252,17 @@ impl CandidateInfo {
     /// Repeats the control call, and learns which fields differ between two control responses.
     async fn repeat_control(
         &self,
-        (mut noise, call, way): (Record, &ReplayableCall, Way),
+        (mut noise, call, way): (AccessRecord, &dyn ReplayableCall, Way),
         control: RecordedResponse,
         found: &Comparison,
     ) -> RepeatOutcome {
         let budget = self.runner().new_copy();
         noise.start_as_noise(budget.clone());
         let limit = self.runner().limits().timeout;
-        let repeated = self.runner().run(limit, call.send(&mut noise, way)).await;
+        let repeated = self
+            .runner()
+            .run(limit, send_and_collect(call, &mut noise, way))
+            .await;
         let RunEnd::Done(Ok(candidate)) = repeated else {
             return RepeatOutcome::NotRepeated;
         };
@@ -310,9 +319,9 @@ impl CandidateInfo {
         self.plan().rollout.clients.name(self.client)
     }
 
-    fn count_duration(&self, record: &Record) {
+    fn count_duration(&self, record: &AccessRecord) {
         let route = self.runtime_plan.route_label(Some(self.route));
-        let elapsed = record.elapsed();
+        let elapsed = record.context.elapsed();
         self.worker
             .count(|shard| shard.candidate(route, self.side, self.stage, elapsed));
     }
@@ -405,8 +414,8 @@ impl CandidateInfo {
 }
 
 /// Counts a skipped candidate with its reason.
-pub(super) fn count_skip(record: &Record, skip: Skip) {
-    if let Some(info) = CandidateInfo::new(record) {
+pub(super) fn count_skip(context: &CallContext, skip: Skip) {
+    if let Some(info) = CandidateInfo::new(context) {
         info.report_verdict(Verdict::Skipped(skip));
     }
 }

@@ -134,7 +134,7 @@ impl ShadowRunner {
     }
 
     /// Creates a copy that is charged to the budget of all candidates.
-    pub(super) fn new_copy(&self) -> BodyCopy {
+    pub(in crate::gateway) fn new_copy(&self) -> BodyCopy {
         BodyCopy::new(&self.budget)
     }
 

@@ -1,21 +1,23 @@
 //! JSON-RPC messages on a client's WebSocket. [`super::WebSocketSession`] calls this for each.
 
 use super::*;
+use crate::gateway::call_context::CallContext;
+use crate::gateway::call_response::rpc_failure;
 
 impl WebSocketSession {
     /// Reads and parses a JSON-RPC message.
     async fn read(
         &self,
-        request_record: &Record,
+        context: &CallContext,
         body: Bytes,
     ) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
-        request_record.admit()?;
+        context.admit()?;
         let body = self
             .worker
             .memory()
             .account(body)
             .map_err(memory_exhausted)?;
-        let limits = &request_record.runtime_plan().plan.limits;
+        let limits = &context.runtime_plan().plan.limits;
         let read = offloaded_parsing::parse_messages(&self.worker, &body, limits).await?;
         let incoming = read.map_err(rejections::no_message)?;
         Ok((body, incoming))
@@ -34,19 +36,23 @@ impl WebSocketSession {
             version: Version::HTTP_11,
             ..RequestLine::for_call(&self.head, &self.origin)
         };
-        let mut request_record = Record::begin(&self.worker, &runtime_plan, Side::Rpc, line);
-        let identity = identify(&mut request_record, &self.head.headers, &self.origin);
-        let (body, incoming) = match self.read(&request_record, body).await {
+        let mut request_record = AccessRecord::begin(&self.worker, &runtime_plan, Side::Rpc, line);
+        let identity = identify(
+            &mut request_record.context,
+            &self.head.headers,
+            &self.origin,
+        );
+        let (body, incoming) = match self.read(&request_record.context, body).await {
             Ok(read) => read,
             Err(failure) => {
                 let codes = &runtime_plan.plan.face.failure_codes;
-                let full = response::rpc_failure(&failure, codes, &RequestId::null());
+                let full = rpc_failure(&failure, codes, &RequestId::null());
                 request_record.set_failure(full.status.as_u16(), &failure);
                 return Some(OutboundMessage::new(full.body.into_bytes()));
             }
         };
         let request = RpcRequest {
-            since: request_record.call_start(),
+            since: request_record.context.call_start(),
             worker: self.worker.clone(),
             head: self.head.clone(),
             body,
@@ -58,17 +64,12 @@ impl WebSocketSession {
             runtime_plan,
             fault: None,
         };
-        let (full, candidates) = match incoming {
+        let BatchReply { full, observers } = match incoming {
             jsonrpc::Incoming::Single(item) => {
                 let remaining = Cell::new(request.runtime_plan.plan.limits.answer);
-                match request
-                    .serve_message(request_record, item, BatchContext::Batch(&remaining))
-                    .await
-                    .0
-                {
-                    ItemReply::Message(full, candidate) => (*full, candidate.into_iter().collect()),
-                    ItemReply::Forwarded(_) | ItemReply::Nothing => return None,
-                }
+                let batch = BatchContext::Batch(&remaining);
+                let (reply, _) = request.serve_message(request_record, item, batch).await;
+                BatchReply::from_single(reply)?
             }
             jsonrpc::Incoming::Batch(items) => {
                 request_record.discard();
@@ -78,7 +79,7 @@ impl WebSocketSession {
         drop(request.take_records());
         Some(OutboundMessage {
             text: full.body.into_bytes(),
-            candidates,
+            observers,
             permit: None,
         })
     }

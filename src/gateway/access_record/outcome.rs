@@ -1,9 +1,10 @@
 //! The outcome of a call, as it is set while the call runs. Used by `record` and `shadow`.
 
 use bytes::Bytes;
-use http::{Method, Version};
+use http::Method;
 
-use super::{CallOutcome, Record};
+use super::AccessRecord;
+use super::facts::{CallOutcome, FailureCause};
 use crate::telemetry::metrics::Outcome;
 use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
@@ -15,24 +16,7 @@ use dualgauge_patterns::side::Side;
 /// The largest passed-through response that is parsed for the record, in bytes.
 pub(super) const SMALL: usize = 64 * 1024;
 
-/// The read state of the RPC server's result. Only a parsed one shows a tool failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum ResultRead {
-    #[default]
-    No,
-    Yes,
-}
-
-/// The cause of a failed call, for the report of a candidate.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::gateway) struct FailureCause {
-    /// The proxy's own failure reason.
-    pub(in crate::gateway) reason: Option<Reason>,
-    /// A description of the cause; secrets in it are not yet redacted.
-    pub(in crate::gateway) cause: Option<String>,
-}
-
-impl Record {
+impl AccessRecord {
     /// Returns why the call failed; falls back to the upstream's status or error code.
     pub(in crate::gateway) fn failure_cause(&self) -> FailureCause {
         let CallOutcome {
@@ -110,7 +94,7 @@ impl Record {
         } else {
             self.set_response(200);
         }
-        self.outcome.result = ResultRead::Yes;
+        self.outcome.is_result_read = true;
     }
 
     fn is_tool_error(&self, result: &Json) -> bool {
@@ -139,10 +123,10 @@ impl Record {
     /// Reads a complete response that passes through, up to [`SMALL`] bytes. On the RPC side the HTTP status does not
     /// show whether the call failed, so an error in the body counts as one.
     pub(in crate::gateway) fn inspect_response(&mut self, body: &Bytes) {
-        if self.side != Side::Rpc || body.len() > SMALL {
+        if self.context.side != Side::Rpc || body.len() > SMALL {
             return;
         }
-        let depth = self.runtime_plan.plan.limits.depth;
+        let depth = self.context.runtime_plan.plan.limits.depth;
         if let (Some(status), Ok(response)) = (self.outcome.status, parse_response(body, depth)) {
             self.set_reply(status, &response.reply);
         }
@@ -159,29 +143,32 @@ impl Record {
             }
             ResponseReply::Result(_) => {}
         }
-        self.outcome.result = ResultRead::Yes;
+        self.outcome.is_result_read = true;
     }
 
     /// Records a failure that the proxy reports to the client.
     pub(in crate::gateway) fn set_failure(&mut self, status: u16, failure: &Failure) {
         let row = failure.reason.row();
-        let code = self.runtime_plan.plan.face.failure_codes.of(failure.reason);
+        let code = self
+            .context
+            .runtime_plan
+            .plan
+            .face
+            .failure_codes
+            .of(failure.reason);
         self.outcome = CallOutcome {
             kind: Some((Outcome::Failed, Some(row.blame))),
             status: Some(status),
-            code: (self.side == Side::Rpc).then_some(code.into()),
+            code: (self.context.side == Side::Rpc).then_some(code.into()),
             reason: Some(failure.reason),
             upstream_status: failure.upstream_status,
             cause: failure.cause.clone(),
-            result: ResultRead::No,
+            is_result_read: false,
         };
     }
 
     /// Records that the response broke off after its head was sent.
     pub(in crate::gateway) fn cut(&mut self, cause: impl ToString) {
-        if let Some(candidate) = self.take_candidate() {
-            candidate.start_without_control();
-        }
         self.outcome.kind = Some((Outcome::Cut, Some(Blame::Upstream)));
         self.outcome.reason = Some(Reason::UpstreamCut);
         self.outcome.cause = Some(cause.to_string());
@@ -197,19 +184,13 @@ impl Record {
     /// Returns true when the response has no content (RFC 9110 §6.4.1). Over HTTP/2 its stream may still end after the
     /// head.
     pub(in crate::gateway) fn has_no_content(&self) -> bool {
-        self.method == Method::HEAD || matches!(self.outcome.status, Some(204 | 304))
-    }
-
-    /// Returns true when delivery can be observed: over HTTP/2, where each stream has flow control (RFC 9113 §5.2).
-    /// Over HTTP/1.1, written data counts as delivered.
-    pub(in crate::gateway) fn observes_delivery(&self) -> bool {
-        self.version == Version::HTTP_2 && self.method != Method::HEAD
+        self.context.method == Method::HEAD || matches!(self.outcome.status, Some(204 | 304))
     }
 
     /// Keeps the record of a complete response until the client has received it; reports it now if that is not
     /// observable.
-    pub(in crate::gateway) fn hold_for_delivery(mut self: Box<Self>) -> Option<Record> {
-        if !self.observes_delivery() {
+    pub(in crate::gateway) fn hold_for_delivery(mut self: Box<Self>) -> Option<AccessRecord> {
+        if !self.context.observes_delivery() {
             return None;
         }
         self.mark_complete();

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::outcome::ResultRead;
-use super::{HasKey, Record, RecordRole};
+use super::AccessRecord;
+use crate::gateway::call_context::CallRole;
 use crate::gateway::guard_recorder::{GuardRecorder, call_end};
 use crate::gateway::worker::DrainMode;
 use crate::telemetry::clock;
 use crate::telemetry::log::CallLine;
-use crate::telemetry::metrics::{CallLabels, DecisionLabels, LabelId, Outcome, Shard, Timing};
+use crate::telemetry::metrics::{CallLabels, DecisionLabels, Outcome, Shard, Timing};
 use crate::telemetry::spans::{Attribute, Span};
 use dualgauge_model::failure::{Blame, Reason};
 use dualgauge_model::rollout::{CallEnd, DecidedBy, Stage, Way};
@@ -16,28 +16,28 @@ use dualgauge_model::route::TOOL_CALL;
 use dualgauge_model::trace::Trace;
 use dualgauge_patterns::side::Side;
 
-impl Drop for Record {
+impl Drop for AccessRecord {
     fn drop(&mut self) {
         if let Some(since) = self.upstream_since {
             self.add_upstream_time(since);
         }
-        match self.role {
-            RecordRole::Call => {
-                self.worker.count_call_end(self.peer());
+        match self.context.role {
+            CallRole::Call => {
+                self.context.worker.count_call_end(self.context.peer());
                 self.report();
             }
-            RecordRole::SplitRequest => self.worker.count_call_end(self.peer()),
-            RecordRole::Candidate(_) => self.report_candidate(),
-            RecordRole::NotStarted | RecordRole::Noise(_) => {}
+            CallRole::SplitRequest => self.context.worker.count_call_end(self.context.peer()),
+            CallRole::Candidate(_) => self.report_candidate(),
+            CallRole::NotStarted | CallRole::Noise(_) => {}
         }
     }
 }
 
-impl Record {
+impl AccessRecord {
     /// Returns the outcome and the blame. A call without an outcome was cancelled by its client, or cut by the
     /// shutdown.
     fn final_outcome(&self) -> (Outcome, Option<Blame>) {
-        let default = match self.worker.drain_mode() {
+        let default = match self.context.worker.drain_mode() {
             DrainMode::Graceful => (Outcome::Cancelled, Some(Blame::Client)),
             DrainMode::Aborting => (Outcome::Cut, Some(Blame::Proxy)),
         };
@@ -46,11 +46,11 @@ impl Record {
 
     /// Counts a finished candidate: its dropped members, its failure and its outcome for the guards.
     fn report_candidate(&mut self) {
-        let route = self.runtime_plan.route_label(self.route);
+        let route = self.context.runtime_plan.route_label(self.context.route);
         let dropped = self.dropped as u64;
-        let way = self.stage.and_then(Stage::candidate);
-        let (outcome, duration) = (self.final_outcome(), self.elapsed());
-        self.worker.count(|shard| {
+        let way = self.context.stage.and_then(Stage::candidate);
+        let (outcome, duration) = (self.final_outcome(), self.context.elapsed());
+        self.context.worker.count(|shard| {
             shard.dropped(route, dropped);
             if let Some(reason) = self.outcome.reason {
                 shard.candidate_failed(route, reason);
@@ -69,9 +69,9 @@ impl Record {
     fn call_end(&self, way: Way, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
         let end = call_end(outcome, blame)?;
         let is_unread = end == CallEnd::Served
-            && self.side == Side::Rpc
+            && self.context.side == Side::Rpc
             && way == Way::Old
-            && self.outcome.result == ResultRead::No
+            && !self.outcome.is_result_read
             && self.rpc_method.as_deref() == Some(TOOL_CALL);
         Some(if is_unread { CallEnd::ToolUnknown } else { end })
     }
@@ -79,23 +79,15 @@ impl Record {
     /// Returns the recorder for the flags whose guards count the call.
     fn guard_recorder<'a>(&'a self, excluded_by: &'a [usize]) -> GuardRecorder<'a> {
         GuardRecorder {
-            runtime_plan: &self.runtime_plan,
-            why: self.why,
+            runtime_plan: &self.context.runtime_plan,
+            why: self.context.why,
             excluded_by,
-        }
-    }
-
-    /// Returns the label that the call is counted under.
-    pub(in crate::gateway) fn label(&self) -> LabelId {
-        match self.stream {
-            Some(stream) => self.runtime_plan.stream_label(stream),
-            None => self.runtime_plan.route_label(self.route),
         }
     }
 
     /// Reports a finished call to metrics, guards, log and traces.
     fn report(&mut self) {
-        let total = self.completed_at.unwrap_or_else(|| self.elapsed());
+        let total = self.completed_at.unwrap_or_else(|| self.context.elapsed());
         if std::thread::panicking() {
             // A panic of the proxy cost the client its response.
             self.outcome.kind = Some((Outcome::Failed, Some(Blame::Proxy)));
@@ -103,14 +95,14 @@ impl Record {
         }
         let (outcome, blame) = self.final_outcome();
         let labels = CallLabels {
-            route: self.label(),
-            client: self.runtime_plan.client_label(self.client),
-            side: self.side,
-            stage: self.stage,
+            route: self.context.label(),
+            client: self.context.runtime_plan.client_label(self.context.client),
+            side: self.context.side,
+            stage: self.context.stage,
             outcome,
             blame,
         };
-        self.worker.count(|shard| {
+        self.context.worker.count(|shard| {
             shard.record(
                 labels,
                 Timing {
@@ -126,11 +118,11 @@ impl Record {
             if let Some((fault, action)) = self.message.fault {
                 shard.invalid_message(fault, action);
             }
-            if let Some(way) = self.stage.and_then(Stage::control)
+            if let Some(way) = self.context.stage.and_then(Stage::control)
                 && let Some(end) = self.call_end(way, (outcome, blame))
             {
                 let duration = self.head.unwrap_or(total);
-                let recorder = self.guard_recorder(&self.excluded_by);
+                let recorder = self.guard_recorder(&self.context.excluded_by);
                 recorder.count_call(shard, way, end, duration);
             }
             self.count_decision(shard, labels);
@@ -139,7 +131,7 @@ impl Record {
         if CallLine::is_wanted() {
             self.log(labels, total);
         }
-        if let (Some(trace), Some(spans)) = (self.trace, self.worker.spans())
+        if let (Some(trace), Some(spans)) = (self.context.trace, self.context.worker.spans())
             && trace.context.is_sampled()
         {
             spans.offer(self.span(trace, labels, total));
@@ -151,18 +143,28 @@ impl Record {
         shard.decided(DecisionLabels {
             client: labels.client,
             side: labels.side,
-            by: self.why.decided_by(),
-            flag: self.runtime_plan.flag_label(self.why.flag()),
+            by: self.context.why.decided_by(),
+            flag: self
+                .context
+                .runtime_plan
+                .flag_label(self.context.why.flag()),
         });
-        if self.has_key == HasKey::Yes {
+        if self.context.has_key {
             return;
         }
         let deciding_flag = self
+            .context
             .why
             .flag()
-            .filter(|_| self.why.decided_by() == DecidedBy::Keyless);
-        for flag in self.excluded_by.iter().copied().chain(deciding_flag) {
-            shard.keyless(self.runtime_plan.flag_label(Some(flag)));
+            .filter(|_| self.context.why.decided_by() == DecidedBy::Keyless);
+        for flag in self
+            .context
+            .excluded_by
+            .iter()
+            .copied()
+            .chain(deciding_flag)
+        {
+            shard.keyless(self.context.runtime_plan.flag_label(Some(flag)));
         }
     }
 
@@ -172,25 +174,25 @@ impl Record {
             // The proxy itself responded.
             return;
         };
-        if self.route.is_some() || self.stream.is_some() {
-            shard.seen(labels, stage.control(), self.wall_time);
-        } else if self.side == Side::Rest
+        if self.context.route.is_some() || self.context.stream.is_some() {
+            shard.seen(labels, stage.control(), self.context.start.wall_time);
+        } else if self.context.side == Side::Rest
             && self.outcome.reason != Some(Reason::MalformedHttp)
-            && let Some(prefix) = self.runtime_plan.prefix_label(self.path())
+            && let Some(prefix) = self.context.runtime_plan.prefix_label(self.path())
         {
-            shard.unrouted(prefix, self.wall_time);
+            shard.unrouted(prefix, self.context.start.wall_time);
         }
     }
 
     /// Returns the requested path.
     fn path(&self) -> &str {
-        self.target.path()
+        self.context.target.path()
     }
 
     /// Returns the name of the route or of the event stream.
     fn route_name(&self) -> Option<&str> {
-        let plan = &self.runtime_plan.plan;
-        match (self.stream, self.route) {
+        let plan = &self.context.runtime_plan.plan;
+        match (self.context.stream, self.context.route) {
             (Some(stream), _) => plan.streams.all().get(stream).map(|one| one.name.as_str()),
             (None, Some(route)) => Some(plan.routes.route(route).name.as_str()),
             (None, None) => None,
@@ -200,50 +202,34 @@ impl Record {
     /// Returns the trace span, with OpenTelemetry's semantic conventions for HTTP and JSON-RPC.
     fn span(&self, trace: Trace, labels: CallLabels, duration: Duration) -> Span {
         let text = |text: &str| Attribute::Text(text.to_owned());
-        let plan = &self.runtime_plan.plan;
+        let plan = &self.context.runtime_plan.plan;
         let mut attributes = vec![
-            ("http.request.method", text(self.method.as_str())),
+            ("http.request.method", text(self.context.method.as_str())),
             ("url.path", text(&plan.redaction.path(self.path()))),
             (
                 "dualgauge.client",
-                text(plan.rollout.clients.name(self.client)),
+                text(plan.rollout.clients.name(self.context.client)),
             ),
-            ("dualgauge.side", text(self.side.as_str())),
-            ("dualgauge.decision", text(&plan.rollout.describe(self.why))),
+            ("dualgauge.side", text(self.context.side.as_str())),
+            (
+                "dualgauge.decision",
+                text(&plan.rollout.describe(self.context.why)),
+            ),
             ("dualgauge.outcome", text(labels.outcome.as_str())),
         ];
-        if self.side == Side::Rpc {
+        if self.context.side == Side::Rpc {
             attributes.push(("rpc.system.name", text("jsonrpc")));
         }
-        let stage = labels.stage.map(|stage| text(stage.as_str()));
-        let status = self
-            .outcome
-            .status
-            .map(|status| Attribute::Integer(status.into()));
-        let upstream = self
-            .upstream
-            .map(|time| Attribute::Milliseconds(time.as_secs_f64() * 1000.0));
-        let optional = [
-            ("http.route", self.route_name().map(text)),
-            ("rpc.method", self.redacted_method().map(text)),
-            ("dualgauge.stage", stage),
-            ("http.response.status_code", status),
-            (
-                "rpc.response.status_code",
-                self.outcome.code.map(|code| text(&code.to_string())),
-            ),
-            (
-                "dualgauge.blame",
-                labels.blame.map(|blame| text(blame.as_str())),
-            ),
-            ("dualgauge.upstream_ms", upstream),
-        ];
-        let optional = optional.into_iter();
+        let optional = self.optional_attributes(labels).into_iter();
         attributes.extend(optional.filter_map(|(key, value)| Some((key, value?))));
         let failed = self.outcome.reason.map(|reason| reason.row().label);
         Span {
             trace,
-            name: format!("{} {}", self.side, self.route_name().unwrap_or("unrouted")),
+            name: format!(
+                "{} {}",
+                self.context.side,
+                self.route_name().unwrap_or("unrouted")
+            ),
             ended: clock::wall(),
             took: duration,
             error: failed.or(match labels.outcome {
@@ -257,28 +243,56 @@ impl Record {
         }
     }
 
+    /// Returns the attributes of the span that not every call has.
+    fn optional_attributes(&self, labels: CallLabels) -> [(&'static str, Option<Attribute>); 7] {
+        let text = |text: &str| Attribute::Text(text.to_owned());
+        let stage = labels.stage.map(|stage| text(stage.as_str()));
+        let status = self
+            .outcome
+            .status
+            .map(|status| Attribute::Integer(status.into()));
+        let upstream = self
+            .upstream
+            .map(|time| Attribute::Milliseconds(time.as_secs_f64() * 1000.0));
+        [
+            ("http.route", self.route_name().map(text)),
+            ("rpc.method", self.redacted_method().map(text)),
+            ("dualgauge.stage", stage),
+            ("http.response.status_code", status),
+            (
+                "rpc.response.status_code",
+                self.outcome.code.map(|code| text(&code.to_string())),
+            ),
+            (
+                "dualgauge.blame",
+                labels.blame.map(|blame| text(blame.as_str())),
+            ),
+            ("dualgauge.upstream_ms", upstream),
+        ]
+    }
+
     /// Returns the RPC method, redacted where the route says so.
     fn redacted_method(&self) -> Option<&str> {
-        let plan = &self.runtime_plan.plan;
-        let route = self.route.map(|route| plan.routes.route(route));
+        let plan = &self.context.runtime_plan.plan;
+        let route = self.context.route.map(|route| plan.routes.route(route));
         let method = self.rpc_method.as_deref()?;
         Some(plan.redaction.method(method, route))
     }
 
     fn log(&self, labels: CallLabels, duration: Duration) {
-        let plan = &self.runtime_plan.plan;
+        let plan = &self.context.runtime_plan.plan;
         let cause = self.outcome.cause.as_deref();
         let cause = cause.map(|cause| plan.redaction.text(cause));
         CallLine {
-            side: self.side,
-            method: self.method.as_str(),
+            side: self.context.side,
+            method: self.context.method.as_str(),
             path: &plan.redaction.path(self.path()),
             rpc_method: self.redacted_method(),
             route: self.route_name(),
-            client: plan.rollout.clients.name(self.client),
-            proof: self.proof,
+            client: plan.rollout.clients.name(self.context.client),
+            proof: self.context.proof,
             stage: labels.stage,
-            decision: &plan.rollout.describe(self.why),
+            decision: &plan.rollout.describe(self.context.why),
             outcome: labels.outcome,
             blame: labels.blame,
             status: self.outcome.status,
@@ -288,7 +302,7 @@ impl Record {
             cause: cause.as_deref(),
             duration,
             upstream: self.upstream,
-            trace: self.trace.map(|trace| trace.context.trace),
+            trace: self.context.trace.map(|trace| trace.context.trace),
             dropped: (self.dropped > 0).then_some(self.dropped as u64),
             message: self.message.fault.map(|(fault, _)| fault),
         }

@@ -4,22 +4,12 @@
 
 use bytes::Bytes;
 
-use super::Record;
+use super::AccessRecord;
 use super::outcome::SMALL;
 use dualgauge_model::jsonrpc::{RequestId, parse_response, split_batch};
 use dualgauge_model::posted::{Handling, MessageFault};
-use dualgauge_patterns::side::Side;
 
-/// Facts about the message of a call.
-#[derive(Debug, Default)]
-pub(super) struct MessageNote {
-    /// The deviation from JSON-RPC 2.0, and how the proxy handled it.
-    pub(super) fault: Option<(MessageFault, Handling)>,
-    /// The id of the call within its batch.
-    part: Option<RequestId>,
-}
-
-impl Record {
+impl AccessRecord {
     /// Records how the message deviates from JSON-RPC 2.0, and how the proxy handled it.
     pub(in crate::gateway) fn set_fault(&mut self, fault: MessageFault, action: Handling) {
         self.message.fault = Some((fault, action));
@@ -36,7 +26,7 @@ impl Record {
     }
 
     /// Copies the upstream time of another call of the same batch, whose response was just sent.
-    pub(in crate::gateway) fn copy_upstream_time(&mut self, other: &Record) {
+    pub(in crate::gateway) fn copy_upstream_time(&mut self, other: &AccessRecord) {
         self.upstream = other.upstream;
         self.mark_head_sent();
     }
@@ -45,10 +35,10 @@ impl Record {
     /// for their calls.
     pub(in crate::gateway) fn inspect_batch_response(
         &mut self,
-        others: &mut [Record],
+        others: &mut [AccessRecord],
         body: &Bytes,
     ) {
-        let depth = self.runtime_plan.plan.limits.depth;
+        let depth = self.context.runtime_plan.plan.limits.depth;
         if body.len() > SMALL {
             return;
         }
@@ -59,7 +49,7 @@ impl Record {
             let Some(id) = response.id else {
                 continue;
             };
-            let matches_id = |record: &&mut Record| {
+            let matches_id = |record: &&mut AccessRecord| {
                 let part = record.message.part.as_ref();
                 part.is_some_and(|part| part.as_bytes() == id.as_bytes())
             };
@@ -70,10 +60,5 @@ impl Record {
                 }
             }
         }
-    }
-
-    /// Turns the record into that of a REST call, because the body posted to an RPC path is not JSON-RPC.
-    pub(in crate::gateway) fn set_side_to_rest(&mut self) {
-        self.side = Side::Rest;
     }
 }

@@ -1,79 +1,55 @@
-//! The record of one call, logged and counted exactly once, when it is dropped.
+//! The context of one call: what its request, its caller and its decision are, and which limits apply to it.
 //!
-//! A record dropped without an outcome is reported as cancelled by the client, or as cut if the proxy is shutting down.
+//! Functions that serve a call receive its context; [`super::access_record`] reports it.
 //!
 //! Used throughout `gateway`.
 
-mod identity;
-mod message;
-mod outcome;
-mod report;
-mod request_line;
-mod start;
-
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Version};
 use tokio::time::Instant;
 
-use request_line::Target;
-pub(super) use {outcome::FailureCause, request_line::RequestLine, start::CallStart};
-
-use super::RequestOrigin;
 use super::headers::{InboundHop, add_hop};
-use super::shadow::Candidate;
-use super::{CountedPeer, RuntimePlan, Worker};
+use super::peers::Peer as CountedPeer;
+use super::request_line::{RequestLine, Target};
+use super::request_origin::RequestOrigin;
+use super::runtime_plan::RuntimePlan;
+use super::worker::Worker;
 use crate::telemetry::clock;
-use crate::telemetry::metrics::Outcome;
+use crate::telemetry::metrics::LabelId;
 use crate::upstream::link::{ClientLinks, NotificationSender};
-use crate::upstream::{BodyCopy, ReusableTimer, Upstream, boxed};
-use dualgauge_model::failure::{Advice, Blame, Failure, Reason};
+use crate::upstream::{BodyCopy, ReusableTimer, Upstream};
+use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::{Decision, DecisionReason, Proof, Stage, Way};
+use dualgauge_model::rollout::{Caller, Decision, DecisionReason, Proof, Stage, Way};
 use dualgauge_model::routing;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::trace::Trace;
 use dualgauge_patterns::side::Side;
 
-/// The state of one call that metrics, guards, spans and the access log report.
+/// The context of one call.
 #[derive(Debug)]
-pub(super) struct Record {
-    worker: Rc<Worker>,
-    runtime_plan: Rc<RuntimePlan>,
-    started: Instant,
-    client_time: ClientTime,
-    /// Wall-clock time of `started`.
-    wall_time: Timestamp,
-    side: Side,
-    method: Method,
-    version: Version,
-    target: Target,
-    rpc_method: Option<Arc<str>>,
-    route: Option<usize>,
+pub(super) struct CallContext {
+    pub(super) worker: Rc<Worker>,
+    pub(super) runtime_plan: Rc<RuntimePlan>,
+    pub(super) start: CallStart,
+    pub(super) side: Side,
+    pub(super) method: Method,
+    pub(super) version: Version,
+    pub(super) target: Target,
+    pub(super) route: Option<usize>,
     /// Index of the requested event stream, if the request opens one.
-    stream: Option<usize>,
-    client: Option<usize>,
-    proof: Proof,
-    has_key: HasKey,
-    stage: Option<Stage>,
-    why: DecisionReason,
+    pub(super) stream: Option<usize>,
+    pub(super) client: Option<usize>,
+    pub(super) proof: Proof,
+    /// Whether the caller has a key, which percentages need.
+    pub(super) has_key: bool,
+    pub(super) stage: Option<Stage>,
+    pub(super) why: DecisionReason,
     /// Flags in force that exclude the call's client.
-    excluded_by: Vec<usize>,
-    upstream: Option<Duration>,
-    /// Start of the current wait for an upstream.
-    upstream_since: Option<Instant>,
-    head: Option<Duration>,
-    /// Time until the whole response was ready, if the record is kept until the client has received it.
-    completed_at: Option<Duration>,
-    dropped: usize,
-    /// Facts about the JSON-RPC message of the call.
-    message: message::MessageNote,
-    outcome: CallOutcome,
-    role: RecordRole,
-    /// The second run, which starts after the response is sent.
-    candidate: Option<Candidate>,
+    pub(super) excluded_by: Vec<usize>,
+    pub(super) role: CallRole,
     /// Connection and request line of the call.
     origin: Option<RequestOrigin>,
     /// Peer whose in-progress limit the call counts towards.
@@ -81,23 +57,32 @@ pub(super) struct Record {
     /// Receiver of server notifications for this call alone; if unset, they go to the connection's receiver.
     notifications: Option<NotificationSender>,
     /// Trace context of the call.
-    trace: Option<Trace>,
+    pub(super) trace: Option<Trace>,
+}
+
+/// The start of a call, with the time spent waiting for the client.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallStart {
+    pub(super) started: Instant,
+    /// Wall-clock time of `started`.
+    pub(super) wall_time: Timestamp,
+    pub(super) client_time: ClientTime,
 }
 
 /// Time that the client took to send its request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClientTime {
-    head: Duration,
+    pub(super) head: Duration,
     /// Time spent waiting for the body before the call was sent to an upstream.
-    body: Duration,
+    pub(super) body: Duration,
 }
 
 /// If the client used more than 1/10 of `total_timeout`, a timeout is reported as 408 (client), not 504 (upstream).
 const CLIENT_SHARE: u32 = 10;
 
-/// The kind of work that a record covers.
+/// The kind of work that a call is.
 #[derive(Debug)]
-enum RecordRole {
+pub(super) enum CallRole {
     /// A client's call: counted as in progress, then logged and counted at its end.
     Call,
     /// A request that was split into calls with their own records: counted as in progress only.
@@ -110,87 +95,55 @@ enum RecordRole {
     Noise(BodyCopy),
 }
 
-/// The presence of a caller's key, which percentages need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HasKey {
-    Yes,
-    No,
-}
-
-/// The end of a call, as far as it is known.
-#[derive(Debug, Default)]
-struct CallOutcome {
-    kind: Option<(Outcome, Option<Blame>)>,
-    status: Option<u16>,
-    code: Option<i64>,
-    reason: Option<Reason>,
-    upstream_status: Option<u16>,
-    cause: Option<String>,
-    /// The read state of the RPC server's result.
-    result: outcome::ResultRead,
-}
-
-impl Record {
-    /// Starts the record of a call, and counts the call as in progress.
-    pub(super) fn begin(
+impl CallContext {
+    /// Returns the context of a call with this request line; nothing is known of its caller yet.
+    pub(super) fn new(
         worker: &Rc<Worker>,
         runtime_plan: &Rc<RuntimePlan>,
         side: Side,
         line: RequestLine,
-    ) -> Box<Record> {
-        worker.count_call_start(line.peer.as_ref());
-        // Boxed, so that passing the record from function to function copies a pointer.
-        boxed(|| Record {
+    ) -> CallContext {
+        CallContext {
             worker: worker.clone(),
             runtime_plan: runtime_plan.clone(),
-            started: clock::now(),
-            client_time: ClientTime {
-                head: line.head_time,
-                body: Duration::ZERO,
+            start: CallStart {
+                started: clock::now(),
+                wall_time: clock::timestamp(clock::wall()),
+                client_time: ClientTime {
+                    head: line.head_time,
+                    body: Duration::ZERO,
+                },
             },
-            wall_time: clock::timestamp(clock::wall()),
             side,
             method: line.method,
             version: line.version,
             target: line.target,
-            rpc_method: None,
             route: None,
             stream: None,
             client: None,
             proof: Proof::None,
-            has_key: HasKey::Yes,
+            has_key: true,
             stage: Some(Stage::Passthrough),
             why: DecisionReason::Unrouted,
             excluded_by: Vec::new(),
-            upstream: None,
-            upstream_since: None,
-            head: None,
-            completed_at: None,
-            dropped: 0,
-            message: message::MessageNote::default(),
-            outcome: CallOutcome::default(),
-            role: RecordRole::Call,
-            candidate: None,
+            role: CallRole::Call,
             origin: None,
             peer: line.peer,
             notifications: None,
             trace: None,
-        })
+        }
     }
 
-    /// Returns the record of a second run of the call. The run has not started.
-    pub(super) fn for_second_run(&self) -> Record {
-        Record {
+    /// Returns the context of a second run of the call, which has not started and receives no notifications.
+    pub(super) fn for_second_run(&self) -> CallContext {
+        CallContext {
             worker: self.worker.clone(),
             runtime_plan: self.runtime_plan.clone(),
-            started: self.started,
-            client_time: self.client_time,
-            wall_time: self.wall_time,
+            start: self.start,
             side: self.side,
             method: self.method.clone(),
             version: self.version,
             target: self.target.clone(),
-            rpc_method: self.rpc_method.clone(),
             route: self.route,
             stream: self.stream,
             client: self.client,
@@ -199,45 +152,19 @@ impl Record {
             stage: self.stage,
             why: self.why,
             excluded_by: self.excluded_by.clone(),
-            upstream: None,
-            upstream_since: None,
-            head: None,
-            completed_at: None,
-            dropped: 0,
-            message: message::MessageNote::default(),
-            outcome: CallOutcome::default(),
-            role: RecordRole::NotStarted,
-            candidate: None,
+            role: CallRole::NotStarted,
             origin: self.origin.clone(),
             peer: None,
-            // A second run receives no notifications.
             notifications: None,
             trace: self.trace,
         }
     }
 
-    /// Starts the candidate run; its response body is charged to `budget`.
-    pub(super) fn start_as_candidate(&mut self, budget: BodyCopy) {
-        self.started = clock::now();
-        self.role = RecordRole::Candidate(budget);
-    }
-
-    /// Starts a repeated control run; its response body is charged to `budget`.
-    pub(super) fn start_as_noise(&mut self, budget: BodyCopy) {
-        self.started = clock::now();
-        self.role = RecordRole::Noise(budget);
-    }
-
-    /// Marks the second run as abandoned, so that nothing is reported of it.
-    pub(super) fn abandon(&mut self) {
-        self.role = RecordRole::NotStarted;
-    }
-
     /// Returns the budget of the response body, if this is a second run.
     pub(super) fn second_run_budget(&self) -> Option<&BodyCopy> {
         match &self.role {
-            RecordRole::Candidate(budget) | RecordRole::Noise(budget) => Some(budget),
-            RecordRole::Call | RecordRole::SplitRequest | RecordRole::NotStarted => None,
+            CallRole::Candidate(budget) | CallRole::Noise(budget) => Some(budget),
+            CallRole::Call | CallRole::SplitRequest | CallRole::NotStarted => None,
         }
     }
 
@@ -245,28 +172,11 @@ impl Record {
     /// client.
     pub(super) fn upstream(&self, side: Side) -> Option<&Upstream> {
         match &self.role {
-            RecordRole::Call | RecordRole::SplitRequest => {
-                self.runtime_plan.upstream(self.route, side)
-            }
-            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::NotStarted => {
+            CallRole::Call | CallRole::SplitRequest => self.runtime_plan.upstream(self.route, side),
+            CallRole::Candidate(_) | CallRole::Noise(_) | CallRole::NotStarted => {
                 self.runtime_plan.shadow_upstream(self.route, side)
             }
         }
-    }
-
-    /// Sets the second run, which starts after the response is sent.
-    pub(super) fn set_candidate(&mut self, candidate: Candidate) {
-        self.candidate = Some(candidate);
-    }
-
-    /// Returns the second run of the call, if there is one.
-    pub(super) fn candidate(&mut self) -> Option<&mut Candidate> {
-        self.candidate.as_mut()
-    }
-
-    /// Removes and returns the second run of the call, if there is one.
-    pub(super) fn take_candidate(&mut self) -> Option<Candidate> {
-        self.candidate.take()
     }
 
     /// Sets the connection and request line of the call.
@@ -320,11 +230,11 @@ impl Record {
     /// Returns the receiver of server notifications, which also orders the reply among them. Second runs have none.
     pub(super) fn notifications(&self) -> Option<NotificationSender> {
         match &self.role {
-            RecordRole::Call | RecordRole::SplitRequest => {
+            CallRole::Call | CallRole::SplitRequest => {
                 let of_connection = || self.links().and_then(ClientLinks::notifications);
                 self.notifications.clone().or_else(of_connection)
             }
-            RecordRole::Candidate(_) | RecordRole::Noise(_) | RecordRole::NotStarted => None,
+            CallRole::Candidate(_) | CallRole::Noise(_) | CallRole::NotStarted => None,
         }
     }
 
@@ -350,15 +260,15 @@ impl Record {
 
     /// Returns the time since the call started.
     pub(super) fn elapsed(&self) -> Duration {
-        clock::now() - self.started
+        clock::now() - self.start.started
     }
 
     /// Returns the deadline of the call and `limits.total_timeout`, if set. Second runs have none.
     pub(super) fn deadline(&self) -> Option<(Instant, Duration)> {
         let limit = self.runtime_plan.plan.limits.total_timeout?;
-        let left = limit.saturating_sub(self.client_time.head);
-        matches!(self.role, RecordRole::Call | RecordRole::SplitRequest)
-            .then(|| (self.started + left, limit))
+        let left = limit.saturating_sub(self.start.client_time.head);
+        matches!(self.role, CallRole::Call | CallRole::SplitRequest)
+            .then(|| (self.start.started + left, limit))
     }
 
     /// Returns `limit`, shortened to the time left before the call's deadline.
@@ -372,7 +282,7 @@ impl Record {
     /// Adds the time since `since` to the time spent waiting for the body.
     pub(super) fn add_body_time(&mut self, since: Option<Instant>) {
         if let Some(since) = since {
-            self.client_time.body += clock::now() - since;
+            self.start.client_time.body += clock::now() - since;
         }
     }
 
@@ -380,7 +290,7 @@ impl Record {
     /// time is that of its head and body, plus `waited`, the time it took to send or receive since.
     pub(super) fn limit_exceeded_by_client(&self, waited: Duration) -> Option<Duration> {
         let (deadline, limit) = self.deadline()?;
-        let client_time = self.client_time.head + self.client_time.body + waited;
+        let client_time = self.start.client_time.head + self.start.client_time.body + waited;
         (deadline <= clock::now() && client_time * CLIENT_SHARE > limit).then_some(limit)
     }
 
@@ -412,17 +322,12 @@ impl Record {
 
     /// Returns the wall-clock time at which the call started.
     pub(super) fn wall_time(&self) -> Timestamp {
-        self.wall_time
+        self.start.wall_time
     }
 
     /// Returns the failure for a call whose decision has no backend to serve it.
     pub(super) fn unserved_failure(&self, plan: &Plan, route: usize) -> Failure {
-        routing::refused(plan, self.why, route, self.side, self.wall_time)
-    }
-
-    /// Sets the RPC method of the call, for the log.
-    pub(super) fn set_rpc_method(&mut self, method: &Arc<str>) {
-        self.rpc_method = Some(method.clone());
+        routing::refused(plan, self.why, route, self.side, self.start.wall_time)
     }
 
     /// Sets the route and the decision.
@@ -458,41 +363,44 @@ impl Record {
                 .is_some_and(|stage| stage.control() != Some(Way::Old))
     }
 
-    /// Adds to the number of members or query parameters that the translation dropped.
-    pub(super) fn add_dropped(&mut self, members: usize) {
-        self.dropped += members;
+    /// Sets the caller.
+    pub(super) fn set_client(&mut self, caller: Caller<'_>) {
+        self.client = caller.client;
+        self.proof = caller.proof;
+        self.has_key = caller.key.is_some();
     }
 
-    /// Starts the upstream time. A record dropped before [`Record::add_upstream_time`] still reports the time until then.
-    pub(super) fn start_upstream_time(&mut self, since: Instant) {
-        self.upstream_since = Some(since);
+    /// Returns the index of the client; `None` for unknown callers.
+    pub(super) fn client(&self) -> Option<usize> {
+        self.client
     }
 
-    /// Stops the upstream time without reporting any, because no request was sent.
-    pub(super) fn discard_upstream_time(&mut self) {
-        self.upstream_since = None;
+    /// Returns how far the caller's identity is proven.
+    pub(super) fn proof(&self) -> Proof {
+        self.proof
     }
 
-    /// Adds the time since `since` to the upstream time.
-    pub(super) fn add_upstream_time(&mut self, since: Instant) {
-        self.upstream_since = None;
-        let more = clock::now() - since;
-        self.upstream = Some(self.upstream.unwrap_or_default() + more);
+    /// Turns the record into that of a REST call, because the body posted to an RPC path is not JSON-RPC.
+    pub(super) fn set_side_to_rest(&mut self) {
+        self.side = Side::Rest;
     }
 
-    /// Records that the head of a streamed response is sent; the rest of the time is the pace of the stream.
-    pub(super) fn mark_head_sent(&mut self) {
-        self.head = Some(clock::now() - self.started);
+    /// Returns true when delivery can be observed: over HTTP/2, where each stream has flow control (RFC 9113 §5.2).
+    /// Over HTTP/1.1, written data counts as delivered.
+    pub(super) fn observes_delivery(&self) -> bool {
+        self.version == Version::HTTP_2 && self.method != Method::HEAD
     }
 
-    /// Records that the response is complete; the rest of the time is spent on the client or on other calls of a batch.
-    pub(super) fn mark_complete(&mut self) {
-        self.mark_head_sent();
-        self.completed_at = self.head;
+    /// Returns the start of the call.
+    pub(super) fn call_start(&self) -> CallStart {
+        self.start
     }
 
-    /// Ends the record without a report, because the calls within the request have their own records.
-    pub(super) fn discard(mut self: Box<Self>) {
-        self.role = RecordRole::SplitRequest;
+    /// Returns the label that the call is counted under.
+    pub(super) fn label(&self) -> LabelId {
+        match self.stream {
+            Some(stream) => self.runtime_plan.stream_label(stream),
+            None => self.runtime_plan.route_label(self.route),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The request line (RFC 9112 §3) as it is recorded for each call of a request.
 //!
-//! Used by `gateway`, `legacy_socket`, `record` and `rpc`.
+//! Used throughout `gateway`.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 use http::{Method, Version, request};
 
-use crate::gateway::{CountedPeer, HeaderReadTime, RequestOrigin};
+use super::peers::Peer as CountedPeer;
+use super::request_origin::{HeaderReadTime, RequestOrigin};
 use dualgauge_model::wire::RefusedLine;
 
 /// A request target without its authority.
 #[derive(Debug, Clone)]
-pub(in crate::gateway) enum Target {
+pub(super) enum Target {
     /// A valid target.
     Valid(PathAndQuery),
     /// The target of a rejected request line, which need not begin with a slash.
@@ -30,7 +31,7 @@ impl Target {
     }
 
     /// Returns the path; for a rejected target, the query may be included.
-    pub(in crate::gateway) fn path(&self) -> &str {
+    pub(super) fn path(&self) -> &str {
         match self {
             Target::Valid(target) => target.path(),
             Target::Refused(target) => target,
@@ -40,19 +41,19 @@ impl Target {
 }
 
 /// The recorded parts of a request line, with the peer it came from.
-pub(in crate::gateway) struct RequestLine {
-    pub(in crate::gateway) method: Method,
-    pub(in crate::gateway) target: Target,
-    pub(in crate::gateway) version: Version,
+pub(super) struct RequestLine {
+    pub(super) method: Method,
+    pub(super) target: Target,
+    pub(super) version: Version,
     /// Time that the head took to arrive; zero if it arrived at once.
-    pub(in crate::gateway) head_time: Duration,
+    pub(super) head_time: Duration,
     /// Peer whose in-progress limit the call counts towards.
-    pub(in crate::gateway) peer: Option<Rc<CountedPeer>>,
+    pub(super) peer: Option<Rc<CountedPeer>>,
 }
 
 impl RequestLine {
     /// Returns the request line of a new request.
-    pub(in crate::gateway) fn new(head: &request::Parts, origin: &RequestOrigin) -> RequestLine {
+    pub(super) fn new(head: &request::Parts, origin: &RequestOrigin) -> RequestLine {
         let head_time = head.extensions.get();
         let line = RequestLine {
             head_time: head_time.map_or(Duration::ZERO, |HeaderReadTime(head_time)| *head_time),
@@ -75,16 +76,13 @@ impl RequestLine {
     }
 
     /// Returns the request line for one call of a request that was already read; its head time is zero.
-    pub(in crate::gateway) fn for_call(
-        head: &request::Parts,
-        origin: &RequestOrigin,
-    ) -> RequestLine {
+    pub(super) fn for_call(head: &request::Parts, origin: &RequestOrigin) -> RequestLine {
         RequestLine {
             method: head.method.clone(),
             target: Target::new(head),
             version: head.version,
             head_time: Duration::ZERO,
-            peer: origin.peer_in_limits.clone(),
+            peer: origin.peer_in_limits().cloned(),
         }
     }
 }

@@ -1,0 +1,139 @@
+//! The record of one call: what is reported of it, logged and counted exactly once, when it is dropped.
+//!
+//! A record dropped without an outcome is reported as cancelled by the client, or as cut if the proxy is shutting down.
+//!
+//! Used throughout `gateway`.
+
+mod facts;
+mod message;
+mod outcome;
+mod report;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+pub(super) use facts::FailureCause;
+use facts::{CallOutcome, MessageNote};
+
+use super::call_context::{CallContext, CallRole};
+use super::request_line::RequestLine;
+use super::runtime_plan::RuntimePlan;
+use super::worker::Worker;
+use crate::telemetry::clock;
+use crate::upstream::{BodyCopy, boxed};
+use dualgauge_patterns::side::Side;
+
+/// What metrics, guards, spans and the access log report of one call.
+#[derive(Debug)]
+pub(super) struct AccessRecord {
+    pub(super) context: CallContext,
+    rpc_method: Option<Arc<str>>,
+    upstream: Option<Duration>,
+    /// Start of the current wait for an upstream.
+    upstream_since: Option<Instant>,
+    head: Option<Duration>,
+    /// Time until the whole response was ready, if the record is kept until the client has received it.
+    completed_at: Option<Duration>,
+    dropped: usize,
+    /// Facts about the JSON-RPC message of the call.
+    message: MessageNote,
+    outcome: CallOutcome,
+}
+
+impl AccessRecord {
+    /// Starts the record of a call, and counts the call as in progress.
+    pub(super) fn begin(
+        worker: &Rc<Worker>,
+        runtime_plan: &Rc<RuntimePlan>,
+        side: Side,
+        line: RequestLine,
+    ) -> Box<AccessRecord> {
+        worker.count_call_start(line.peer.as_ref());
+        // Boxed, so that passing the record from function to function copies a pointer.
+        boxed(|| AccessRecord::new(CallContext::new(worker, runtime_plan, side, line)))
+    }
+
+    fn new(context: CallContext) -> AccessRecord {
+        AccessRecord {
+            context,
+            rpc_method: None,
+            upstream: None,
+            upstream_since: None,
+            head: None,
+            completed_at: None,
+            dropped: 0,
+            message: MessageNote::default(),
+            outcome: CallOutcome::default(),
+        }
+    }
+
+    /// Returns the record of a second run of the call. The run has not started.
+    pub(super) fn for_second_run(&self) -> AccessRecord {
+        let mut record = AccessRecord::new(self.context.for_second_run());
+        record.rpc_method.clone_from(&self.rpc_method);
+        record
+    }
+
+    /// Starts the candidate run; its response body is charged to `budget`.
+    pub(super) fn start_as_candidate(&mut self, budget: BodyCopy) {
+        self.context.start.started = clock::now();
+        self.context.role = CallRole::Candidate(budget);
+    }
+
+    /// Starts a repeated control run; its response body is charged to `budget`.
+    pub(super) fn start_as_noise(&mut self, budget: BodyCopy) {
+        self.context.start.started = clock::now();
+        self.context.role = CallRole::Noise(budget);
+    }
+
+    /// Marks the second run as abandoned, so that nothing is reported of it.
+    pub(super) fn abandon(&mut self) {
+        self.context.role = CallRole::NotStarted;
+    }
+
+    /// Sets the RPC method of the call, for the log.
+    pub(super) fn set_rpc_method(&mut self, method: &Arc<str>) {
+        self.rpc_method = Some(method.clone());
+    }
+
+    /// Adds to the number of members or query parameters that the translation dropped.
+    pub(super) fn add_dropped(&mut self, members: usize) {
+        self.dropped += members;
+    }
+
+    /// Starts the upstream time. A record dropped before [`AccessRecord::add_upstream_time`] still reports the time until then.
+    pub(super) fn start_upstream_time(&mut self, since: Instant) {
+        self.upstream_since = Some(since);
+    }
+
+    /// Stops the upstream time without reporting any, because no request was sent.
+    pub(super) fn discard_upstream_time(&mut self) {
+        self.upstream_since = None;
+    }
+
+    /// Adds the time since `since` to the upstream time.
+    pub(super) fn add_upstream_time(&mut self, since: Instant) {
+        self.upstream_since = None;
+        let more = clock::now() - since;
+        self.upstream = Some(self.upstream.unwrap_or_default() + more);
+    }
+
+    /// Records that the head of a streamed response is sent; the rest of the time is the pace of the stream.
+    pub(super) fn mark_head_sent(&mut self) {
+        self.head = Some(clock::now() - self.context.start.started);
+    }
+
+    /// Records that the response is complete; the rest of the time is spent on the client or on other calls of a batch.
+    pub(super) fn mark_complete(&mut self) {
+        self.mark_head_sent();
+        self.completed_at = self.head;
+    }
+
+    /// Ends the record without a report, because the calls within the request have their own records.
+    pub(super) fn discard(mut self: Box<Self>) {
+        self.context.role = CallRole::SplitRequest;
+    }
+}

@@ -1,0 +1,65 @@
+//! Content codings of request bodies, and the JSON in them.
+//!
+//! Used by `offloaded_parsing`, `request_body` and `rpc`.
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::failures::memory_exhausted;
+use crate::upstream::{BodyCopy, BudgetExhausted, ContentEncoding, DecodeError, MemoryBudget};
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::plan::Limits;
+use dualgauge_model::rejections;
+use dualgauge_patterns::json::Json;
+
+/// The limits of one body, and the memory budget of all bodies.
+pub(super) type BodyLimits<'b> = (&'b Limits, &'b MemoryBudget);
+
+/// Decodes and parses a body; `None` for an empty one.
+pub(super) fn decode_json(
+    coding: ContentEncoding,
+    body: Bytes,
+    (limits, memory): BodyLimits<'_>,
+    budget: Option<&BodyCopy>,
+) -> Result<Option<Json>, Failure> {
+    let decoded = coding.decode_within(body, limits.body, memory, budget);
+    let body = decoded.map_err(|error| match (&error, budget) {
+        (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
+        (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
+        (DecodeError::NoRoom, None) => memory_exhausted(BudgetExhausted),
+        // A second run has its own budget; exhausting that does not mean that the proxy is out of memory.
+        (DecodeError::NoRoom, Some(_)) => rejections::large_body(limits.body),
+    })?;
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let parsed = Json::read(body, limits.depth);
+    parsed.map(Some).map_err(rejections::no_json)
+}
+
+/// Returns the decoded text of an RPC request body; `None` if it cannot be decoded.
+pub(super) fn message_text(
+    headers: &HeaderMap,
+    body: &Bytes,
+    (limits, memory): BodyLimits<'_>,
+) -> Result<Option<Bytes>, Failure> {
+    match coding(headers) {
+        Ok(ContentEncoding::Identity) => Ok(Some(body.clone())),
+        Ok(coding) => match coding.decode(body.clone(), limits.body, |_| true) {
+            Ok(text) => memory.account(text).map(Some).map_err(memory_exhausted),
+            Err(_) => Ok(None),
+        },
+        Err(_) => Ok(None),
+    }
+}
+
+/// Returns the content coding of a request; fails if it is not supported.
+pub(super) fn coding(headers: &HeaderMap) -> Result<ContentEncoding, Failure> {
+    ContentEncoding::from_headers(headers).map_err(|name| {
+        let message = format!(
+            "the content coding `{}` is not supported; send gzip, br or an unencoded body",
+            name.escape_default()
+        );
+        Failure::new(Reason::UnsupportedMediaType, message)
+    })
+}

@@ -1,0 +1,162 @@
+//! Second runs of REST calls. Used by `rest`.
+
+use bytes::Bytes;
+use http::header::{
+    CONTENT_LENGTH, EXPECT, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    IF_UNMODIFIED_SINCE, RANGE, TRANSFER_ENCODING,
+};
+use http::{HeaderName, request};
+use hyper::upgrade::OnUpgrade;
+
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_response::{CallResponse, FullResponse, rest_failure};
+use crate::gateway::passthrough::{PassthroughRequest, forward};
+use crate::gateway::request_body::RequestBody;
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::response_observer::Observer;
+use crate::gateway::shadow::{self, ReplayFuture, ReplayableCall, headers_size};
+use crate::gateway::translate;
+use crate::upstream::{BodyCopy, CopyUnavailable, Upstream};
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Failure, FailureCodes, Reason};
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{Stage, Way};
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_patterns::side::Side;
+
+/// Headers of conditional and range requests. A translated call ignores them, so its response would not be comparable.
+static CONDITIONS: [HeaderName; 6] = [
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_RANGE,
+    IF_UNMODIFIED_SINCE,
+    RANGE,
+];
+
+/// The candidate of a call, and the copy that the caller must fill with the body of the request.
+#[derive(Default)]
+pub(super) struct ShadowCall {
+    pub(super) candidate: Option<Observer>,
+    pub(super) copy: Option<BodyCopy>,
+}
+
+/// Creates the candidate of a call, if it may have one.
+pub(super) fn candidate(
+    record: &AccessRecord,
+    stage: Stage,
+    head: &request::Parts,
+    body: &RequestBody,
+    origin: &RequestOrigin,
+) -> ShadowCall {
+    // Most calls have no candidate, so this check comes before reading the headers.
+    if stage.candidate().is_none() {
+        return ShadowCall::default();
+    }
+    let is_conditional = CONDITIONS
+        .iter()
+        .any(|name| head.headers.contains_key(name));
+    let precondition = match is_conditional {
+        true => Err(Skip::Conditional),
+        false => Ok(()),
+    };
+    if !shadow::may_attach(&record.context, stage, precondition) {
+        return ShadowCall::default();
+    }
+    let copy = record.context.worker().shadow_runner().new_copy();
+    match body {
+        RequestBody::Read(copied) => copy.store_complete(copied),
+        RequestBody::Streaming(..) if body.is_empty() => copy.finish(),
+        RequestBody::Streaming(..) => {}
+    }
+    let call = RestReplay::new(head, copy.clone(), origin);
+    ShadowCall {
+        candidate: shadow::candidate(record, Box::new(call)),
+        copy: Some(copy),
+    }
+}
+
+/// A REST call stored so that it can be sent again.
+struct RestReplay {
+    /// The request head as it arrived.
+    head: Box<request::Parts>,
+    /// A copy of the body, taken while it passes through.
+    body: BodyCopy,
+    origin: RequestOrigin,
+}
+
+impl RestReplay {
+    fn new(head: &request::Parts, body: BodyCopy, origin: &RequestOrigin) -> RestReplay {
+        let mut head = head.clone();
+        // A second run must not use the client's connection.
+        head.extensions.remove::<OnUpgrade>();
+        head.headers.remove(EXPECT);
+        head.headers.remove(TRANSFER_ENCODING);
+        RestReplay {
+            head: Box::new(head),
+            body,
+            origin: origin.clone(),
+        }
+    }
+
+    async fn send_again(
+        &self,
+        record: &mut AccessRecord,
+        way: Way,
+    ) -> Result<CallResponse, Failure> {
+        let Ok(body) = self.body.whole() else {
+            // Unreachable: the caller checks first that the copy is complete.
+            return Err(Failure::new(Reason::Internal, "the body was not read"));
+        };
+        let (head, origin) = (self.head.clone(), &self.origin);
+        match (way, record.context.route()) {
+            (Way::New, Some(route)) => {
+                let plan = &record.context.runtime_plan().plan;
+                routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
+                translate::serve_rest_call(record, route, (head, RequestBody::Read(body)), origin)
+                    .await
+            }
+            (Way::Old, _) | (Way::New, None) => {
+                let upstream = record.context.upstream(Side::Rest).and_then(Upstream::http);
+                let upstream = upstream.cloned();
+                let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
+                let passthrough = if body.is_empty() && !head.headers.contains_key(CONTENT_LENGTH) {
+                    PassthroughRequest::empty(head)
+                } else {
+                    PassthroughRequest::from_bytes(head, body)
+                };
+                forward(record, &upstream, passthrough, origin).await
+            }
+        }
+    }
+}
+
+impl ReplayableCall for RestReplay {
+    fn size(&self) -> usize {
+        headers_size(&self.head.headers) + self.head.uri.path().len() + size_of::<request::Parts>()
+    }
+
+    fn check_complete(&self) -> Result<(), Skip> {
+        match self.body.whole() {
+            Ok(_) => Ok(()),
+            Err(CopyUnavailable::BudgetExhausted) => Err(Skip::Large),
+            Err(CopyUnavailable::Unfinished) => Err(Skip::Unread),
+        }
+    }
+
+    fn is_invalid(&self) -> bool {
+        false
+    }
+
+    fn extract_own_part(&self, answer: Bytes) -> Bytes {
+        answer
+    }
+
+    fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a> {
+        Box::pin(self.send_again(record, way))
+    }
+
+    fn render_failure(&self, failure: &Failure, codes: &FailureCodes) -> FullResponse {
+        rest_failure(failure, codes)
+    }
+}

@@ -1,0 +1,327 @@
+//! One message, from its record to its reply: alone, or as a member of a batch.
+//!
+//! Used by `rpc` and its modules.
+
+use http::{Response, StatusCode};
+
+use super::cancel::CancelRequest;
+use super::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
+use crate::gateway::call_response::{FullResponse, acknowledgement, rpc_failure, status};
+use crate::gateway::decision::decide;
+use crate::gateway::passthrough::InterimResponses;
+use crate::gateway::response;
+use crate::gateway::response_annotations::ResponseAnnotations;
+use crate::gateway::response_body::ResponseBody;
+use crate::gateway::response_observer::Observer;
+use crate::gateway::serve::{ChosenWay, ProtocolCall, choose_way};
+use crate::gateway::{cors, local_reply, shadow};
+use crate::upstream::Upstream;
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{Call, Invalid, MessageItem, RequestId};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::posted::{Handling, MessageFault};
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{Requester, Stage, Way};
+use dualgauge_model::routing;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
+
+impl RpcRequest {
+    pub(super) fn no_reply_response(&self) -> Response<ResponseBody> {
+        self.add_cors_headers(response::respond(acknowledgement(self.no_reply_status())))
+    }
+
+    /// Adds the CORS headers to a response that the proxy wrote.
+    pub(super) fn add_cors_headers(
+        &self,
+        mut response: Response<ResponseBody>,
+    ) -> Response<ResponseBody> {
+        cors::add_headers(&self.runtime_plan.plan, &self.head.headers, &mut response);
+        response
+    }
+
+    /// Responds, and keeps the records until the client has the response, if delivery can be observed.
+    pub(super) fn respond(
+        &self,
+        full: FullResponse,
+        observers: Vec<Observer>,
+    ) -> Response<ResponseBody> {
+        let response = response::respond_then(full, observers);
+        self.add_cors_headers(response::hold_records(response, self.take_records()))
+    }
+
+    pub(super) fn respond_single(
+        &self,
+        reply: ItemReply,
+        annotations: ResponseAnnotations,
+    ) -> Response<ResponseBody> {
+        let mut response = match reply {
+            ItemReply::Message(full, observer) => {
+                self.respond(*full, observer.into_iter().collect())
+            }
+            ItemReply::Forwarded(response) => response,
+            ItemReply::Nothing => self.no_reply_response(),
+        };
+        annotations.write(&self.runtime_plan.plan, response.headers_mut());
+        response
+    }
+
+    /// Serves one message; returns the reply and the annotations of its route.
+    pub(super) async fn serve_message(
+        &self,
+        mut record: Box<AccessRecord>,
+        item: MessageItem,
+        batch: BatchContext<'_>,
+    ) -> (ItemReply, ResponseAnnotations) {
+        let mut observer = None;
+        let (id, result) = match item {
+            MessageItem::Invalid(Invalid { id, why, .. }) => {
+                (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
+            }
+            MessageItem::Response(message) => (
+                Some(RequestId::null()),
+                self.forward_client_response(&mut record, message, batch)
+                    .await,
+            ),
+            MessageItem::Call(call) => {
+                record.set_rpc_method(&call.method);
+                let result = self
+                    .serve_call(&mut record, &call, batch, &mut observer)
+                    .await;
+                (call.id, result)
+            }
+        };
+        let annotations = ResponseAnnotations::new(&record.context);
+        let reply = match (result, id) {
+            (Ok(CallResult::Answer(full)), Some(_)) if batch.reserve_answer(full.body.len()) => {
+                let is_sent = matches!(batch, BatchContext::Single) && self.socket.is_none();
+                if is_sent && full.status != StatusCode::OK {
+                    record.set_client_status(full.status.as_u16());
+                }
+                if let Some(observer) = &mut observer {
+                    observer.on_full(&full, None);
+                }
+                self.finish_record(record);
+                ItemReply::Message(full, observer)
+            }
+            (Ok(CallResult::Answer(_)), Some(id)) => {
+                if let Some(observer) = observer {
+                    observer.skip(Skip::Large);
+                }
+                let failure = answers_too_large(&self.runtime_plan.plan);
+                self.fail(record, failure, Some(&id), None)
+            }
+            (Ok(CallResult::Answer(_) | CallResult::Nothing), _) => {
+                record.set_client_status(self.no_reply_status().as_u16());
+                ItemReply::Nothing
+            }
+            (Ok(CallResult::Cancelled), _) => {
+                record.set_client_status(self.no_reply_status().as_u16());
+                ItemReply::Nothing
+            }
+            (Ok(CallResult::Forwarded(answer)), _) => {
+                ItemReply::Forwarded(response::render_response(record, answer, observer))
+            }
+            (Err(failure), id) => {
+                let is_reported = failure.reason.answers_notifications();
+                let is_reported =
+                    is_reported && matches!(batch, BatchContext::Single) && self.socket.is_none();
+                let id = id.or_else(|| is_reported.then(RequestId::null));
+                self.fail(record, failure, id.as_ref(), observer)
+            }
+        };
+        (reply, annotations)
+    }
+
+    /// Records a failure, and replies with it if the call has an id; a notification gets no reply.
+    pub(super) fn fail(
+        &self,
+        mut record: Box<AccessRecord>,
+        failure: Failure,
+        id: Option<&RequestId>,
+        mut observer: Option<Observer>,
+    ) -> ItemReply {
+        let Some(id) = id else {
+            record.set_failure(self.no_reply_status().as_u16(), &failure);
+            return ItemReply::Nothing;
+        };
+        let mut full = rpc_failure(&failure, &self.runtime_plan.plan.face.failure_codes, id);
+        if self.socket.is_none() {
+            let headers = &self.head.headers;
+            let code = routing::rpc_face_status(&self.runtime_plan.plan, headers, failure.reason);
+            full.status = status(code);
+        }
+        record.set_failure(full.status.as_u16(), &failure);
+        if let Some(observer) = &mut observer {
+            observer.on_full(&full, Some(&failure));
+        }
+        self.finish_record(record);
+        ItemReply::Message(Box::new(full), observer)
+    }
+
+    /// Sends a client's response to the server. Outside a batch, the server's HTTP response is the reply.
+    async fn forward_client_response(
+        &self,
+        record: &mut AccessRecord,
+        text: Json,
+        batch: BatchContext<'_>,
+    ) -> Result<CallResult, Failure> {
+        record.context.admit()?;
+        // A link matches responses to its server's requests itself, so only an HTTP upstream takes one here.
+        let upstream = self.runtime_plan.upstream(None, Side::Rpc);
+        let upstream = upstream.and_then(Upstream::http);
+        let upstream = upstream.ok_or_else(rejections::unexpected_response)?;
+        let interims = match batch {
+            BatchContext::Single => InterimResponses::Forwarded,
+            BatchContext::Batch(_) => InterimResponses::Dropped,
+        };
+        let text = text.into_bytes();
+        let answer = self.forward(record, upstream, text, interims).await?;
+        match batch {
+            BatchContext::Single => Ok(CallResult::Forwarded(answer)),
+            BatchContext::Batch(_) => self.discard(record, upstream, answer).await,
+        }
+    }
+
+    /// Serves one call.
+    async fn serve_call(
+        &self,
+        record: &mut AccessRecord,
+        call: &Call,
+        batch: BatchContext<'_>,
+        observer: &mut Option<Observer>,
+    ) -> Result<CallResult, Failure> {
+        let mut pipeline_call = RpcCall {
+            request: self,
+            call,
+            batch,
+            cancelled: None,
+            observer,
+        };
+        let way = choose_way(record, &mut pipeline_call).await?;
+        let cancelled = pipeline_call.cancelled;
+        match way {
+            ChosenWay::Local(answer) => Ok(CallResult::Answer(answer)),
+            ChosenWay::Translate(index) => self.translate(record, index, call).await,
+            ChosenWay::PassThrough(route) => {
+                let Some(upstream) = self.runtime_plan.upstream(route, Side::Rpc) else {
+                    self.check_valid()?;
+                    return Err(rejections::unknown_method(&self.runtime_plan.plan, call));
+                };
+                match cancelled.filter(|_| upstream.http().is_some()) {
+                    None => self.forward_call(record, upstream, call, batch).await,
+                    Some(cancelled) => {
+                        let cancellation = (call, cancelled);
+                        self.forward_cancellation(record, upstream, cancellation, batch)
+                            .await
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A JSON-RPC call in the pipeline.
+struct RpcCall<'a> {
+    request: &'a RpcRequest,
+    call: &'a Call,
+    batch: BatchContext<'a>,
+    /// The call that this one cancels, if it is a cancellation.
+    cancelled: Option<CancelRequest>,
+    observer: &'a mut Option<Observer>,
+}
+
+impl RpcCall<'_> {
+    fn plan(&self) -> &Plan {
+        &self.request.runtime_plan.plan
+    }
+
+    /// Fails if translation rejects the message and its method has a local answer.
+    fn check_for_local(&self, record: &mut AccessRecord) -> Result<(), Failure> {
+        let Some(fault) = &self.request.fault else {
+            return Ok(());
+        };
+        record.set_fault(MessageFault::Invalid, Handling::Refused);
+        let local = self.plan().locals.rpc(&self.call.method);
+        local.map_or(Ok(()), |_| Err(Failure::clone(fault)))
+    }
+}
+
+impl ProtocolCall for RpcCall<'_> {
+    type Reply = Box<FullResponse>;
+
+    fn answer_locally(
+        &mut self,
+        record: &mut AccessRecord,
+    ) -> Result<Option<Box<FullResponse>>, Failure> {
+        let (request, call) = (self.request, self.call);
+        let plan = &request.runtime_plan.plan;
+        if self.batch.is_full() {
+            // A call whose answer would not fit is not sent.
+            return Err(answers_too_large(plan));
+        }
+        rejections::ambiguous_credentials(plan, call)?;
+        if request.socket.is_none() {
+            // Headers of a socket belong to its handshake, not to a message.
+            routing::check_mcp_headers(plan, &request.head.headers, call)?;
+        }
+        self.cancelled = request.cancel_named_call(call);
+        self.check_for_local(record)?;
+        let client = (&*request.head, &request.origin);
+        let revision = request.client_revision(call);
+        let local = local_reply::answer_rpc(record, plan, client, (call, revision))?;
+        Ok(local.map(Box::new))
+    }
+
+    async fn select_route(&mut self, _: &mut CallContext) -> Result<Option<usize>, Failure> {
+        let call = self.call;
+        Ok(self.plan().select_rpc(&call.method, call.params.as_ref()))
+    }
+
+    fn decide(&mut self, context: &mut CallContext, route: Option<usize>) -> Stage {
+        let request = self.request;
+        let headers = &request.head.headers;
+        let sessions = request.sessions();
+        let session = sessions
+            .for_rpc(headers, self.call, route)
+            .or_else(|| Some(sessions.for_socket(request.socket?)));
+        let requester = Requester::new(request.caller(), headers).with_session(session);
+        decide(context, &request.runtime_plan.plan, requester, route)
+    }
+
+    fn check_origin(&self) -> Result<(), Failure> {
+        self.request.check_origin()
+    }
+
+    fn attach_shadow(&mut self, record: &AccessRecord, stage: Stage) {
+        let request = self.request;
+        let takes_new_path = stage.control() == Some(Way::New);
+        let may_repeat = match takes_new_path && request.fault.is_some() {
+            true => Err(Skip::Unread),
+            false => request.may_repeat(self.call),
+        };
+        if shadow::may_attach(&record.context, stage, may_repeat) {
+            let call = request.replayable(self.call, self.batch);
+            *self.observer = shadow::candidate(record, Box::new(call));
+        }
+    }
+
+    fn unserved(&self, context: &CallContext, route: usize) -> Failure {
+        match self.request.check_valid() {
+            Ok(()) => context.unserved_failure(self.plan(), route),
+            Err(fault) => fault,
+        }
+    }
+}
+
+/// Returns the failure for a batch whose answers exceed `limits.answer` together.
+fn answers_too_large(plan: &Plan) -> Failure {
+    let limit = plan.limits.answer;
+    let message = format!(
+        "the answers of this batch exceed {limit} bytes in total; send fewer calls per batch"
+    );
+    Failure::new(Reason::BatchTooLarge, message)
+}

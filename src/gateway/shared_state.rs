@@ -1,0 +1,72 @@
+//! The state that all workers of a process share.
+//!
+//! Used by `app` and `gateway`.
+
+use std::sync::Arc;
+
+use super::cancellation::CancellationRegistry;
+use super::offload::Offload;
+use super::request_ids::RequestIdAllocator;
+use super::session_table::Sessions;
+use super::shadow::ComparePool;
+use crate::telemetry::metrics::LabelNames;
+use crate::telemetry::spans::Spans;
+use crate::upstream::MemoryBudget;
+use dualgauge_model::compare::Salt;
+#[cfg(test)]
+use dualgauge_model::plan::Plan;
+use dualgauge_model::plan::WorkerShare;
+use dualgauge_model::trace::IdGenerator;
+
+/// State shared by all workers.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// Label names of all plans.
+    pub names: Arc<LabelNames>,
+    /// Salt for hashes of differing values.
+    pub salt: Salt,
+    /// The session table.
+    pub sessions: Arc<Sessions>,
+    /// The calls that clients can cancel.
+    pub cancellations: Arc<CancellationRegistry>,
+    /// The source of request ids.
+    pub request_ids: Arc<RequestIdAllocator>,
+    /// The thread for long comparisons.
+    pub compare_pool: ComparePool,
+    /// The threads that parse large bodies.
+    pub offload: Offload,
+    /// The generator of this worker's span ids.
+    pub ids: IdGenerator,
+    /// The exporter of trace spans, if one is configured.
+    pub spans: Option<Spans>,
+    /// The memory budget of all bodies.
+    pub memory: MemoryBudget,
+    /// The open-file limit of the process, if there is one.
+    pub open_files: Option<u64>,
+    /// This worker's index and the number of workers.
+    pub share: WorkerShare,
+}
+
+#[cfg(test)]
+impl Shared {
+    /// Returns the shared state of a single worker.
+    pub(super) fn for_tests(plan: &Plan) -> Shared {
+        Shared {
+            names: Arc::default(),
+            salt: Salt([0; 16]),
+            sessions: Arc::default(),
+            cancellations: Arc::default(),
+            request_ids: Arc::default(),
+            compare_pool: ComparePool::open().0,
+            offload: Offload::for_workers(1),
+            ids: IdGenerator::new(0),
+            spans: None,
+            memory: MemoryBudget::new(plan.limits.memory),
+            open_files: None,
+            share: WorkerShare {
+                worker: 0,
+                workers: 1,
+            },
+        }
+    }
+}
