@@ -35,7 +35,8 @@ pub(super) fn add_headers(
 pub(super) fn answer_preflight(
     record: &mut AccessRecord,
     plan: &Plan,
-    (caller, head): (Caller<'_>, RequestHead<'_>),
+    caller: Caller<'_>,
+    head: RequestHead<'_>,
 ) -> Option<CallResponse> {
     let headers = routing::preflight(plan, caller, record.context.wall_time(), head)?;
     record.context.handle_locally(DecisionReason::Preflight);

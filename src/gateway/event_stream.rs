@@ -15,7 +15,7 @@ use super::headers::{self, HasBody};
 use super::identity::identify;
 use super::incoming_request::IncomingRequest;
 use super::passthrough::{PassthroughRequest, forward};
-use super::request_origin::RequestOrigin;
+use super::request_origin::{ClientRequest, RequestOrigin};
 use super::request_target::target_uri;
 use super::response_body::ResponseBody;
 use super::rest::respond;
@@ -52,13 +52,14 @@ pub(super) async fn serve(
     } = request;
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let answer = open_stream(&mut record, (head, body), &origin, matched).await;
+    let answer = open_stream(&mut record, head, body, &origin, matched).await;
     respond(record, answer, None, cors_origin.as_ref())
 }
 
 async fn open_stream(
     record: &mut AccessRecord,
-    (head, body): (Box<request::Parts>, IncomingBody),
+    head: Box<request::Parts>,
+    body: IncomingBody,
     origin: &RequestOrigin,
     matched: StreamMatch,
 ) -> Result<CallResponse, Failure> {
@@ -91,7 +92,13 @@ async fn open_stream(
         ChosenWay::Translate(_) => {
             let path = stream_plan.other_path(matched.side, head.uri.path());
             let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-            open_translated(record, (&*head, origin), (matched, &path)).await?
+            {
+                let request = ClientRequest {
+                    head: &head,
+                    origin,
+                };
+                open_translated(record, request, matched, &path).await?
+            }
         }
     };
     if let CallResponse::Streaming(stream) = &mut answer {
@@ -144,8 +151,9 @@ impl ProtocolCall for StreamRequest<'_> {
 /// Opens the stream at the upstream of the other side.
 async fn open_translated(
     record: &mut AccessRecord,
-    (head, origin): (&request::Parts, &RequestOrigin),
-    (matched, path): (StreamMatch, &str),
+    request: ClientRequest<'_>,
+    matched: StreamMatch,
+    path: &str,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
     let from = matched.side.other();
@@ -153,17 +161,20 @@ async fn open_translated(
         .upstream_of_stream(matched.stream, from)
         .ok_or_else(|| rejections::no_upstream(from))?;
     let plan = upstream.plan();
+    let head = request.head;
     let target = match head.uri.query() {
         Some(query) => target_uri(format!("{path}?{query}"))?,
         None => target_uri(path.to_owned())?,
     };
-    let mut headers = translated_headers(&record.context, (head, origin), plan, HasBody::No);
+    let mut headers = translated_headers(&record.context, request, plan, HasBody::No);
     headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
     if let Some(last) = head.headers.get(LAST_EVENT_ID) {
         headers.insert(LAST_EVENT_ID, last.clone());
     }
     headers::withhold_credentials(&mut headers, plan);
-    if let Some(identity_fields) = IdentityFields::new(&record.context, (&head.headers, origin)) {
+    if let Some(identity_fields) =
+        IdentityFields::new(&record.context, &head.headers, request.origin)
+    {
         identity_fields.write(&mut headers);
     }
     let outgoing = OutgoingRequest::new(Method::GET, target, headers, Body::empty());
@@ -182,7 +193,7 @@ async fn open_translated(
     if response.status().is_informational() {
         return Err(rejections::unrequested_upgrade());
     }
-    let rewriter = rewriter((response.status(), response.headers()), from, &runtime_plan)?;
+    let rewriter = rewriter(response.status(), response.headers(), from, &runtime_plan)?;
     headers::strip_hop_by_hop(response.headers_mut());
     if rewriter.is_some() {
         *response.headers_mut() = stream_headers(response.headers());
@@ -199,7 +210,8 @@ async fn open_translated(
 
 /// Returns the rewriter of a response; `None` if its status is not 200, because such a response suits either side.
 fn rewriter(
-    (status, headers): (StatusCode, &HeaderMap),
+    status: StatusCode,
+    headers: &HeaderMap,
     from: Side,
     runtime_plan: &RuntimePlan,
 ) -> Result<Option<Rewriter>, Failure> {

@@ -62,7 +62,7 @@ pub(super) async fn send_and_collect(
             // Returning drops the exchange and closes its connection: an event stream may never end.
             return event_stream_response(head);
         }
-        let body = match collect_response(body, max_body, (budget.as_ref(), &memory)).await {
+        let body = match collect_response(body, max_body, budget.as_ref(), &memory).await {
             Ok(body) => {
                 lease.release();
                 body
@@ -113,7 +113,8 @@ fn event_stream_response(head: response::Parts) -> Result<UpstreamResponse, Fail
 async fn collect_response(
     body: IncomingBody,
     max_body: usize,
-    (budget, memory): (Option<&BodyCopy>, &MemoryBudget),
+    budget: Option<&BodyCopy>,
+    memory: &MemoryBudget,
 ) -> Result<Bytes, CollectError> {
     match budget {
         None => collect_accounted(body, max_body, memory).await,
@@ -142,7 +143,7 @@ pub(super) async fn send_notification(
             let sent = upstream.send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && !is_event_stream(response.headers())
-                && collect_response(response.into_body(), max_body, (budget.as_ref(), &memory))
+                && collect_response(response.into_body(), max_body, budget.as_ref(), &memory)
                     .await
                     .is_ok()
             {

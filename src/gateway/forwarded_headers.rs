@@ -5,11 +5,11 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, Method, request};
+use http::{HeaderMap, Method};
 
 use super::call_context::CallContext;
 use super::headers::{HasBody, InboundHop};
-use super::request_origin::RequestOrigin;
+use super::request_origin::{ClientRequest, RequestOrigin};
 use crate::upstream::OutgoingRequest;
 use dualgauge_model::headers::translated_in;
 use dualgauge_model::identity_headers::{Facts, IdentityFact};
@@ -18,13 +18,13 @@ use dualgauge_model::plan::UpstreamPlan;
 /// Returns the headers of a translated call, with this hop and the trace context.
 pub(super) fn translated_headers(
     context: &CallContext,
-    (head, origin): (&request::Parts, &RequestOrigin),
+    request: ClientRequest<'_>,
     upstream: &UpstreamPlan,
     has_body: HasBody,
 ) -> HeaderMap {
     let map = context.worker().header_maps().take();
-    let mut headers = translated_in(map, &head.headers, upstream, has_body);
-    context.add_forwarding_headers(&mut headers, InboundHop::new(head, origin));
+    let mut headers = translated_in(map, &request.head.headers, upstream, has_body);
+    context.add_forwarding_headers(&mut headers, InboundHop::new(request));
     headers
 }
 
@@ -39,7 +39,8 @@ impl<'a> IdentityFields<'a> {
     /// Reads the identity from a request; `None` if the plan writes no identity headers.
     pub(super) fn new(
         context: &'a CallContext,
-        (from, origin): (&HeaderMap, &'a RequestOrigin),
+        from: &HeaderMap,
+        origin: &'a RequestOrigin,
     ) -> Option<IdentityFields<'a>> {
         let plan = &context.runtime_plan().plan;
         if plan.identity_headers.written.is_empty() {

@@ -4,9 +4,9 @@
 //! Used throughout `gateway`.
 
 use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
-use http::{HeaderMap, Version, request};
+use http::{HeaderMap, Version};
 
-use super::request_origin::RequestOrigin;
+use super::request_origin::{ClientRequest, RequestOrigin};
 use dualgauge_model::forwarding::LastHop;
 pub(super) use dualgauge_model::headers::{
     HasBody, credentials, credentials_of, first_value, from_response, named_by_connection,
@@ -108,7 +108,8 @@ pub(super) struct InboundHop<'a> {
 }
 
 impl<'a> InboundHop<'a> {
-    pub(super) fn new(head: &'a request::Parts, origin: &'a RequestOrigin) -> InboundHop<'a> {
+    pub(super) fn new(request: ClientRequest<'a>) -> InboundHop<'a> {
+        let ClientRequest { head, origin } = request;
         InboundHop {
             version: head.version,
             host: first_value(&head.headers, &HOST),

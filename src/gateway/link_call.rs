@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::access_record::AccessRecord;
 use super::exchange::{client_timeout_failure, ensure_client_open, remaining_time};
 use super::failures::{memory_exhausted, upstream_timeout};
+use super::rpc_reply::RpcReply;
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::BudgetExhausted;
@@ -42,7 +43,7 @@ pub(super) async fn send(
     link: &LinkUpstream,
     request: LinkRequest<'_>,
     limit: Duration,
-) -> Result<(UpstreamResponse, u64), Failure> {
+) -> Result<RpcReply, Failure> {
     let LinkRequest {
         method,
         call,
@@ -58,25 +59,26 @@ pub(super) async fn send(
     };
     let limit = remaining_time(&record.context, limit)?;
     let limit_bytes = record.context.runtime_plan().plan.limits.answer;
+    let sent = SentRequest {
+        message,
+        retry_rule,
+        cancel_signal,
+    };
     let reply = match &subscription {
-        None => exchange(record, link, (message, retry_rule, cancel_signal), limit).await?,
+        None => exchange(record, link, sent, limit).await?,
         Some(_) => {
             let mut drain_signal = record.context.worker().drain_signal();
             // Dropping the request cancels the subscription at its server.
             tokio::select! {
-                reply = exchange(record, link, (message, retry_rule, cancel_signal), limit) => reply?,
+                reply = exchange(record, link, sent, limit) => reply?,
                 () = until_shutdown(&mut drain_signal) => LinkReply::Ended,
             }
         }
     };
     match (reply, subscription) {
         (LinkReply::Ended, Some(client)) => {
-            let reply = UpstreamResponse {
-                status: StatusCode::OK,
-                headers: HeaderMap::new(),
-                body: ended_subscription(NO_ID, &client),
-            };
-            Ok((reply, NO_ID))
+            let body = ended_subscription(NO_ID, &client);
+            Ok(link_reply(NO_ID, body))
         }
         (LinkReply::Sent | LinkReply::Ended, _) => Err(rejections::missing_answer()),
         (LinkReply::Answer(id, body), _) => {
@@ -92,13 +94,20 @@ pub(super) async fn send(
                     .account(body)
                     .map_err(memory_exhausted)?,
             };
-            let reply = UpstreamResponse {
-                status: StatusCode::OK,
-                headers: HeaderMap::new(),
-                body,
-            };
-            Ok((reply, id))
+            Ok(link_reply(id, body))
         }
+    }
+}
+
+/// Returns a response that came over a link, where it has no head.
+fn link_reply(id: u64, body: Bytes) -> RpcReply {
+    RpcReply {
+        response: UpstreamResponse {
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            body,
+        },
+        id,
     }
 }
 
@@ -112,22 +121,34 @@ async fn until_shutdown(drain_signal: &mut watch::Receiver<bool>) {
 pub(super) async fn send_notification(
     record: &mut AccessRecord,
     link: &LinkUpstream,
-    (method, message): (&str, Bytes),
+    method: &str,
+    message: Bytes,
     limit: Duration,
 ) -> Result<(), Failure> {
     if link.plan().keeps(method) {
         return Ok(());
     }
-    let notification = (Outbound::Notice(message), RetryRule::Never, None);
+    let notification = SentRequest {
+        message: Outbound::Notice(message),
+        retry_rule: RetryRule::Never,
+        cancel_signal: None,
+    };
     exchange(record, link, notification, limit)
         .await
         .map(|_| ())
 }
 
+/// A request as it is written to the link.
+struct SentRequest {
+    message: Outbound,
+    retry_rule: RetryRule,
+    cancel_signal: Option<Arc<CancelSignal>>,
+}
+
 async fn exchange(
     record: &mut AccessRecord,
     link: &LinkUpstream,
-    (message, retry_rule, cancel_signal): (Outbound, RetryRule, Option<Arc<CancelSignal>>),
+    request: SentRequest,
     limit: Duration,
 ) -> Result<LinkReply, Failure> {
     ensure_client_open(&record.context)?;
@@ -135,10 +156,10 @@ async fn exchange(
     record.start_upstream_time(since);
     let requester = Requester {
         links: record.context.links(),
-        cancel_signal,
+        cancel_signal: request.cancel_signal,
         notifier: record.context.notifications(),
     };
-    let reply_future = link.request_for(requester, (message, retry_rule), limit);
+    let reply_future = link.request_for(requester, (request.message, request.retry_rule), limit);
     let reply = record.context.worker().until_shutdown(reply_future).await;
     record.add_upstream_time(since);
     reply?.map_err(

@@ -4,11 +4,9 @@
 //!
 //! Used by `rest` and `rpc`.
 
-use http::request;
-
 use super::access_record::AccessRecord;
 use super::call_response::{CallResponse, FullResponse, rpc_message};
-use super::request_origin::RequestOrigin;
+use super::request_origin::{ClientRequest, RequestOrigin};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, RequestId};
 use dualgauge_model::local_reply::blame_of;
@@ -23,7 +21,8 @@ use dualgauge_patterns::rope::Rope;
 pub(super) fn answer_rest(
     record: &mut AccessRecord,
     plan: &Plan,
-    (head, origin): (RequestHead<'_>, &RequestOrigin),
+    head: RequestHead<'_>,
+    origin: &RequestOrigin,
 ) -> Result<Option<CallResponse>, Failure> {
     let found = routing::local(plan, head, origin.entry());
     if !matches!(found, Ok(None)) {
@@ -45,14 +44,15 @@ pub(super) fn answer_rest(
 pub(super) fn answer_rpc(
     record: &mut AccessRecord,
     plan: &Plan,
-    (head, origin): (&request::Parts, &RequestOrigin),
-    (call, revision): (&Call, ClientRevision),
+    request: ClientRequest<'_>,
+    call: &Call,
+    revision: ClientRevision,
 ) -> Result<Option<FullResponse>, Failure> {
     let Some(answer) = plan.locals.rpc(&call.method) else {
         return Ok(None);
     };
     record.context.handle_locally(DecisionReason::Local);
-    routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
+    routing::check_origin(plan, RequestHead::new(request.head), request.origin.entry())?;
     let id = call.id.clone().unwrap_or(RequestId::null());
     let reply = answer.respond(call.params.as_ref());
     let error = reply.as_ref().err();

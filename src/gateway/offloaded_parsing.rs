@@ -10,8 +10,7 @@ use bytes::Bytes;
 
 use super::body_decoding::{BodyLimits, decode_json};
 use super::offload::{is_long, is_long_coded};
-use super::rpc_reply::{context, read_response};
-use super::upstream_response::UpstreamResponse;
+use super::rpc_reply::{RpcReply, context, read_response};
 use super::worker::Worker;
 use crate::upstream::{BodyCopy, ContentEncoding, pinned};
 use dualgauge_model::failure::Failure;
@@ -81,7 +80,8 @@ pub(super) async fn parse_response(
 /// Fails when the body is not JSON, or exceeds a limit.
 pub(super) async fn parse_json(
     worker: &Worker,
-    (coding, body): (ContentEncoding, Bytes),
+    coding: ContentEncoding,
+    body: Bytes,
     limits: &Limits,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
@@ -106,7 +106,8 @@ pub(super) async fn parse_json(
 pub(super) async fn to_rpc_call<'p>(
     worker: &Worker,
     handle: RouteHandle<'p>,
-    (reader, body): (PatternReader, Option<Json>),
+    reader: PatternReader,
+    body: Option<Json>,
 ) -> Result<ToRpc<'p>, Failure> {
     let context = context(&handle.plan.limits);
     let length = body.as_ref().map_or(0, |body| body.as_bytes().len());
@@ -173,11 +174,11 @@ pub(super) async fn translate_to_rest(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Bindings,
-    (reply, id): (&UpstreamResponse, u64),
+    reply: &RpcReply,
 ) -> Result<RestResult, Failure> {
     let limits = &handle.plan.limits;
-    if !is_long(reply.body.len()) {
-        let (response, code) = read_response(limits, handle.route(), (reply, id))?;
+    if !is_long(reply.response.body.len()) {
+        let (response, code) = read_response(limits, handle.route(), reply)?;
         let translated = handle
             .route()
             .outcomes
@@ -188,7 +189,7 @@ pub(super) async fn translate_to_rest(
     let (call, reply) = (call.clone(), reply.clone());
     let job = move || {
         let route = plan.routes.route(index);
-        let (response, code) = read_response(&plan.limits, route, (&reply, id))?;
+        let (response, code) = read_response(&plan.limits, route, &reply)?;
         let translated = route
             .outcomes
             .rpc_to_rest(response, &call, context(&plan.limits));

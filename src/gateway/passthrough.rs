@@ -10,6 +10,7 @@ use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::{CallResponse, StreamingResponse, UpgradeResponse};
 use super::exchange::{self, HeadDeadline};
 use super::forwarded_headers::IdentityFields;
@@ -103,13 +104,27 @@ pub(super) async fn forward(
         upgrade,
         interims,
     } = call;
-    let context = (&*record, upstream.plan());
     // HTTP/1.0 clients do not know interim responses (RFC 9110 §15.2).
     let forwards_interims = interims == InterimResponses::Forwarded
         && head.version == Version::HTTP_11
         && record.context.second_run_budget().is_none();
     let interims = origin.interims().filter(|_| forwards_interims);
-    let upgrade_to = prepare_request(&mut head, (&body, upgrade.as_ref()), context, origin);
+    let upgrade_to = agreed_upgrade(&head, &body, upgrade.as_ref());
+    let plan = upstream.plan();
+    prepare_request(
+        &mut head,
+        upgrade_to.as_ref(),
+        &record.context,
+        plan,
+        origin,
+    );
+    if body.size_hint().exact().is_none() {
+        // Set explicitly, because the HTTP client sends a body of unknown length only with some methods, not with GET.
+        head.headers.insert(
+            TRANSFER_ENCODING,
+            const { HeaderValue::from_static("chunked") },
+        );
+    }
     let limit = upstream.plan().timeout;
     let retry_policy = retry_policy(&head, &body, upgrade_to.as_ref());
     let target = origin.raw_target(&head.uri);
@@ -137,7 +152,8 @@ pub(super) async fn forward(
     }
     let progress = progress.as_deref();
     prepare_response(
-        (record, upstream.plan()),
+        &record.context,
+        upstream.plan(),
         exchange,
         progress,
         upgrade.zip(upgrade_to),
@@ -146,7 +162,8 @@ pub(super) async fn forward(
 
 /// Prepares a response for the client. `upgrade` is the client's connection, if it asked to change its protocol.
 fn prepare_response(
-    (record, plan): (&AccessRecord, &UpstreamPlan),
+    context: &CallContext,
+    plan: &UpstreamPlan,
     exchange: Exchange,
     progress: Option<&UploadProgress>,
     upgrade: Option<(OnUpgrade, HeaderValue)>,
@@ -172,8 +189,7 @@ fn prepare_response(
         // A 204 has no Content-Length (RFC 9110 §8.6). HTTP/2 clients treat one that has it as malformed.
         response.headers_mut().remove(CONTENT_LENGTH);
     }
-    let is_endless =
-        || *record.context.method() == Method::GET && is_event_stream(response.headers());
+    let is_endless = || *context.method() == Method::GET && is_event_stream(response.headers());
     let max_age = max_age.filter(|_| is_endless());
     // The HTTP version applies to one connection only (RFC 9110 §2.5).
     *response.version_mut() = Version::HTTP_11;
@@ -199,26 +215,27 @@ fn prepare_response(
 /// because its last chunk is sent. Without `Upgrade`, the request is an ordinary one (RFC 9110 §7.8).
 fn agreed_upgrade(
     head: &request::Parts,
-    (body, client): (&Body, Option<&OnUpgrade>),
+    body: &Body,
+    client: Option<&OnUpgrade>,
 ) -> Option<HeaderValue> {
     client?;
     let upgrade_to = headers::wanted_upgrade(&head.headers)?;
     (body.size_hint().exact() == Some(0)).then_some(upgrade_to)
 }
 
-/// Prepares a request head for the upstream connection. Returns the protocol to upgrade to.
+/// Prepares a request head for the upstream connection.
 fn prepare_request(
     head: &mut request::Parts,
-    (body, client): (&Body, Option<&OnUpgrade>),
-    (record, upstream): (&AccessRecord, &UpstreamPlan),
+    upgrade_to: Option<&HeaderValue>,
+    context: &CallContext,
+    upstream: &UpstreamPlan,
     origin: &RequestOrigin,
-) -> Option<HeaderValue> {
-    let upgrade_to = agreed_upgrade(head, (body, client));
-    let identity_fields = IdentityFields::new(&record.context, (&head.headers, origin));
+) {
+    let identity_fields = IdentityFields::new(context, &head.headers, origin);
     let trailers = headers::accepts_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
-    record.context.add_forwarding_headers(
+    context.add_forwarding_headers(
         &mut head.headers,
         InboundHop {
             version: head.version,
@@ -234,21 +251,13 @@ fn prepare_request(
         identity_fields.write(&mut head.headers);
     }
     head.version = Version::HTTP_11;
-    if body.size_hint().exact().is_none() {
-        // Set explicitly, because the HTTP client sends a body of unknown length only with some methods, not with GET.
-        head.headers.insert(
-            TRANSFER_ENCODING,
-            const { HeaderValue::from_static("chunked") },
-        );
-    }
-    if let Some(protocol) = &upgrade_to {
+    if let Some(protocol) = upgrade_to {
         head.headers.insert(UPGRADE, protocol.clone());
         head.headers
             .insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
     } else if trailers {
         headers::announce_trailers(&mut head.headers);
     }
-    upgrade_to
 }
 
 /// Allows retries on a fresh connection for calls without content whose method is idempotent.

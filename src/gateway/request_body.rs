@@ -59,19 +59,20 @@ impl RequestBody {
 pub(super) async fn collect_json(
     headers: &HeaderMap,
     body: RequestBody,
-    (limits, worker): (&Limits, &Worker),
+    limits: &Limits,
+    worker: &Worker,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
     match body {
         RequestBody::Streaming(body, copy) => {
             let coding = coding(headers)?;
-            let body = read_json_bytes(headers, body, (limits, worker)).await?;
+            let body = read_json_bytes(headers, body, limits, worker).await?;
             if let Some(copy) = copy {
                 copy.store_complete(&body);
             }
-            offloaded_parsing::parse_json(worker, (coding, body), limits, budget).await
+            offloaded_parsing::parse_json(worker, coding, body, limits, budget).await
         }
-        RequestBody::Read(body) => read_json(headers, body, (limits, worker), budget).await,
+        RequestBody::Read(body) => read_json(headers, body, limits, worker, budget).await,
     }
 }
 
@@ -79,13 +80,14 @@ pub(super) async fn collect_json(
 pub(super) async fn read_json(
     headers: &HeaderMap,
     body: Bytes,
-    (limits, worker): (&Limits, &Worker),
+    limits: &Limits,
+    worker: &Worker,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
     if !body.is_empty() {
         rejections::media_type(headers)?;
     }
-    offloaded_parsing::parse_json(worker, (coding(headers)?, body), limits, budget).await
+    offloaded_parsing::parse_json(worker, coding(headers)?, body, limits, budget).await
 }
 
 /// Returns why translation rejects the body of an RPC request from its headers alone: content type or content coding.
@@ -102,18 +104,20 @@ pub(super) fn message_fault(headers: &HeaderMap, body: &IncomingBody) -> Option<
 async fn read_json_bytes(
     headers: &HeaderMap,
     body: IncomingBody,
-    context: (&Limits, &Worker),
+    limits: &Limits,
+    worker: &Worker,
 ) -> Result<Bytes, Failure> {
     if !hyper::body::Body::is_end_stream(&body) {
         rejections::media_type(headers)?;
     }
-    read_raw(body, context).await
+    read_raw(body, limits, worker).await
 }
 
 /// Reads a body of any type. Fails when calls end at the end of a drain before the body is complete.
 pub(super) async fn read_raw(
     body: IncomingBody,
-    (limits, worker): (&Limits, &Worker),
+    limits: &Limits,
+    worker: &Worker,
 ) -> Result<Bytes, Failure> {
     let mut read = pin!(collect_accounted(body, limits.body, worker.memory()));
     let read = match read.as_mut().now_or_never() {

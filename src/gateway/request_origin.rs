@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::Uri;
+use http::{Uri, request};
 
 use super::peers::Peer as CountedPeer;
 use crate::upstream::link::ClientLinks;
@@ -233,4 +233,11 @@ impl RequestOrigin {
     pub(super) fn header_case(&self) -> Option<&HeaderCase> {
         self.header_case.as_ref()
     }
+}
+
+/// The head of a client's request, and where it came from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClientRequest<'a> {
+    pub(super) head: &'a request::Parts,
+    pub(super) origin: &'a RequestOrigin,
 }

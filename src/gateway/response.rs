@@ -116,7 +116,7 @@ fn render_upgrade(
         .worker()
         .count_connection(record.context.peer().cloned());
     tasks.start(async move {
-        tunnel::run(record, client, upstream, (idle_timeout, max_age)).await;
+        tunnel::run(record, client, upstream, idle_timeout, max_age).await;
         // Both connections count towards the worker's limits until the tunnel closes.
         drop((lease, connection_guard));
     });

@@ -85,14 +85,7 @@ struct StreamingBody {
     /// ones.
     frame_sent_at: Option<Instant>,
     waited: Duration,
-    position: FirstFrame,
-}
-
-/// The position in the body: at the first frame or after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FirstFrame {
-    First,
-    Later,
+    is_first_frame: bool,
 }
 
 /// The reason why a response broke off.
@@ -190,7 +183,7 @@ impl ResponseBody {
             deadline: upstream_body.deadline,
             frame_sent_at: None,
             waited: Duration::ZERO,
-            position: FirstFrame::First,
+            is_first_frame: true,
         });
         if streamed.content.is_end_stream() || streamed.record.has_no_content() {
             streamed.complete();
@@ -247,7 +240,7 @@ impl StreamingBody {
             return Poll::Ready(None);
         }
         // A frame that arrived with the head is sent in any case: it may be the whole body.
-        if self.position == FirstFrame::Later
+        if !self.is_first_frame
             && let Some(error) = self.check_deadline()
         {
             return Poll::Ready(Some(Err(error)));
@@ -358,10 +351,10 @@ impl Body for ResponseBody {
         match &frame {
             // hyper does not poll again after trailers.
             Some(Ok(part)) if !part.is_trailers() && !streamed.content.is_end_stream() => {
-                streamed.position = FirstFrame::Later;
+                streamed.is_first_frame = false;
                 return Poll::Ready(frame);
             }
-            Some(Ok(only)) if streamed.position == FirstFrame::First => {
+            Some(Ok(only)) if streamed.is_first_frame => {
                 let record = &mut streamed.record;
                 match only.data_ref() {
                     Some(body) if !record.is_batch_part() => record.inspect_response(body),

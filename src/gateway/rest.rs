@@ -43,20 +43,21 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         body,
         origin,
     } = request;
-    serve_content(record, (head, RequestBody::Streaming(body, None)), origin).await
+    serve_content(record, head, RequestBody::Streaming(body, None), origin).await
 }
 
 /// Serves one REST call whose body may already be read.
 pub(super) async fn serve_content(
     mut record: Box<AccessRecord>,
-    (head, content): (Box<request::Parts>, RequestBody),
+    head: Box<request::Parts>,
+    content: RequestBody,
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let mut observer = None;
     let answer = with_total_timeout(&mut record, async |record| {
-        serve_call(record, (head, content), &origin, &mut observer).await
+        serve_call(record, head, content, &origin, &mut observer).await
     })
     .await;
     respond(record, answer, observer, cors_origin.as_ref())
@@ -83,7 +84,8 @@ pub(super) fn respond(
 
 async fn serve_call(
     record: &mut AccessRecord,
-    (head, content): (Box<request::Parts>, RequestBody),
+    head: Box<request::Parts>,
+    content: RequestBody,
     origin: &RequestOrigin,
     observer: &mut Option<Observer>,
 ) -> Result<CallResponse, Failure> {
@@ -109,7 +111,7 @@ async fn serve_call(
     match way? {
         ChosenWay::Local(answer) => Ok(answer),
         ChosenWay::Translate(index) => {
-            translate::serve_rest_call(record, index, (head, content), origin).await
+            translate::serve_rest_call(record, index, head, content, origin).await
         }
         ChosenWay::PassThrough(route) => {
             let upstream = passthrough_upstream(&runtime_plan, route, head.uri.path())
@@ -144,8 +146,8 @@ impl RestCall<'_> {
             RequestBody::Streaming(body, _) => {
                 let worker = context.worker().clone();
                 let since = body.is_awaited().then(clock::now);
-                let bounds = (&self.runtime_plan.plan.limits, &*worker);
-                let body = request_body::read_raw(body, bounds).await?;
+                let limits = &self.runtime_plan.plan.limits;
+                let body = request_body::read_raw(body, limits, &worker).await?;
                 context.add_body_time(since);
                 body
             }
@@ -164,8 +166,8 @@ impl ProtocolCall for RestCall<'_> {
         record: &mut AccessRecord,
     ) -> Result<Option<CallResponse>, Failure> {
         let plan = &self.runtime_plan.plan;
-        let local = local_reply::answer_rest(record, plan, (self.head, self.origin))?;
-        Ok(local.or_else(|| cors::answer_preflight(record, plan, (self.caller, self.head))))
+        let local = local_reply::answer_rest(record, plan, self.head, self.origin)?;
+        Ok(local.or_else(|| cors::answer_preflight(record, plan, self.caller, self.head)))
     }
 
     async fn select_route(&mut self, context: &mut CallContext) -> Result<Option<usize>, Failure> {
@@ -181,8 +183,8 @@ impl ProtocolCall for RestCall<'_> {
             }
             RouteMatch::ByBody(group) => {
                 let body = self.read_body(context).await?;
-                let bounds = (&plan.limits, &**context.worker());
-                let json = request_body::read_json(&self.parts.headers, body, bounds, None).await;
+                let (headers, worker) = (&self.parts.headers, context.worker());
+                let json = request_body::read_json(headers, body, &plan.limits, worker, None).await;
                 routing::by_body(plan, group, self.head, json.ok().flatten().as_ref())
             }
         }

@@ -51,9 +51,9 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     if head.method != Method::POST {
         let is_handshake = websocket::is_asked(&head.method, &head.headers);
         if let Some(sockets) = runtime_plan.plan.face.sockets.filter(|_| is_handshake) {
-            return websocket_session::accept(request_record, head, (origin, sockets));
+            return websocket_session::accept(request_record, head, origin, sockets);
         }
-        return methods::forward_other_method(request_record, (head, body), origin).await;
+        return methods::forward_other_method(request_record, head, body, origin).await;
     }
     let identity = identify(&mut request_record.context, &head.headers, &origin);
     let rpc_caller = RpcCaller::new(identity, &runtime_plan.plan);
@@ -72,7 +72,7 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     request_record.context.add_body_time(since);
     match read {
         RpcBody::Messages(body, incoming) => {
-            let request = RpcRequest::new(&request_record, (head, body), origin, rpc_caller);
+            let request = RpcRequest::new(&request_record, head, body, origin, rpc_caller);
             request.serve(request_record, incoming).await
         }
         RpcBody::Other(content, body) => {
@@ -81,7 +81,7 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
                 origin,
                 rpc_caller,
             };
-            pinned(|| invalid::serve(request_record, context, (content, body))).await
+            pinned(|| invalid::serve(request_record, context, content, body)).await
         }
     }
 }

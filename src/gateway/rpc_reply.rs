@@ -12,6 +12,13 @@ use dualgauge_model::rejections;
 use dualgauge_model::route::Route;
 use dualgauge_model::translate::TranslateContext;
 
+/// The response of an RPC upstream, with the id that the call had there.
+#[derive(Debug, Clone)]
+pub(super) struct RpcReply {
+    pub(super) response: UpstreamResponse,
+    pub(super) id: u64,
+}
+
 /// Returns the context of a translation that may read the clock.
 pub(super) fn context(limits: &Limits) -> TranslateContext {
     TranslateContext {
@@ -24,15 +31,15 @@ pub(super) fn context(limits: &Limits) -> TranslateContext {
 pub(super) fn read_response(
     limits: &Limits,
     route: &Route,
-    (reply, id): (&UpstreamResponse, u64),
+    reply: &RpcReply,
 ) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
-    let answer = parse_response(&reply.body, limits.depth)
-        .map_err(|fault| no_response(reply, fault, limits.error_text))?;
+    let answer = parse_response(&reply.response.body, limits.depth)
+        .map_err(|fault| no_response(&reply.response, fault, limits.error_text))?;
     let code = match &answer.reply {
         jsonrpc::ResponseReply::Result(_) => None,
         jsonrpc::ResponseReply::Error(error) => Some(error.code),
     };
-    check_id(&answer, id)?;
+    check_id(&answer, reply.id)?;
     if let jsonrpc::ResponseReply::Result(result) = &answer.reply {
         rejections::unless_valid(route, result)?;
     }

@@ -59,13 +59,26 @@ fn account_validations(plan: &Plan, shared: &Shared) {
     }
 }
 
+/// A plan to install, with the links of its upstreams.
+pub(super) struct InstalledPlan<'a> {
+    pub(super) plan: Arc<Plan>,
+    pub(super) links: &'a Links,
+    pub(super) generation: Generation,
+}
+
 impl RuntimePlan {
+    /// Creates the state that serves a plan. Unchanged upstreams keep the connections of the previous plan.
     pub(super) fn new(
-        (plan, links, generation): (Arc<Plan>, &Links, Generation),
+        installed: InstalledPlan<'_>,
         shared: &Shared,
         previous: Option<&RuntimePlan>,
         tasks: &Tasks,
     ) -> RuntimePlan {
+        let InstalledPlan {
+            plan,
+            links,
+            generation,
+        } = installed;
         let files = Descriptors {
             limit: shared.open_files,
             workers: shared.share.workers,
@@ -80,7 +93,7 @@ impl RuntimePlan {
                 match (links.get(index), &upstream.transport) {
                     (Some(link), _) => link_upstream(upstream, link, Priority::Client),
                     (None, Transport::Frames(frames)) => {
-                        frames_upstream((upstream, frames), links.stats(index), previous)
+                        frames_upstream(upstream, frames, links.stats(index), previous)
                     }
                     (None, _) => Upstream::Http(reuse_or_open(upstream, previous, tasks)),
                 }
@@ -93,7 +106,7 @@ impl RuntimePlan {
                     (Some(link), _) => link_upstream(upstream, link, Priority::Candidate),
                     // Second runs never use the legacy frame protocol.
                     (None, Transport::Frames(frames)) => {
-                        frames_upstream((upstream, frames), links.stats(index), None)
+                        frames_upstream(upstream, frames, links.stats(index), None)
                     }
                     (None, _) => {
                         let previous = previous.map(|previous| &previous.shadow_upstreams[..]);
@@ -337,7 +350,8 @@ fn link_upstream(upstream: &UpstreamPlan, link: &LinkSharing, priority: Priority
 }
 
 fn frames_upstream(
-    (upstream, frames): (&UpstreamPlan, &FramesPlan),
+    upstream: &UpstreamPlan,
+    frames: &FramesPlan,
     stats: Option<Arc<LinkStats>>,
     previous: Option<&[Upstream]>,
 ) -> Upstream {

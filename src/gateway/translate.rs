@@ -20,8 +20,8 @@ use super::legacy_socket::send_rpc_call;
 use super::link_call;
 use super::offloaded_parsing::{self, RouteHandle};
 use super::request_body::{self, RequestBody};
-use super::request_origin::RequestOrigin;
-use super::rpc_reply::{context, read_response, rest_reply};
+use super::request_origin::{ClientRequest, RequestOrigin};
+use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
@@ -47,7 +47,8 @@ use dualgauge_patterns::side::Side;
 pub(super) async fn serve_rest_call(
     record: &mut AccessRecord,
     index: usize,
-    (head, body): (Box<request::Parts>, RequestBody),
+    head: Box<request::Parts>,
+    body: RequestBody,
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
@@ -66,11 +67,11 @@ pub(super) async fn serve_rest_call(
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let since = body.is_awaited().then(clock::now);
-    let bounds = (limits, &**record.context.worker());
     let body = request_body::collect_json(
         &head.headers,
         body,
-        bounds,
+        limits,
+        record.context.worker(),
         record.context.second_run_budget(),
     )
     .await?;
@@ -80,13 +81,16 @@ pub(super) async fn serve_rest_call(
         index,
     };
     let call =
-        offloaded_parsing::to_rpc_call(record.context.worker(), handle, (reader, body)).await?;
+        offloaded_parsing::to_rpc_call(record.context.worker(), handle, reader, body).await?;
     record.add_dropped(call.dropped);
-    let rpc_call = (&*call.method, call.params);
-    let reply = send_rpc(record, route, rpc_call, (&*head, origin)).await?;
+    let request = ClientRequest {
+        head: &head,
+        origin,
+    };
+    let reply = send_rpc(record, route, &call.method, call.params, request).await?;
     record.context.worker().header_maps().put(head);
     match reply {
-        Some(reply) => render_rest_response(record, (handle, &call.bindings), reply).await,
+        Some(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
         None => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
             let acknowledged = acknowledgement(StatusCode::ACCEPTED);
@@ -100,16 +104,25 @@ pub(super) async fn serve_rest_call(
 pub(super) async fn send_rpc(
     record: &mut AccessRecord,
     route: &Route,
-    (method, params): (&str, Rope),
-    (head, origin): (&request::Parts, &RequestOrigin),
-) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
+    method: &str,
+    params: Rope,
+    request: ClientRequest<'_>,
+) -> Result<Option<RpcReply>, Failure> {
+    let head = request.head;
     let depth = record.context.runtime_plan().plan.limits.depth;
     let upstream = require_upstream(&record.context, Side::Rpc)?;
     let members = headers::credentials(upstream.plan(), &head.headers, depth);
     let upstream = match &upstream {
         Upstream::Http(http) => http,
         Upstream::Link(link) => {
-            return send_over_link(record, (link, route), (method, params), &members).await;
+            return {
+                let call = LinkCall {
+                    method,
+                    params,
+                    members: &members,
+                };
+                send_over_link(record, link, route, call).await
+            };
         }
         // Frames belong to the REST side.
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
@@ -119,13 +132,10 @@ pub(super) async fn send_rpc(
         ExpectsReply::Yes => jsonrpc::request(id, method, params, &members),
         ExpectsReply::No => jsonrpc::notification(method, params, &members),
     };
-    let mut headers = translated_headers(
-        &record.context,
-        (head, origin),
-        upstream.plan(),
-        HasBody::Yes,
-    );
-    if let Some(identity_fields) = IdentityFields::new(&record.context, (&head.headers, origin)) {
+    let mut headers = translated_headers(&record.context, request, upstream.plan(), HasBody::Yes);
+    if let Some(identity_fields) =
+        IdentityFields::new(&record.context, &request.head.headers, request.origin)
+    {
         identity_fields.write(&mut headers);
     }
     let target = upstream.plan().path.clone().into();
@@ -135,22 +145,33 @@ pub(super) async fn send_rpc(
         exchange::send_notification(record, upstream, outgoing, limit).await?;
         return Ok(None);
     }
-    let reply = send(record, upstream, route, outgoing).await?;
-    Ok(Some((reply, id)))
+    let response = send(record, upstream, route, outgoing).await?;
+    Ok(Some(RpcReply { response, id }))
+}
+
+/// The parts of a call that is sent over a link.
+struct LinkCall<'a> {
+    method: &'a str,
+    params: Rope,
+    members: ExtraMembers<'a>,
 }
 
 /// Sends a call over a link, with an id that no other call has.
 async fn send_over_link(
     record: &mut AccessRecord,
-    (link, route): (&LinkUpstream, &Route),
-    (method, params): (&str, Rope),
-    members: ExtraMembers<'_>,
-) -> Result<Option<(UpstreamResponse, u64)>, Failure> {
+    link: &LinkUpstream,
+    route: &Route,
+    call: LinkCall<'_>,
+) -> Result<Option<RpcReply>, Failure> {
+    let LinkCall {
+        method,
+        params,
+        members,
+    } = call;
     let limit = route.timeout.unwrap_or(link.plan().timeout);
     if route.expects_reply == ExpectsReply::No {
         let message = jsonrpc::notification(method, params, members);
-        let rpc_call = (method, message.into_bytes());
-        link_call::send_notification(record, link, rpc_call, limit).await?;
+        link_call::send_notification(record, link, method, message.into_bytes(), limit).await?;
         return Ok(None);
     }
     let request = link_call::LinkRequest {
@@ -172,29 +193,25 @@ async fn send_over_link(
 pub(super) fn parse_reply(
     record: &AccessRecord,
     route: &Route,
-    (reply, id): (&UpstreamResponse, u64),
+    reply: &RpcReply,
 ) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
-    read_response(
-        &record.context.runtime_plan().plan.limits,
-        route,
-        (reply, id),
-    )
+    read_response(&record.context.runtime_plan().plan.limits, route, reply)
 }
 
 /// Translates an RPC response to a REST response.
 async fn render_rest_response(
     record: &mut AccessRecord,
-    (handle, call): (RouteHandle<'_>, &Bindings),
-    (reply, id): (UpstreamResponse, u64),
+    handle: RouteHandle<'_>,
+    call: &Bindings,
+    reply: RpcReply,
 ) -> Result<CallResponse, Failure> {
-    let (translated, code) = if is_rejection_status(reply.status.as_u16()) {
+    let (translated, code) = if is_rejection_status(reply.response.status.as_u16()) {
         let context = context(&handle.plan.limits);
         let outcomes = &handle.route().outcomes;
-        let refused = outcomes.refused(&rest_reply(&reply), call, context);
+        let refused = outcomes.refused(&rest_reply(&reply.response), call, context);
         (refused.answered, refused.code)
     } else {
-        offloaded_parsing::translate_to_rest(record.context.worker(), handle, call, (&reply, id))
-            .await?
+        offloaded_parsing::translate_to_rest(record.context.worker(), handle, call, &reply).await?
     };
     record.add_dropped(translated.dropped);
     let answer = translated.answer;
@@ -212,7 +229,7 @@ async fn render_rest_response(
             record.set_error(answer.status, code, blame);
         }
     }
-    let mut headers = headers::from_response(reply.headers);
+    let mut headers = headers::from_response(reply.response.headers);
     if let Some(kind) = answer
         .content_type
         .and_then(|kind| HeaderValue::try_from(kind).ok())
@@ -243,13 +260,13 @@ pub(super) async fn serve_rpc_call(
     record: &mut AccessRecord,
     index: usize,
     rpc_call: &Call,
-    (head, origin): (&request::Parts, &RequestOrigin),
+    request: ClientRequest<'_>,
 ) -> Result<TranslatedAnswer, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
     let routes = &runtime_plan.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
-        let answer = send_rpc_call(record, route, rpc_call, origin).await?;
+        let answer = send_rpc_call(record, route, rpc_call, request.origin).await?;
         return Ok(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,
@@ -277,12 +294,13 @@ pub(super) async fn serve_rpc_call(
         Credentials::Drop => HeaderMap::new(),
     };
     let has_body = HasBody::new(&call.body);
-    let mut headers =
-        translated_headers(&record.context, (head, origin), upstream.plan(), has_body);
+    let mut headers = translated_headers(&record.context, request, upstream.plan(), has_body);
     headers.extend(credentials);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
-    if let Some(identity_fields) = IdentityFields::new(&record.context, (&head.headers, origin)) {
+    if let Some(identity_fields) =
+        IdentityFields::new(&record.context, &request.head.headers, request.origin)
+    {
         identity_fields.write(&mut headers);
     }
     let (method, target) = (
@@ -292,13 +310,14 @@ pub(super) async fn serve_rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     let reply = send(record, upstream, route, outgoing).await?;
-    render_rpc_response(record, (handle, &call.bindings), reply).await
+    render_rpc_response(record, handle, &call.bindings, reply).await
 }
 
 /// Translates a REST response to an RPC response.
 async fn render_rpc_response(
     record: &mut AccessRecord,
-    (handle, call): (RouteHandle<'_>, &Bindings),
+    handle: RouteHandle<'_>,
+    call: &Bindings,
     reply: UpstreamResponse,
 ) -> Result<TranslatedAnswer, Failure> {
     let reply = RestReply {

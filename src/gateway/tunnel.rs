@@ -23,7 +23,8 @@ pub(super) async fn run(
     mut record: Box<AccessRecord>,
     client: OnUpgrade,
     upstream: OnUpgrade,
-    (idle_timeout, max_age): (Duration, Option<Duration>),
+    idle_timeout: Duration,
+    max_age: Option<Duration>,
 ) {
     let (client, upstream) = match tokio::try_join!(client, upstream) {
         Ok(ends) => ends,

@@ -32,29 +32,12 @@ pub(super) enum StreamBody {
 pub(super) struct RewrittenStream {
     incoming: IncomingBody,
     rewriter: Rewriter,
-    state: RewriteState,
-    progressed: Progressed,
-    log_once: LogOnce,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RewriteState {
-    Reading,
-    Over,
-}
-
-/// The arrival of data since the last check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progressed {
-    Yes,
-    No,
-}
-
-/// The state of the one log line about events of this stream that could not be rewritten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LogOnce {
-    Yes,
-    NotYet,
+    /// The upstream sent its last event.
+    is_over: bool,
+    /// Data arrived since the last check.
+    has_progressed: bool,
+    /// The one log line about events that could not be rewritten is written.
+    is_logged: bool,
 }
 
 type Polled = Poll<Option<Result<Frame<Bytes>, BodyReadError>>>;
@@ -66,9 +49,9 @@ impl StreamBody {
             Some(rewriter) => StreamBody::Events(Box::new(RewrittenStream {
                 incoming,
                 rewriter,
-                state: RewriteState::Reading,
-                progressed: Progressed::No,
-                log_once: LogOnce::NotYet,
+                is_over: false,
+                has_progressed: false,
+                is_logged: false,
             })),
         }
     }
@@ -84,9 +67,7 @@ impl StreamBody {
     pub(super) fn take_progressed(&mut self) -> bool {
         match self {
             StreamBody::Plain(_) => false,
-            StreamBody::Events(rewritten) => {
-                std::mem::replace(&mut rewritten.progressed, Progressed::No) == Progressed::Yes
-            }
+            StreamBody::Events(rewritten) => std::mem::take(&mut rewritten.has_progressed),
         }
     }
 
@@ -118,13 +99,13 @@ impl RewrittenStream {
                     return Poll::Ready(Some(Ok(frame)));
                 }
             }
-            if self.state == RewriteState::Over {
+            if self.is_over {
                 return Poll::Ready(None);
             }
             match Pin::new(&mut self.incoming).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.progressed = Progressed::Yes;
+                    self.has_progressed = true;
                     // Trailers of the upstream's stream do not apply to the rewritten one.
                     if let Ok(chunk) = frame.into_data() {
                         self.rewriter.feed(&chunk);
@@ -132,7 +113,7 @@ impl RewrittenStream {
                 }
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {
-                    self.state = RewriteState::Over;
+                    self.is_over = true;
                     let last = self.rewriter.finish(&plan.events, translate_context);
                     if let Some(frame) = last.and_then(|step| self.count_event(step, context)) {
                         return Poll::Ready(Some(Ok(frame)));
@@ -151,8 +132,8 @@ impl RewrittenStream {
                 shard.event(label, side, result.kind);
                 shard.dropped(label, step.dropped as u64);
             });
-            if let (Some(why), LogOnce::NotYet) = (result.why, self.log_once) {
-                self.log_once = LogOnce::Yes;
+            if let Some(why) = result.why.filter(|_| !self.is_logged) {
+                self.is_logged = true;
                 let streams = &context.runtime_plan().plan.streams;
                 let stream = context
                     .stream()

@@ -18,7 +18,7 @@ use super::header_map_pool::HeaderMapPool;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
 use super::request_origin::RequestOrigin;
-use super::runtime_plan::RuntimePlan;
+use super::runtime_plan::{InstalledPlan, RuntimePlan};
 use super::session_table::Sessions;
 use super::shadow::{ComparePool, ShadowRunner};
 use super::shared_state::Shared;
@@ -98,12 +98,16 @@ impl ConnectionGuard {
 impl Worker {
     /// Creates a worker that serves `plan` with its share of the links.
     #[must_use]
-    pub fn new((plan, links): (Arc<Plan>, Links), shared: Shared) -> Rc<Worker> {
+    pub fn new(plan: Arc<Plan>, links: &Links, shared: Shared) -> Rc<Worker> {
         shared.memory.set_limit(plan.limits.memory);
         let tasks = Tasks::default();
         let runner = Rc::new(ShadowRunner::new(plan.candidates));
         let runtime_plan = Rc::new(RuntimePlan::new(
-            (plan, &links, Generation::default()),
+            InstalledPlan {
+                plan,
+                links,
+                generation: Generation::default(),
+            },
             &shared,
             None,
             &tasks,
@@ -132,7 +136,11 @@ impl Worker {
         self.shared.memory.set_limit(plan.limits.memory);
         let previous = self.runtime_plan();
         let next = Rc::new(RuntimePlan::new(
-            (plan, links, generation),
+            InstalledPlan {
+                plan,
+                links,
+                generation,
+            },
             &self.shared,
             Some(&previous),
             &self.tasks,

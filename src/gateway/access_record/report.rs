@@ -49,14 +49,15 @@ impl AccessRecord {
         let route = self.context.runtime_plan.route_label(self.context.route);
         let dropped = self.dropped as u64;
         let way = self.context.stage.and_then(Stage::candidate);
-        let (outcome, duration) = (self.final_outcome(), self.context.elapsed());
+        let (outcome, blame) = self.final_outcome();
+        let duration = self.context.elapsed();
         self.context.worker.count(|shard| {
             shard.dropped(route, dropped);
             if let Some(reason) = self.outcome.reason {
                 shard.candidate_failed(route, reason);
             }
             if let Some(way) = way
-                && let Some(end) = self.call_end(way, outcome)
+                && let Some(end) = self.call_end(way, outcome, blame)
             {
                 self.guard_recorder(&[])
                     .count_call(shard, way, end, duration);
@@ -66,7 +67,7 @@ impl AccessRecord {
 
     /// Returns the outcome for the guards. The body of a passed-through RPC response is not always parsed: it may be an
     /// event stream, compressed, chunked or large.
-    fn call_end(&self, way: Way, (outcome, blame): (Outcome, Option<Blame>)) -> Option<CallEnd> {
+    fn call_end(&self, way: Way, outcome: Outcome, blame: Option<Blame>) -> Option<CallEnd> {
         let end = call_end(outcome, blame)?;
         let is_unread = end == CallEnd::Served
             && self.context.side == Side::Rpc
@@ -119,7 +120,7 @@ impl AccessRecord {
                 shard.invalid_message(fault, action);
             }
             if let Some(way) = self.context.stage.and_then(Stage::control)
-                && let Some(end) = self.call_end(way, (outcome, blame))
+                && let Some(end) = self.call_end(way, outcome, blame)
             {
                 let duration = self.head.unwrap_or(total);
                 let recorder = self.guard_recorder(&self.context.excluded_by);

@@ -45,7 +45,7 @@ pub(in crate::gateway) async fn send_rpc_call(
         params: call.params.clone(),
     };
     let since = clock::now();
-    let pending = queue_request(&record.context, origin, (&upstream, request), limit);
+    let pending = queue_request(&record.context, origin, &upstream, request, limit);
     let reply = match pending {
         Ok(pending) => {
             record
@@ -73,7 +73,8 @@ pub(in crate::gateway) async fn send_rpc_call(
 pub(super) fn queue_request(
     context: &CallContext,
     origin: &RequestOrigin,
-    (upstream, request): (&Rc<LegacySocketUpstream>, SocketRequest),
+    upstream: &Rc<LegacySocketUpstream>,
+    request: SocketRequest,
     limit: Duration,
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(context)?;

@@ -15,7 +15,7 @@ use crate::gateway::decision::decide;
 use crate::gateway::failures::memory_exhausted;
 use crate::gateway::identity::identify;
 use crate::gateway::request_line::RequestLine;
-use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::{ChosenWay, ProtocolCall, choose_way};
@@ -66,7 +66,8 @@ pub(in crate::gateway) enum FrameOutcome {
 /// Serves one frame until it is answered or forwarded; refuses it if there is no memory for it.
 pub(in crate::gateway) async fn serve_frame(
     client: &FrameClient<'_>,
-    (frame, text): (Json, Bytes),
+    frame: Json,
+    text: Bytes,
     reservation: Result<(), BudgetExhausted>,
 ) -> FrameOutcome {
     let runtime_plan = client.worker.runtime_plan();
@@ -99,7 +100,7 @@ pub(in crate::gateway) async fn serve_frame(
         }
         Err(failure) => {
             record.set_failure(failure.reason.row().status, &failure);
-            FrameOutcome::Replied(failure_frame(&runtime_plan, (selected, &frame), &failure))
+            FrameOutcome::Replied(failure_frame(&runtime_plan, selected, &frame, &failure))
         }
     }
 }
@@ -107,7 +108,8 @@ pub(in crate::gateway) async fn serve_frame(
 /// Formats a failure for the client, if an outcome of the route can express it.
 fn failure_frame(
     runtime_plan: &RuntimePlan,
-    (route, frame): (Option<usize>, &Json),
+    route: Option<usize>,
+    frame: &Json,
     failure: &Failure,
 ) -> Option<Bytes> {
     let plan = &runtime_plan.plan;
@@ -148,7 +150,7 @@ async fn serve_command(
         ChosenWay::Local(text) => Ok(Disposition::Replied(text)),
         ChosenWay::Translate(index) => {
             let route = runtime_plan.plan.routes.route(index);
-            translate(record, client, (route, info.frame)).await
+            translate(record, client, route, info.frame).await
         }
         ChosenWay::PassThrough(_) => forward(record, client, info).await,
     }
@@ -212,18 +214,21 @@ impl ProtocolCall for FrameCall<'_> {
 async fn translate(
     record: &mut AccessRecord,
     client: &FrameClient<'_>,
-    (route, frame): (&Route, Json),
+    route: &Route,
+    frame: Json,
 ) -> Result<Disposition, Failure> {
     let context = context(&record.context.runtime_plan().plan.limits);
     let call = command_to_rpc(route, frame, context).map_err(rejections::bind_failure)?;
     record.add_dropped(call.dropped);
-    let rpc_call = (&*call.method, call.params);
-    let Some((reply, id)) = send_rpc(record, route, rpc_call, (client.head, client.origin)).await?
-    else {
+    let request = ClientRequest {
+        head: client.head,
+        origin: client.origin,
+    };
+    let Some(reply) = send_rpc(record, route, &call.method, call.params, request).await? else {
         record.set_response(202);
         return Ok(Disposition::Replied(None));
     };
-    let (reply, code) = parse_reply(record, route, (&reply, id))?;
+    let (reply, code) = parse_reply(record, route, &reply)?;
     let translated = answer_to_frame(route, (reply, &call.bindings), context);
     record.add_dropped(translated.dropped);
     if translated.answer == frame::FrameReply::NoRow {
@@ -260,7 +265,7 @@ async fn forward(
         frame: info.frame,
         text: info.text,
     };
-    let pending = queue_request(&record.context, client.origin, (&upstream, request), limit)?;
+    let pending = queue_request(&record.context, client.origin, &upstream, request, limit)?;
     Ok(Disposition::Forwarded(pending, upstream, limit))
 }
 
@@ -303,7 +308,8 @@ impl PassthroughFrame {
         let frame = was_not_sent.then(|| {
             failure_frame(
                 record.context.runtime_plan(),
-                (self.route, &self.frame),
+                self.route,
+                &self.frame,
                 &failure,
             )
         });

@@ -12,7 +12,8 @@ use dualgauge_patterns::side::Side;
 
 /// Converts an event to the client's form; returns `None` if the client does not get it.
 pub(in crate::gateway) fn format_event(
-    (worker, runtime_plan): (&Worker, &RuntimePlan),
+    worker: &Worker,
+    runtime_plan: &RuntimePlan,
     text: Bytes,
     form: EventForm,
 ) -> Option<Bytes> {

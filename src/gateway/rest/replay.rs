@@ -113,7 +113,7 @@ impl RestReplay {
             (Way::New, Some(route)) => {
                 let plan = &record.context.runtime_plan().plan;
                 routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
-                translate::serve_rest_call(record, route, (head, RequestBody::Read(body)), origin)
+                translate::serve_rest_call(record, route, head, RequestBody::Read(body), origin)
                     .await
             }
             (Way::Old, _) | (Way::New, None) => {

@@ -16,7 +16,9 @@ use dualgauge_model::plan::CANCELLED;
 use dualgauge_patterns::json::Json;
 
 /// The call that a notification cancels.
-pub(super) struct CancelRequest {
+pub(super) struct CancelRequest<'a> {
+    /// The notification itself.
+    notification: &'a Call,
     /// The id that the client gave the call.
     id: Bytes,
     /// The proxy's ids under which HTTP upstreams know the call.
@@ -25,7 +27,7 @@ pub(super) struct CancelRequest {
 
 impl RpcRequest {
     /// Cancels the call of the same session that a notification names, even if the notification itself fails later.
-    pub(super) fn cancel_named_call(&self, call: &Call) -> Option<CancelRequest> {
+    pub(super) fn cancel_named_call<'a>(&self, call: &'a Call) -> Option<CancelRequest<'a>> {
         if call.id.is_some() || *call.method != *CANCELLED {
             return None;
         }
@@ -37,7 +39,11 @@ impl RpcRequest {
         }
         upstream_ids.sort_unstable();
         upstream_ids.dedup();
-        Some(CancelRequest { id, upstream_ids })
+        Some(CancelRequest {
+            notification: call,
+            id,
+            upstream_ids,
+        })
     }
 
     /// Forwards a cancellation to an HTTP upstream, once for each id under which it knows the call.
@@ -45,10 +51,14 @@ impl RpcRequest {
         &self,
         record: &mut AccessRecord,
         upstream: &Upstream,
-        (call, cancelled): (&Call, CancelRequest),
+        cancelled: CancelRequest<'_>,
         batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
-        let CancelRequest { id, upstream_ids } = cancelled;
+        let CancelRequest {
+            notification: call,
+            id,
+            upstream_ids,
+        } = cancelled;
         if upstream_ids.is_empty() && self.was_passed_through(&id) {
             return self.forward_call(record, upstream, call, batch).await;
         }

@@ -21,7 +21,7 @@ use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward};
 use crate::gateway::request_target::upstream_uri;
-use crate::gateway::rpc_reply::{check_id, no_response};
+use crate::gateway::rpc_reply::{RpcReply, check_id, no_response};
 use crate::gateway::translate::{self};
 use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::LinkUpstream;
@@ -40,6 +40,15 @@ use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
+/// A call that passes through.
+#[derive(Clone, Copy)]
+struct PassedCall<'a> {
+    call: &'a Call,
+    /// Headers made from credentials in the envelope.
+    credentials: &'a HeaderMap,
+    batch: BatchContext<'a>,
+}
+
 impl RpcRequest {
     pub(super) async fn translate(
         &self,
@@ -48,8 +57,8 @@ impl RpcRequest {
         call: &Call,
     ) -> Result<CallResult, Failure> {
         self.check_valid()?;
-        let context = (&*self.head, &self.origin);
-        let translated = translate::serve_rpc_call(record, index, call, context).await?;
+        let request = self.client_request();
+        let translated = translate::serve_rpc_call(record, index, call, request).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match translated.answer {
             RpcAnswer::Result(result) => {
@@ -95,8 +104,12 @@ impl RpcRequest {
         };
         match rewritten {
             None => {
-                let call = (call, &HeaderMap::new());
-                self.pass_through(record, upstream, call, batch).await
+                let passed = PassedCall {
+                    call,
+                    credentials: &HeaderMap::new(),
+                    batch,
+                };
+                self.pass_through(record, upstream, passed).await
             }
             Some((call, RewrittenCall { body, headers })) => {
                 let mut request = RpcRequest {
@@ -104,8 +117,12 @@ impl RpcRequest {
                     ..self.clone()
                 };
                 request.head.headers.extend(headers.clone());
-                let call = (&call, &headers);
-                request.pass_through(record, upstream, call, batch).await
+                let passed = PassedCall {
+                    call: &call,
+                    credentials: &headers,
+                    batch,
+                };
+                request.pass_through(record, upstream, passed).await
             }
         }
     }
@@ -131,15 +148,18 @@ impl RpcRequest {
     }
 
     /// Forwards a call to an HTTP upstream. A single call whose id survives a round trip passes as the same bytes both
-    /// ways. Any other call is sent under an id of the proxy, and its answer gets the client's id back. `credentials`
-    /// are the headers made from credentials in the envelope.
+    /// ways. Any other call is sent under an id of the proxy, and its answer gets the client's id back.
     async fn pass_through(
         &self,
         record: &mut AccessRecord,
         upstream: &Rc<HttpUpstream>,
-        (call, credentials): (&Call, &HeaderMap),
-        batch: BatchContext<'_>,
+        passed: PassedCall<'_>,
     ) -> Result<CallResult, Failure> {
+        let PassedCall {
+            call,
+            credentials,
+            batch,
+        } = passed;
         let Some(id) = &call.id else {
             let body = match batch {
                 BatchContext::Single => self.body.clone(),
@@ -158,12 +178,15 @@ impl RpcRequest {
         let upstream_id = self.worker.next_request_id();
         let cancellable = self.cancellable(&record.context, id, Some(upstream_id));
         let exchange =
-            self.send_and_collect(record, upstream, (call.with_id(upstream_id), credentials));
+            self.send_and_collect(record, upstream, call.with_id(upstream_id), credentials);
         let reply = unless_cancelled(cancellable.as_ref(), pin!(exchange)).await?;
         match reply {
-            Some(reply) => {
-                self.restore_id(record, id, (reply, upstream_id), None)
-                    .await
+            Some(response) => {
+                let reply = RpcReply {
+                    response,
+                    id: upstream_id,
+                };
+                self.restore_id(record, id, reply, None).await
             }
             None => Ok(CallResult::Cancelled),
         }
@@ -184,7 +207,7 @@ impl RpcRequest {
         let limit = link.plan().timeout;
         let (Some(id), Some(template)) = (&call.id, call.template()) else {
             let text = call.text.clone().into_bytes();
-            link_call::send_notification(record, link, (&call.method, text), limit).await?;
+            link_call::send_notification(record, link, &call.method, text, limit).await?;
             record.set_response(StatusCode::ACCEPTED.as_u16());
             return Ok(CallResult::Nothing);
         };
@@ -254,15 +277,19 @@ impl RpcRequest {
         &self,
         record: &mut AccessRecord,
         id: &RequestId,
-        (reply, upstream_id): (UpstreamResponse, u64),
+        reply: RpcReply,
         linked: Option<&Call>,
     ) -> Result<CallResult, Failure> {
         let limits = &self.runtime_plan.plan.limits;
+        let response = offloaded_parsing::parse_response(
+            record.context.worker(),
+            &reply.response.body,
+            limits.depth,
+        )
+        .await?;
         let response =
-            offloaded_parsing::parse_response(record.context.worker(), &reply.body, limits.depth)
-                .await?;
-        let response = response.map_err(|fault| no_response(&reply, fault, limits.error_text))?;
-        check_id(&response, upstream_id)?;
+            response.map_err(|fault| no_response(&reply.response, fault, limits.error_text))?;
+        check_id(&response, reply.id)?;
         let (converted, status_code) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
                 let converted = linked
@@ -281,8 +308,8 @@ impl RpcRequest {
             }
         };
         let mut full = rpc_message(match converted {
-            None => response.with_id(&reply.body, id),
-            Some(result) => response.with_result(&reply.body, id, result),
+            None => response.with_id(&reply.response.body, id),
+            Some(result) => response.with_result(&reply.response.body, id, result),
         });
         full.status = status(status_code);
         Ok(CallResult::Answer(Box::new(full)))
@@ -361,14 +388,15 @@ impl RpcRequest {
         &self,
         record: &mut AccessRecord,
         upstream: &Rc<HttpUpstream>,
-        (body, credentials): (Bytes, &HeaderMap),
+        body: Bytes,
+        credentials: &HeaderMap,
     ) -> Result<UpstreamResponse, Failure> {
-        let context = (&*self.head, &self.origin);
+        let request = self.client_request();
         let mut headers =
-            translated_headers(&record.context, context, upstream.plan(), HasBody::Yes);
+            translated_headers(&record.context, request, upstream.plan(), HasBody::Yes);
         headers.extend(credentials.clone());
         if let Some(identity_fields) =
-            IdentityFields::new(&record.context, (&self.head.headers, &self.origin))
+            IdentityFields::new(&record.context, &self.head.headers, &self.origin)
         {
             identity_fields.write(&mut headers);
         }

@@ -37,7 +37,8 @@ pub(super) struct InvalidRequestContext {
 pub(super) async fn serve(
     mut record: Box<AccessRecord>,
     context: InvalidRequestContext,
-    (content, body): (RequestBody, posted::PostedBody),
+    content: RequestBody,
+    body: posted::PostedBody,
 ) -> Response<ResponseBody> {
     let InvalidRequestContext {
         head,
@@ -56,31 +57,31 @@ pub(super) async fn serve(
     match (posted, content) {
         (Posted::Rest, content) => {
             record.context.set_side_to_rest();
-            rest::serve_content(record, (head, content), origin).await
+            rest::serve_content(record, head, content, origin).await
         }
         (Posted::Unread(fault, upstream_index), content) => {
             record.set_fault(fault, Handling::Forwarded);
-            forward_unread(record, (head, content), (&origin, upstream_index)).await
+            forward_unread(record, head, content, &origin, upstream_index).await
         }
         (Posted::Refused(fault, id, failure), _) => {
             record.set_fault(fault, Handling::Refused);
-            respond_with_error(record, &head, (failure, id))
+            respond_with_error(record, &head, &failure, &id)
         }
         (Posted::Messages(incoming), RequestBody::Read(body)) => {
-            let request = RpcRequest::new(&record, (head, body), origin, rpc_caller);
+            let request = RpcRequest::new(&record, head, body, origin, rpc_caller);
             request.serve(record, incoming).await
         }
         (Posted::Call(call, fault), RequestBody::Read(body)) => {
-            let request = RpcRequest::new(&record, (head, body), origin, rpc_caller);
+            let request = RpcRequest::new(&record, head, body, origin, rpc_caller);
             request
                 .serve_invalid_call(record, MessageItem::Call(*call), fault)
                 .await
         }
         (Posted::Batch(items, fault), RequestBody::Read(body)) => {
             if let Err(failure) = routing::check_batch_allowed(plan, &head.headers) {
-                return respond_with_error(record, &head, (failure, RequestId::null()));
+                return respond_with_error(record, &head, &failure, &RequestId::null());
             }
-            let request = RpcRequest::new(&record, (head, body), origin, rpc_caller);
+            let request = RpcRequest::new(&record, head, body, origin, rpc_caller);
             let request = RpcRequest {
                 undelivered: Some(Rc::default()),
                 fault: Some(Rc::new(fault)),
@@ -94,7 +95,7 @@ pub(super) async fn serve(
             RequestBody::Streaming(..),
         ) => {
             let failure = Failure::new(Reason::Internal, "the body was not read");
-            respond_with_error(record, &head, (failure, RequestId::null()))
+            respond_with_error(record, &head, &failure, &RequestId::null())
         }
     }
 }
@@ -103,11 +104,12 @@ pub(super) async fn serve(
 fn respond_with_error(
     mut record: Box<AccessRecord>,
     head: &request::Parts,
-    (failure, id): (Failure, RequestId),
+    failure: &Failure,
+    id: &RequestId,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let full = rpc_failure(&failure, &runtime_plan.plan.face.failure_codes, &id);
-    record.set_failure(full.status.as_u16(), &failure);
+    let full = rpc_failure(failure, &runtime_plan.plan.face.failure_codes, id);
+    record.set_failure(full.status.as_u16(), failure);
     let mut response = response::render_response(record, CallResponse::Full(Box::new(full)), None);
     cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
     response
@@ -116,8 +118,10 @@ fn respond_with_error(
 /// Forwards a request whose method was not read.
 async fn forward_unread(
     mut record: Box<AccessRecord>,
-    (mut head, content): (Box<request::Parts>, RequestBody),
-    (origin, upstream_index): (&RequestOrigin, usize),
+    mut head: Box<request::Parts>,
+    content: RequestBody,
+    origin: &RequestOrigin,
+    upstream_index: usize,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);

@@ -214,8 +214,7 @@ impl RpcRequest {
                 match cancelled.filter(|_| upstream.http().is_some()) {
                     None => self.forward_call(record, upstream, call, batch).await,
                     Some(cancelled) => {
-                        let cancellation = (call, cancelled);
-                        self.forward_cancellation(record, upstream, cancellation, batch)
+                        self.forward_cancellation(record, upstream, cancelled, batch)
                             .await
                     }
                 }
@@ -230,7 +229,7 @@ struct RpcCall<'a> {
     call: &'a Call,
     batch: BatchContext<'a>,
     /// The call that this one cancels, if it is a cancellation.
-    cancelled: Option<CancelRequest>,
+    cancelled: Option<CancelRequest<'a>>,
     observer: &'a mut Option<Observer>,
 }
 
@@ -270,9 +269,9 @@ impl ProtocolCall for RpcCall<'_> {
         }
         self.cancelled = request.cancel_named_call(call);
         self.check_for_local(record)?;
-        let client = (&*request.head, &request.origin);
         let revision = request.client_revision(call);
-        let local = local_reply::answer_rpc(record, plan, client, (call, revision))?;
+        let client_request = request.client_request();
+        let local = local_reply::answer_rpc(record, plan, client_request, call, revision)?;
         Ok(local.map(Box::new))
     }
 

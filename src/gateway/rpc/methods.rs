@@ -22,12 +22,13 @@ use dualgauge_patterns::side::Side;
 /// Forwards such a request. Failures that the proxy writes carry CORS headers.
 pub(super) async fn forward_other_method(
     mut record: Box<AccessRecord>,
-    (head, body): (Box<request::Parts>, IncomingBody),
+    head: Box<request::Parts>,
+    body: IncomingBody,
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let answer = forward_to_upstream(&mut record, (head, body), &origin).await;
+    let answer = forward_to_upstream(&mut record, head, body, &origin).await;
     let failed = answer.is_err();
     let mut response = response::render(record, answer, None);
     if let Some(cors) = runtime_plan.plan.cors.as_ref().filter(|_| failed) {
@@ -38,7 +39,8 @@ pub(super) async fn forward_other_method(
 
 async fn forward_to_upstream(
     record: &mut AccessRecord,
-    (mut head, body): (Box<request::Parts>, IncomingBody),
+    mut head: Box<request::Parts>,
+    body: IncomingBody,
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
@@ -46,7 +48,7 @@ async fn forward_to_upstream(
     let identity = identify(&mut record.context, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
     record.context.admit()?;
-    if let Some(answer) = cors::answer_preflight(record, plan, (caller, RequestHead::new(&head))) {
+    if let Some(answer) = cors::answer_preflight(record, plan, caller, RequestHead::new(&head)) {
         return Ok(answer);
     }
     let upstream = runtime_plan

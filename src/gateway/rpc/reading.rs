@@ -35,7 +35,7 @@ pub(super) async fn read(
         let unread = posted::PostedBody { text: None, fault };
         return Ok(RpcBody::Other(RequestBody::Streaming(body, None), unread));
     }
-    let body = request_body::read_raw(body, (&plan.limits, &**context.worker())).await?;
+    let body = request_body::read_raw(body, &plan.limits, context.worker()).await?;
     if fault.is_none()
         && let Ok(incoming) =
             offloaded_parsing::parse_messages(context.worker(), &body, &plan.limits).await?

@@ -12,7 +12,7 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallStart;
 use crate::gateway::call_response::{CallResponse, FullResponse};
 use crate::gateway::request_line::RequestLine;
-use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
 use crate::gateway::runtime_plan::RuntimePlan;
@@ -115,7 +115,8 @@ impl RpcRequest {
     /// Creates the context for the messages of one request.
     pub(super) fn new(
         request_record: &AccessRecord,
-        (head, body): (Box<request::Parts>, Bytes),
+        head: Box<request::Parts>,
+        body: Bytes,
         origin: RequestOrigin,
         rpc_caller: Rc<RpcCaller>,
     ) -> RpcRequest {
@@ -157,6 +158,14 @@ impl RpcRequest {
         self.rpc_caller
             .identity
             .caller(&self.runtime_plan.plan.rollout.clients)
+    }
+
+    /// Returns the head of the request, and where it came from.
+    pub(super) fn client_request(&self) -> ClientRequest<'_> {
+        ClientRequest {
+            head: &self.head,
+            origin: &self.origin,
+        }
     }
 
     /// Returns the sessions of the caller.

@@ -40,13 +40,6 @@ pub(super) enum ClientEvent {
     Unsolicited(ServerMessage),
 }
 
-/// Readiness of the client to take unsolicited messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listening {
-    Listens,
-    Busy,
-}
-
 impl ServerMessages {
     pub(super) fn new(origin: &RequestOrigin) -> ServerMessages {
         let (sender, links) = channel();
@@ -65,12 +58,12 @@ impl ServerMessages {
     pub(super) async fn next(
         &mut self,
         in_flight: &mut InFlight,
-        listening: Listening,
+        is_listening: bool,
     ) -> ClientEvent {
         tokio::select! {
             biased;
             reply = in_flight.next_served() => ClientEvent::Answer(reply),
-            message = self.next_unsolicited(), if listening == Listening::Listens => ClientEvent::Unsolicited(message),
+            message = self.next_unsolicited(), if is_listening => ClientEvent::Unsolicited(message),
         }
     }
 

@@ -29,7 +29,7 @@ use tokio::time::sleep_until;
 use super::batch::BatchReply;
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
 use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
-use super::server_messages::{self, Listening, ServerMessage, ServerMessages, close_reason};
+use super::server_messages::{self, ServerMessage, ServerMessages, close_reason};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::CancelScope;
@@ -78,12 +78,12 @@ const READ_AHEAD: usize = 64;
 pub(super) fn accept(
     mut request_record: Box<AccessRecord>,
     mut head: Box<request::Parts>,
-    (origin, sockets): (RequestOrigin, ClientSocketPlan),
+    origin: RequestOrigin,
+    sockets: ClientSocketPlan,
 ) -> Response<ResponseBody> {
     let runtime_plan = request_record.context.runtime_plan().clone();
     identify(&mut request_record.context, &head.headers, &origin);
-    let response = match accept_handshake(&request_record.context, (&runtime_plan, &origin), &head)
-    {
+    let response = match accept_handshake(&request_record.context, &runtime_plan, &origin, &head) {
         Ok(response) => response,
         Err(failure) => {
             let mut response = response::render_failure(request_record, failure, None);
@@ -126,7 +126,8 @@ pub(super) fn accept(
 
 fn accept_handshake(
     context: &CallContext,
-    (runtime_plan, origin): (&RuntimePlan, &RequestOrigin),
+    runtime_plan: &RuntimePlan,
+    origin: &RequestOrigin,
     head: &request::Parts,
 ) -> Result<Response<ResponseBody>, Failure> {
     context.admit()?;
@@ -213,16 +214,18 @@ impl WebSocketSession {
                 break;
             }
             let read_mode = read_mode(intake, &in_flight);
-            let listening = listening(&frames);
+            // Server messages are read during shutdown too, until the last answer: some answers arrive as server
+            // messages, and others are ordered after them.
+            let is_listening = !frames.is_writing();
             let deadline = idle_timer.next_deadline();
             // Each branch is cancel-safe: work in flight stays in its queues.
             tokio::select! {
                 event = frames.next(read_mode) => {
-                    if self.on_event(event, (&mut idle_timer, &mut in_flight), intake).is_break() {
+                    if self.on_event(event, &mut idle_timer, &mut in_flight, intake).is_break() {
                         break;
                     }
                 }
-                event = server_messages.next(&mut in_flight, listening) => match event {
+                event = server_messages.next(&mut in_flight, is_listening) => match event {
                     server_messages::ClientEvent::Answer(reply) => {
                         let sequence = self.origin.sockets().sequence();
                         for message in server_messages.pending_before(sequence) {
@@ -255,7 +258,8 @@ impl WebSocketSession {
     fn on_event(
         &self,
         event: Event,
-        (idle_timer, in_flight): (&mut IdleTimer, &mut InFlight),
+        idle_timer: &mut IdleTimer,
+        in_flight: &mut InFlight,
         intake: Intake,
     ) -> ControlFlow<()> {
         match event {
@@ -368,7 +372,7 @@ impl WebSocketSession {
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
             SocketProtocol::Both if self.origin.links().receives_events_of(side) => {
                 let runtime_plan = self.worker.runtime_plan();
-                format_event((&self.worker, &runtime_plan), text, self.form())
+                format_event(&self.worker, &runtime_plan, text, self.form())
             }
             SocketProtocol::Both => None,
         }
@@ -424,8 +428,7 @@ impl WebSocketSession {
                 SocketMessage::Rpc(_) => self.record_form(EventForm::Rpc),
                 SocketMessage::Frame(frame) => {
                     self.record_form(EventForm::Frame);
-                    return match serve_frame(&self.frame_client(), (frame, accounted), permit).await
-                    {
+                    return match serve_frame(&self.frame_client(), frame, accounted, permit).await {
                         FrameOutcome::Replied(text) => {
                             ServeEnd::Replied(text.map(OutboundMessage::new))
                         }
@@ -468,15 +471,6 @@ fn read_mode(intake: Intake, in_flight: &InFlight) -> ReadMode {
     match intake {
         Intake::Open if in_flight.has_capacity() => ReadMode::Open,
         Intake::Open | Intake::Closed(_) => ReadMode::Shut,
-    }
-}
-
-/// Returns whether server messages are read. They are read during shutdown too, until the last answer: some answers
-/// arrive as server messages, and others are ordered after them.
-fn listening<S: AsyncRead + AsyncWrite + Unpin>(frames: &MessageStream<S>) -> Listening {
-    match frames.is_writing() {
-        true => Listening::Busy,
-        false => Listening::Listens,
     }
 }
 

@@ -65,11 +65,10 @@ impl RunnableCandidate {
         let Some(info) = CandidateInfo::new(&self.record.context) else {
             return;
         };
-        let ways = (info.stage.control(), info.stage.candidate());
-        let (Some(control_way), Some(candidate_way)) = ways else {
+        let Some(way) = info.stage.candidate() else {
             return;
         };
-        match catch_panic(self.run_and_compare(&info, (control_way, candidate_way))).await {
+        match catch_panic(self.run_and_compare(&info, way)).await {
             Ok(judgement) => info.report_judgement(&judgement),
             Err(Uncompared { not_compared, why }) => info.report_uncompared(not_compared, &why),
         }
@@ -78,7 +77,7 @@ impl RunnableCandidate {
     async fn run_and_compare(
         self,
         info: &CandidateInfo,
-        (control_way, candidate_way): (Way, Way),
+        way: Way,
     ) -> Result<Judgement, Uncompared> {
         let RunnableCandidate {
             mut record,
@@ -90,7 +89,7 @@ impl RunnableCandidate {
         } = self;
         let noise = record.for_second_run();
         record.start_as_candidate(budget.clone());
-        let candidate = info.run_candidate(&mut record, &*call, candidate_way).await;
+        let candidate = info.run_candidate(&mut record, &*call, way).await;
         let Some(candidate) = candidate else {
             record.abandon();
             return Err(Verdict::Skipped(Skip::Drain).into());
@@ -115,8 +114,7 @@ impl RunnableCandidate {
         let Compared { control, found, .. } =
             compared.map_err(|not_compared| Uncompared { not_compared, why })?;
         let repeat = if info.runner().wants_repeat(&info.route_name(), &found) {
-            let repeated = (noise, &*call, control_way);
-            info.repeat_control(repeated, control, &found).await
+            info.repeat_control(noise, &*call, control, &found).await
         } else {
             RepeatOutcome::NotRepeated
         };
@@ -252,10 +250,14 @@ impl CandidateInfo {
     /// Repeats the control call, and learns which fields differ between two control responses.
     async fn repeat_control(
         &self,
-        (mut noise, call, way): (AccessRecord, &dyn ReplayableCall, Way),
+        mut noise: AccessRecord,
+        call: &dyn ReplayableCall,
         control: RecordedResponse,
         found: &Comparison,
     ) -> RepeatOutcome {
+        let Some(way) = self.stage.control() else {
+            return RepeatOutcome::NotRepeated;
+        };
         let budget = self.runner().new_copy();
         noise.start_as_noise(budget.clone());
         let limit = self.runner().limits().timeout;
@@ -304,7 +306,7 @@ impl CandidateInfo {
     fn judge(&self, found: &Comparison, repeat: RepeatOutcome) -> Judgement {
         let call_info = self.is_current().then(|| self.call_info());
         self.runner()
-            .judge((&self.route_name(), repeat), call_info.as_ref(), found)
+            .judge(&self.route_name(), repeat, call_info.as_ref(), found)
     }
 
     /// Returns true when the current plan has the same route as the plan of the call. Samples of changed routes are not

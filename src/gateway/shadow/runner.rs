@@ -31,7 +31,7 @@ pub(in crate::gateway) struct ShadowRunner {
     budget: Rc<CopyBudget>,
     running: Rc<Cell<usize>>,
     calls: Cell<u64>,
-    state: Cell<RunnerState>,
+    is_closed: Cell<bool>,
     closing: Notify,
     mismatch_log: Cell<LogBudget>,
     failure_log: Cell<LogBudget>,
@@ -65,13 +65,6 @@ pub(super) enum LogSubject {
     Failure,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RunnerState {
-    Open,
-    /// The process is shutting down.
-    Closed,
-}
-
 /// The end of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RunEnd<T> {
@@ -96,7 +89,7 @@ impl ShadowRunner {
             budget: Rc::default(),
             running: Rc::default(),
             calls: Cell::new(0),
-            state: Cell::new(RunnerState::Open),
+            is_closed: Cell::new(false),
             closing: Notify::new(),
             mismatch_log: Cell::new(budget),
             failure_log: Cell::new(budget),
@@ -121,12 +114,12 @@ impl ShadowRunner {
 
     /// Stops all candidates and accepts no more.
     pub(in crate::gateway) fn close(&self) {
-        self.state.set(RunnerState::Closed);
+        self.is_closed.set(true);
         self.closing.notify_waiters();
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.state.get() == RunnerState::Closed
+        self.is_closed.get()
     }
 
     pub(super) fn limits(&self) -> ShadowLimits {
@@ -200,7 +193,8 @@ impl ShadowRunner {
     /// Judges a comparison with the noise of its route. Stores a mismatch if `call_info` is given.
     pub(super) fn judge(
         &self,
-        (route, repeat): (&Arc<str>, RepeatOutcome),
+        route: &Arc<str>,
+        repeat: RepeatOutcome,
         call_info: Option<&CallInfo>,
         found: &Comparison,
     ) -> Judgement {
