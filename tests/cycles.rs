@@ -16,8 +16,6 @@ type Module = Vec<String>;
 
 /// The largest group of files that may import each other.
 const LARGEST: usize = 2;
-/// Folders with larger groups, and their exact sizes. A size may only become smaller.
-const KNOWN: &[(&str, usize)] = &[];
 
 /// The sources of a crate.
 #[derive(Clone, Copy)]
@@ -223,19 +221,11 @@ fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
     let mut faults = Vec::new();
     for folder in folders {
         let group = largest_group(&files, &edges, folder);
-        let known = KNOWN.iter().find(|(name, _)| name == folder);
-        if let Some((_, size)) = known
-            && group.len() < *size
-        {
-            let count = group.len();
-            faults.push(format!("{folder}: write {count} in `KNOWN`"));
-        }
-        let limit = known.map_or(LARGEST, |(_, size)| *size);
-        if group.len() > limit {
+        if group.len() > LARGEST {
             let names: Vec<String> = group.iter().map(|module| module.join("::")).collect();
             let count = names.len();
             faults.push(format!(
-                "{count} files of {folder} import each other, at most {limit} may: {}",
+                "{count} files of {folder} import each other, at most {LARGEST} may: {}",
                 names.join(", ")
             ));
         }

@@ -56,7 +56,8 @@ const PURPOSES: [(&str, &[&str]); 13] = [
         "metrics, log, what is known of a call",
         &[
             "dualgauge::telemetry",
-            "gateway::record",
+            "gateway::access_record",
+            "gateway::call_context",
             "gateway::guard_recorder",
             "itoa",
             "dualgauge_model::time",
