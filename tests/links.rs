@@ -102,6 +102,7 @@ fn every_relative_link_leads_to_a_file_and_a_heading() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = pages::of(&root.join("docs"));
     all.extend(pages::of(&root.join("deploy")));
+    all.extend(pages::of(&root.join("crates")));
     let top = fs::read_dir(root)
         .unwrap()
         .map(|entry| entry.unwrap().path());
