@@ -61,7 +61,7 @@ impl EnvelopeHeader {
             None,
         );
         resolver
-            .mention(Side::Rpc, &bare, (HolePosition::Json, 0))
+            .mention(Side::Rpc, &bare, HolePosition::Json, 0)
             .map_err(under)?;
         let facts = resolver.finish(&HoleFacts::default()).map_err(under)?;
         Ok(EnvelopeHeader {
@@ -73,7 +73,7 @@ impl EnvelopeHeader {
                     .map_err(under)?,
             },
             slot: facts
-                .slot(Side::Rpc, &bare, (HolePosition::Json, 0))
+                .slot(Side::Rpc, &bare, HolePosition::Json, 0)
                 .map_err(under)?,
         })
     }

@@ -5,7 +5,6 @@
 //! text is accepted exactly when `serde_json` accepts its grammar (checked against the JSONTestSuite); lone surrogates
 //! and `1e400` pass unopened.
 
-mod compact;
 mod duplicate_names;
 mod equality;
 mod fault;

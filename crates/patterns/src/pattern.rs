@@ -18,7 +18,6 @@ mod notation;
 mod number;
 mod object_plan;
 mod read;
-mod shape;
 mod slot;
 mod template;
 mod text;
@@ -37,7 +36,7 @@ pub use compare::{
 };
 pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
 pub use hole_syntax::{
-    Declared, HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named,
+    HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named,
     parse_mention, parse_type, tokens,
 };
 pub use nodes::{EachPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern};

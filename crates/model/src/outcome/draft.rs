@@ -251,7 +251,7 @@ fn note_rpc(
                         shape,
                         ..mention.clone()
                     };
-                    resolver.mention(Side::Rpc, &string, (HolePosition::Json, 0))
+                    resolver.mention(Side::Rpc, &string, HolePosition::Json, 0)
                 }
                 Some(pattern) => resolver.pattern(Side::Rpc, pattern),
                 None => Ok(()),

@@ -79,9 +79,7 @@ impl NumberPattern<HoleRef> {
     pub(super) fn note(&self, side: Side, resolver: &mut HoleResolver) -> Result<(), PatternError> {
         match self {
             NumberPattern::Among(..) => Ok(()),
-            NumberPattern::Hole(mention) => {
-                resolver.mention(side, mention, (HolePosition::Json, 0))
-            }
+            NumberPattern::Hole(mention) => resolver.mention(side, mention, HolePosition::Json, 0),
         }
     }
 
@@ -93,7 +91,7 @@ impl NumberPattern<HoleRef> {
         Ok(match self {
             NumberPattern::Among(first, others) => NumberPattern::Among(*first, others.clone()),
             NumberPattern::Hole(mention) => {
-                let slot = facts.slot(side, mention, (HolePosition::Json, 0))?;
+                let slot = facts.slot(side, mention, HolePosition::Json, 0)?;
                 if slot.binds().is_none() || !slot.is_required() {
                     return Err(PatternError::new(format!(
                         "the hole `{}` is written as a number, so both sides must have it and it must not be optional",

@@ -233,7 +233,7 @@ impl RouteDraft {
         for hole in &self.rest.path.holes {
             resolver
                 .at("rest")
-                .mention(Side::Rest, &hole.slot, (self.rest.path.position(hole), 0))
+                .mention(Side::Rest, &hole.slot, self.rest.path.position(hole), 0)
                 .map_err(at("rest"))?;
         }
         for item in &self.rest.query {
@@ -361,11 +361,7 @@ impl RouteDraft {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         let holes = self.rest.path.holes.iter().map(|placed| {
             Ok(PlacedHole {
-                slot: facts.slot(
-                    Side::Rest,
-                    &placed.slot,
-                    (self.rest.path.position(placed), 0),
-                )?,
+                slot: facts.slot(Side::Rest, &placed.slot, self.rest.path.position(placed), 0)?,
                 start: placed.start,
                 end: placed.end,
             })

@@ -11,6 +11,7 @@ use super::inline_bytes::{InlineBuffer, InlineBytes};
 use super::kind::{JsonKind, kind_of};
 use super::simd::all_plain;
 use super::string::{LoneSurrogate, decode, encode};
+use super::trusted_scan::{skip_string, skip_white};
 use super::validator::{scan_value, scan_value_with_names};
 use crate::rope::Rope;
 
@@ -166,6 +167,32 @@ impl Json {
     pub fn text(&self) -> Option<Result<String, LoneSurrogate>> {
         let text = text_of(self.as_bytes())?;
         Some(text.map(Cow::into_owned))
+    }
+
+    /// Returns the value without white space outside of strings, otherwise unchanged.
+    #[must_use]
+    pub fn compact(&self) -> Json {
+        let text = self.as_bytes();
+        let mut out = Vec::new();
+        let mut copied = 0;
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            match byte {
+                b'"' => at = skip_string(text, at).0,
+                b' ' | b'\n' | b'\r' | b'\t' => {
+                    out.extend_from_slice(&text[copied..at]);
+                    copied = skip_white(text, at);
+                    at = copied;
+                }
+                _ => at += 1,
+            }
+        }
+        if copied == 0 {
+            // A value does not start with white space, so it has none at all.
+            return self.clone();
+        }
+        out.extend_from_slice(&text[copied..]);
+        Json::written(out)
     }
 }
 

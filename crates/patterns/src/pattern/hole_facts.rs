@@ -4,7 +4,7 @@
 
 use super::bindings::BoundValue;
 use super::hole_resolver::{HoleFacts, HolePosition};
-use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
+use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
 use super::{Absence, Codec, Delimiter};
 use super::{
@@ -63,7 +63,8 @@ impl HoleFacts {
         &self,
         side: Side,
         mention: &HoleRef,
-        (position, depth): (HolePosition, usize),
+        position: HolePosition,
+        depth: usize,
     ) -> Result<Slot, PatternError> {
         let mut slot = Slot {
             name: mention.name.clone(),
@@ -90,7 +91,7 @@ impl HoleFacts {
                 .ok_or_else(|| no_such_hole(mention))?;
             slot.role = Role::Equal(hole);
             slot.shape = mention.shape.clone().unwrap_or(Shape::Any);
-            if mention.presence == Declared::No {
+            if !mention.is_optional {
                 slot.absence = Absence::Required;
             }
         } else if let Some(hole) = self.find(&mention.name) {
@@ -122,7 +123,7 @@ impl HoleFacts {
         Ok(match pattern {
             Pattern::Literal(json) => Pattern::Literal(json.clone()),
             Pattern::Hole(mention) => {
-                Pattern::Hole(self.slot(side, mention, (HolePosition::Json, depth))?)
+                Pattern::Hole(self.slot(side, mention, HolePosition::Json, depth)?)
             }
             Pattern::Text(text) => Pattern::Text(self.text(side, text, depth)?),
             Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
@@ -146,7 +147,7 @@ impl HoleFacts {
             ));
         }
         let rest = object.rest.as_ref();
-        let rest = rest.map(|rest| self.slot(side, rest, (HolePosition::Rest, depth)));
+        let rest = rest.map(|rest| self.slot(side, rest, HolePosition::Rest, depth));
         Ok(ObjectPattern::understood(members, rest.transpose()?))
     }
 
@@ -162,7 +163,7 @@ impl HoleFacts {
             items.push(item.map_err(|error| error.under(&format!("[{index}]")))?);
         }
         let rest = list.rest.as_ref();
-        let rest = rest.map(|rest| self.slot(side, rest, (HolePosition::Json, depth)));
+        let rest = rest.map(|rest| self.slot(side, rest, HolePosition::Json, depth));
         Ok(ListPattern {
             items,
             rest: rest.transpose()?,
@@ -202,7 +203,7 @@ impl HoleFacts {
             Ok(match part {
                 TextPart::Text(text) => TextPart::Text(text.clone()),
                 TextPart::Hole(mention) => {
-                    TextPart::Hole(self.slot(side, mention, (HolePosition::Text, depth))?)
+                    TextPart::Hole(self.slot(side, mention, HolePosition::Text, depth)?)
                 }
             })
         });
@@ -278,7 +279,7 @@ impl HoleFacts {
         Ok(match words {
             TextPatterns::Literal(text) => TextPatterns::Literal(text.clone()),
             TextPatterns::Hole(mention) => {
-                TextPatterns::Hole(self.slot(side, mention, (position, 0))?)
+                TextPatterns::Hole(self.slot(side, mention, position, 0)?)
             }
             TextPatterns::Mixed(text) => TextPatterns::Mixed(self.text(side, text, 0)?),
         })

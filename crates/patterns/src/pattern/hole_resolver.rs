@@ -5,7 +5,7 @@
 //! has the type of a text everywhere.
 
 use super::hole_facts::no_such_hole;
-use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError};
+use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
 use super::{Absence, Codec, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::json::{Json, JsonKind};
@@ -37,8 +37,8 @@ pub struct HoleFact {
     pub shape: Shape,
     /// The number of arrays of like elements around it.
     pub depth: usize,
-    presence: Declared,
-    in_text: Declared,
+    is_optional: bool,
+    in_text: bool,
     defaults: [Option<DefaultValue>; 2],
 }
 
@@ -46,7 +46,7 @@ pub struct HoleFact {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DefaultValue {
     value: Json,
-    left_out: Declared,
+    is_left_out: bool,
 }
 
 /// All holes of a pair of patterns, by number.
@@ -65,12 +65,13 @@ struct Declarations {
     key: String,
     shape: Option<Shape>,
     depth: usize,
-    presence: Declared,
-    in_text: Declared,
-    in_path: Declared,
+    is_optional: bool,
+    in_text: bool,
+    in_path: bool,
     /// The default of each side: its text, and whether `?` is next to it.
-    defaults: [Option<(String, Declared)>; 2],
-    on: [Declared; 2],
+    defaults: [Option<(String, bool)>; 2],
+    /// True for each side that has the hole.
+    on: [bool; 2],
 }
 
 /// A collector of the declarations of both sides.
@@ -111,7 +112,8 @@ impl HoleResolver {
     fn equal(
         &self,
         mention: &HoleRef,
-        (position, depth): (HolePosition, usize),
+        position: HolePosition,
+        depth: usize,
     ) -> Result<(), PatternError> {
         let Some(head) = self
             .head
@@ -147,7 +149,7 @@ impl HoleResolver {
     ) -> Result<(), PatternError> {
         match pattern {
             Pattern::Literal(_) => Ok(()),
-            Pattern::Hole(mention) => self.mention(side, mention, (HolePosition::Json, depth)),
+            Pattern::Hole(mention) => self.mention(side, mention, HolePosition::Json, depth),
             Pattern::Text(text) => self.text(side, text, depth),
             Pattern::Object(object) => {
                 for (name, member) in &object.members {
@@ -155,7 +157,7 @@ impl HoleResolver {
                     noted.map_err(|error| error.under_member(name))?;
                 }
                 let mut rest = object.rest.iter();
-                rest.try_for_each(|rest| self.mention(side, rest, (HolePosition::Rest, depth)))
+                rest.try_for_each(|rest| self.mention(side, rest, HolePosition::Rest, depth))
             }
             Pattern::List(list) => {
                 for (index, item) in list.items.iter().enumerate() {
@@ -182,7 +184,7 @@ impl HoleResolver {
             shape: Some(Shape::Array),
             ..rest.clone()
         };
-        self.mention(side, &array, (HolePosition::Json, depth))
+        self.mention(side, &array, HolePosition::Json, depth)
     }
 
     fn text(
@@ -195,7 +197,7 @@ impl HoleResolver {
             TextPart::Text(_) => None,
             TextPart::Hole(mention) => Some(mention),
         });
-        holes.try_for_each(|mention| self.mention(side, mention, (HolePosition::Text, depth)))
+        holes.try_for_each(|mention| self.mention(side, mention, HolePosition::Text, depth))
     }
 
     /// Adds the declarations of a text outside of JSON.
@@ -211,7 +213,7 @@ impl HoleResolver {
     ) -> Result<(), PatternError> {
         match words {
             TextPatterns::Literal(_) => Ok(()),
-            TextPatterns::Hole(mention) => self.mention(side, mention, (position, 0)),
+            TextPatterns::Hole(mention) => self.mention(side, mention, position, 0),
             TextPatterns::Mixed(text) => self.text(side, text, 0),
         }
     }
@@ -225,13 +227,14 @@ impl HoleResolver {
         &mut self,
         side: Side,
         mention: &HoleRef,
-        (position, depth): (HolePosition, usize),
+        position: HolePosition,
+        depth: usize,
     ) -> Result<(), PatternError> {
         if mention.name == "_" {
             return Ok(());
         }
         if mention.used == HoleUse::Equal {
-            return self.equal(mention, (position, depth));
+            return self.equal(mention, position, depth);
         }
         if mention.used == HoleUse::WriteOnly {
             let key = self.key.clone();
@@ -239,15 +242,15 @@ impl HoleResolver {
             return Ok(());
         }
         let declared = self.declared(&mention.name, depth)?;
-        declared.on[index(side)] = Declared::Yes;
+        declared.on[index(side)] = true;
         if mention.codec == Codec::Plain
             && position != HolePosition::Json
             && position != HolePosition::Rest
         {
-            declared.in_text = Declared::Yes;
+            declared.in_text = true;
         }
         if matches!(position, HolePosition::Path | HolePosition::Segment) {
-            declared.in_path = Declared::Yes;
+            declared.in_path = true;
         }
         let shape = match position {
             HolePosition::Rest => Some(Shape::Object),
@@ -258,11 +261,8 @@ impl HoleResolver {
             | HolePosition::Segment => mention.shape.clone(),
         };
         // With a default, `?` is about that side's default.
-        let presence = match mention.default {
-            None => mention.presence,
-            Some(_) => Declared::No,
-        };
-        declared.declare(shape, presence)?;
+        declared.is_optional |= mention.is_optional && mention.default.is_none();
+        declared.declare(shape)?;
         declared.defaults(index(side), mention)
     }
 
@@ -292,12 +292,10 @@ impl HoleResolver {
     /// Marks a hole of the REST side as present on the RPC side too: the message carries it outside of all patterns.
     pub fn carried(&mut self, name: &str) {
         let alone = |declared: &&mut Declarations| {
-            declared.name == name
-                && declared.depth == 0
-                && declared.on == [Declared::Yes, Declared::No]
+            declared.name == name && declared.depth == 0 && declared.on == [true, false]
         };
         for declared in self.declarations.iter_mut().filter(alone) {
-            declared.on = [Declared::Yes; 2];
+            declared.on = [true; 2];
         }
     }
 
@@ -310,7 +308,7 @@ impl HoleResolver {
         let mut holes = Vec::with_capacity(self.declarations.len());
         for declared in self.declarations {
             let key = declared.key.clone();
-            if declared.on != [Declared::Yes; 2] {
+            if declared.on != [true; 2] {
                 return Err(declared.one_sided().under(&key));
             }
             holes.push(declared.conclude().map_err(|error| error.under(&key))?);
@@ -334,18 +332,15 @@ impl Declarations {
             key: key.to_owned(),
             shape: None,
             depth,
-            presence: Declared::No,
-            in_text: Declared::No,
-            in_path: Declared::No,
+            is_optional: false,
+            in_text: false,
+            in_path: false,
             defaults: [None, None],
-            on: [Declared::No; 2],
+            on: [false; 2],
         }
     }
 
-    fn declare(&mut self, shape: Option<Shape>, presence: Declared) -> Result<(), PatternError> {
-        if presence == Declared::Yes {
-            self.presence = Declared::Yes;
-        }
+    fn declare(&mut self, shape: Option<Shape>) -> Result<(), PatternError> {
         let Some(shape) = shape else { return Ok(()) };
         match &self.shape {
             Some(before) if *before != shape => Err(PatternError::new(format!(
@@ -365,7 +360,7 @@ impl Declarations {
         let Some(default) = &mention.default else {
             return Ok(());
         };
-        let declaration = (default.clone(), mention.presence);
+        let declaration = (default.clone(), mention.is_optional);
         match &self.defaults[side] {
             Some(before) if *before != declaration => Err(PatternError::new(format!(
                 "the hole `{}` has two defaults on one side, `{}` and `{default}`; declare one",
@@ -379,7 +374,7 @@ impl Declarations {
     }
 
     fn one_sided(&self) -> PatternError {
-        let (here, there) = if self.on[0] == Declared::Yes {
+        let (here, there) = if self.on[0] {
             (Side::Rest, Side::Rpc)
         } else {
             (Side::Rpc, Side::Rest)
@@ -392,7 +387,7 @@ impl Declarations {
 
     fn conclude(self) -> Result<HoleFact, PatternError> {
         let shape = match (self.shape, self.in_text) {
-            (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), Declared::Yes) => {
+            (Some(shape @ (Shape::Object | Shape::Array | Shape::Null)), true) => {
                 return Err(PatternError::new(format!(
                     "the hole `{}` is {} and part of a text; write `{{{}:json}}` there",
                     self.name,
@@ -400,22 +395,22 @@ impl Declarations {
                     self.name
                 )));
             }
-            (None | Some(Shape::Any), Declared::Yes) => Shape::One(Scalar::String),
-            (None, Declared::No) => Shape::Any,
+            (None | Some(Shape::Any), true) => Shape::One(Scalar::String),
+            (None, false) => Shape::Any,
             (Some(shape), _) => shape,
         };
-        let absent = self.presence == Declared::Yes || self.defaults.iter().any(Option::is_some);
-        if self.in_path == Declared::Yes && absent {
+        let absent = self.is_optional || self.defaults.iter().any(Option::is_some);
+        if self.in_path && absent {
             return Err(PatternError::new(format!(
                 "the hole `{}` is in a path, so it cannot be absent",
                 self.name
             )));
         }
         let [rest, rpc] = self.defaults;
-        let checked = |default: Option<(String, Declared)>| {
-            let checked = default.map(|(text, left_out)| {
+        let checked = |default: Option<(String, bool)>| {
+            let checked = default.map(|(text, is_left_out)| {
                 let value = shape.check_default(&text);
-                value.map(|value| DefaultValue { value, left_out })
+                value.map(|value| DefaultValue { value, is_left_out })
             });
             checked
                 .transpose()
@@ -426,7 +421,7 @@ impl Declarations {
         Ok(HoleFact {
             name: self.name,
             depth: self.depth,
-            presence: self.presence,
+            is_optional: self.is_optional,
             in_text: self.in_text,
             shape,
             defaults,
@@ -439,26 +434,28 @@ impl HoleFact {
     #[must_use]
     pub fn absence(&self, side: Side) -> Absence {
         let Some(fallback) = &self.defaults[index(side)] else {
-            return match self.presence {
-                Declared::No => Absence::Required,
-                Declared::Yes => Absence::Optional,
+            return if self.is_optional {
+                Absence::Optional
+            } else {
+                Absence::Required
             };
         };
         let value = fallback.value.clone();
-        match (self.presence, fallback.left_out) {
-            (Declared::No, Declared::No) => Absence::Default(value),
-            (Declared::Yes, _) | (_, Declared::Yes) => Absence::OmittedDefault(value),
+        if self.is_optional || fallback.is_left_out {
+            Absence::OmittedDefault(value)
+        } else {
+            Absence::Default(value)
         }
     }
 
     pub(super) fn null(&self) -> Null {
-        let may_be_absent = self.presence == Declared::Yes || self.defaults[0].is_some();
+        let may_be_absent = self.is_optional || self.defaults[0].is_some();
         let is_object = |fallback: &DefaultValue| fallback.value.kind() == JsonKind::Object;
         // An element of a list cannot be absent, so a `null` there is a value.
         let stands_for_object = self.depth == 0
             && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
         // An optional object may be `null`, whether its pattern names its members or only its type.
-        if may_be_absent && (self.in_text == Declared::Yes || stands_for_object) {
+        if may_be_absent && (self.in_text || stands_for_object) {
             Null::Absent
         } else {
             Null::Value

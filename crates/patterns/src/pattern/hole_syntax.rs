@@ -133,8 +133,8 @@ pub struct HoleRef {
     pub shape: Option<Shape>,
     /// The encoding of the value here.
     pub codec: Codec,
-    /// Tells whether the value is declared optional.
-    pub presence: Declared,
+    /// True if `?` follows the type.
+    pub is_optional: bool,
     /// The declared default.
     pub default: Option<String>,
 }
@@ -148,15 +148,6 @@ pub enum HoleUse {
     WriteOnly,
     /// `{=x}`
     Equal,
-}
-
-/// Tells whether something is declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Declared {
-    /// Declared.
-    Yes,
-    /// Not declared.
-    No,
 }
 
 /// Splits `name…` into the name and the rest.
@@ -191,9 +182,9 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
         Some((typed, default)) => (typed, Some(default.to_owned())),
         None => (rest, None),
     };
-    let (typed, presence) = match typed.strip_suffix('?') {
-        Some(typed) => (typed, Declared::Yes),
-        None => (typed, Declared::No),
+    let (typed, is_optional) = match typed.strip_suffix('?') {
+        Some(typed) => (typed, true),
+        None => (typed, false),
     };
     let mention = if typed == ":json" {
         HoleRef {
@@ -204,7 +195,7 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
         mention_named(name, used, parse_type(typed, inside)?)
     };
     let mention = HoleRef {
-        presence,
+        is_optional,
         default,
         ..mention
     };
@@ -219,7 +210,7 @@ pub fn mention_named(name: &str, used: HoleUse, shape: Option<Shape>) -> HoleRef
         used,
         shape,
         codec: Codec::Plain,
-        presence: Declared::No,
+        is_optional: false,
         default: None,
     }
 }
@@ -227,7 +218,7 @@ pub fn mention_named(name: &str, used: HoleUse, shape: Option<Shape>) -> HoleRef
 /// Rejects declarations that an ignored or a write-only hole cannot have.
 fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
     let wrong = |what: &str| Err(PatternError::new(format!("`{{{inside}}}`: {what}")));
-    let plain = mention.presence == Declared::No && mention.default.is_none();
+    let plain = !mention.is_optional && mention.default.is_none();
     if mention.used == HoleUse::WriteOnly {
         if mention.name == "_" {
             return wrong("`_` has no value to write; write `{_=value}`");
@@ -255,7 +246,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
     }
     if mention.name == "_" {
         let is_null = mention.shape == Some(Shape::Null) && plain;
-        if mention.presence == Declared::Yes || mention.codec == Codec::Json {
+        if mention.is_optional || mention.codec == Codec::Json {
             return wrong("`_` matches any value and absence; write `{_}` or `{_=value}`");
         }
         if mention.shape.is_some() && !is_null {

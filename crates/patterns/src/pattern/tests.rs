@@ -8,11 +8,11 @@ use crate::side::Side;
 fn slot(inside: &str) -> Result<Slot, PatternError> {
     let mention = parse_mention(inside)?;
     let mut resolver = HoleResolver::default();
-    resolver.mention(Side::Rest, &mention, (HolePosition::Words, 0))?;
+    resolver.mention(Side::Rest, &mention, HolePosition::Words, 0)?;
     let twin = mention_named(&mention.name, HoleUse::Both, None);
-    resolver.mention(Side::Rpc, &twin, (HolePosition::Json, 0))?;
+    resolver.mention(Side::Rpc, &twin, HolePosition::Json, 0)?;
     let facts = resolver.finish(&HoleFacts::default())?;
-    facts.slot(Side::Rest, &mention, (HolePosition::Words, 0))
+    facts.slot(Side::Rest, &mention, HolePosition::Words, 0)
 }
 
 fn read(inside: &str, texts: &[&str]) -> Result<Option<String>, String> {

@@ -1,6 +1,6 @@
 //! The values of a route table that spell patterns, and their conversion to patterns.
 
-use super::hole_syntax::{Declared, HoleRef, HoleUse, PatternError, Token, parse_mention, tokens};
+use super::hole_syntax::{HoleRef, HoleUse, PatternError, Token, parse_mention, tokens};
 use super::{EachPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart, TextPattern};
 use crate::json::{Json, encode, same_ignoring_case};
 
@@ -154,7 +154,7 @@ fn rest(member: &SourceTree) -> Result<HoleRef, PatternError> {
 
 fn plain_rest(mention: HoleRef) -> Result<HoleRef, PatternError> {
     let plain = mention.shape.is_none()
-        && mention.presence == Declared::No
+        && !mention.is_optional
         && mention.default.is_none()
         && mention.used == HoleUse::Both;
     if plain {

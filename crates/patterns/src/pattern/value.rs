@@ -358,7 +358,7 @@ impl Slot {
                 if self.leaves_out(value) {
                     return Ok(WrittenTexts::None);
                 }
-                self.separated((scalar, *delimiter), value)?.map(Cow::Owned)
+                self.separated(scalar, *delimiter, value)?.map(Cow::Owned)
             }
             (_, bound) => self.write_text(bound)?,
         };
@@ -374,7 +374,7 @@ impl Slot {
     fn elements<'v>(&self, scalar: &Scalar, value: &'v Json) -> Result<Vec<Cow<'v, str>>, String> {
         must_be_array(value)?;
         let texts = value.elements().enumerate();
-        let texts = texts.map(|range| element(scalar, value, range));
+        let texts = texts.map(|(index, range)| element(scalar, value, index, range));
         let texts: Vec<Cow<'v, str>> = texts.collect::<Result<_, _>>()?;
         if texts.is_empty() && self.is_required() {
             Err("it must not be empty".into())
@@ -385,7 +385,8 @@ impl Slot {
 
     fn separated(
         &self,
-        (scalar, delimiter): (&Scalar, Delimiter),
+        scalar: &Scalar,
+        delimiter: Delimiter,
         value: &Json,
     ) -> Result<Option<String>, String> {
         let character = delimiter.as_char();
@@ -394,7 +395,7 @@ impl Slot {
         let mut count = 0;
         let mut within = None;
         for range in value.elements() {
-            let text = element(scalar, value, (count, range))?;
+            let text = element(scalar, value, count, range)?;
             if text.contains(character) {
                 within = within.or(Some(count));
             }
@@ -434,7 +435,8 @@ fn must_be_array(value: &Json) -> Result<(), String> {
 fn element<'v>(
     scalar: &Scalar,
     value: &'v Json,
-    (index, range): (usize, Range<usize>),
+    index: usize,
+    range: Range<usize>,
 ) -> Result<Cow<'v, str>, String> {
     let text = scalar.write(&value.as_bytes()[range]);
     text.map_err(|what| format!("element {index}: {what}"))

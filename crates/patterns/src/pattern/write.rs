@@ -127,25 +127,24 @@ impl ObjectPattern {
             out.value(&rest.object);
             return Ok(());
         }
-        let mut first = FirstMember::Yes;
+        let mut is_first = true;
         for ((_, pattern), key) in self.members.iter().zip(&self.keys) {
             let mark = out.mark();
-            match first {
-                FirstMember::Yes => {
-                    out.push(b'{');
-                    out.copy(&key[1..]);
-                }
-                FirstMember::No => out.copy(key),
+            if is_first {
+                out.push(b'{');
+                out.copy(&key[1..]);
+            } else {
+                out.copy(key);
             }
             match pattern.write(writing, out)? {
-                ValuePresence::Present => first = FirstMember::No,
+                ValuePresence::Present => is_first = false,
                 ValuePresence::Absent => out.undo(mark),
             }
         }
         match rest {
-            Some(rest) => self.splice(&rest, first, out),
+            Some(rest) => self.splice(&rest, is_first, out),
             None => {
-                out.copy(first.close());
+                out.copy(close(is_first));
                 Ok(())
             }
         }
@@ -155,7 +154,7 @@ impl ObjectPattern {
     fn splice(
         &self,
         rest: &BoundMembers,
-        first: FirstMember,
+        mut is_first: bool,
         out: &mut RopeWriter,
     ) -> Result<(), MatchError> {
         let text = rest.object.as_bytes();
@@ -164,21 +163,20 @@ impl ObjectPattern {
                 self.refuse_twice(&member.name)?;
             }
             if is_blank(&text[1..text.len() - 1]) {
-                out.copy(first.close());
+                out.copy(close(is_first));
             } else {
-                out.push(first.lead());
+                out.push(lead(is_first));
                 out.part(&rest.object, 1..text.len());
             }
             return Ok(());
         };
-        let mut first = first;
         for range in picked {
             self.refuse_twice(&name_of(&text[range.clone()])?)?;
-            out.push(first.lead());
+            out.push(lead(is_first));
             out.part(&rest.object, range.clone());
-            first = FirstMember::No;
+            is_first = false;
         }
-        out.copy(first.close());
+        out.copy(close(is_first));
         Ok(())
     }
 
@@ -197,27 +195,14 @@ impl ObjectPattern {
     }
 }
 
-/// Tells whether the member to write is the first one of its object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FirstMember {
-    Yes,
-    No,
+/// Returns the text before the next member of an object.
+const fn lead(is_first: bool) -> u8 {
+    if is_first { b'{' } else { b',' }
 }
 
-impl FirstMember {
-    const fn lead(self) -> u8 {
-        match self {
-            FirstMember::Yes => b'{',
-            FirstMember::No => b',',
-        }
-    }
-
-    const fn close(self) -> &'static [u8] {
-        match self {
-            FirstMember::Yes => b"{}",
-            FirstMember::No => b"}",
-        }
-    }
+/// Returns the end of an object before which `is_first` tells whether no member was written.
+const fn close(is_first: bool) -> &'static [u8] {
+    if is_first { b"{}" } else { b"}" }
 }
 
 /// Returns the name of a member from its text.

@@ -113,7 +113,7 @@ impl<'s> SchemaDocument<'s> {
             root,
             ref_stands_alone: draft.is_some_and(|draft| draft.contains("draft-0")),
         };
-        document.visit((root, MemberKind::Keywords), String::new(), root);
+        document.visit(root, MemberKind::Keywords, String::new(), root);
         document
     }
 
@@ -145,7 +145,8 @@ impl<'s> SchemaDocument<'s> {
 
     fn visit(
         &mut self,
-        (value, members): (&'s Value, MemberKind),
+        value: &'s Value,
+        members: MemberKind,
         pointer: String,
         resource: &'s Value,
     ) {
@@ -163,13 +164,13 @@ impl<'s> SchemaDocument<'s> {
                 self.locations.insert(id(object), location);
                 for (name, inner) in object {
                     let step = name.replace('~', "~0").replace('/', "~1");
-                    let inner = (inner, members.below(name));
-                    self.visit(inner, format!("{pointer}/{step}"), resource);
+                    let pointer = format!("{pointer}/{step}");
+                    self.visit(inner, members.below(name), pointer, resource);
                 }
             }
             Value::Array(items) => {
                 for (index, inner) in items.iter().enumerate() {
-                    self.visit((inner, members), format!("{pointer}/{index}"), resource);
+                    self.visit(inner, members, format!("{pointer}/{index}"), resource);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -50,13 +50,7 @@ pub(super) enum Empty {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Cursor {
     word: WordPosition,
-    started: WordStart,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum WordStart {
-    No,
-    Yes,
+    is_started: bool,
 }
 
 /// The position within a word.
@@ -160,7 +154,7 @@ impl Grammar {
     pub(super) fn start(&self) -> Cursor {
         Cursor {
             word: self.word.start(),
-            started: WordStart::No,
+            is_started: false,
         }
     }
 
@@ -173,16 +167,16 @@ impl Grammar {
         };
         Some(Cursor {
             word,
-            started: WordStart::Yes,
+            is_started: true,
         })
     }
 
     /// Returns true if the text may end here.
     pub(super) fn ends(&self, cursor: Cursor) -> bool {
-        match (cursor.started, self.empty) {
-            (WordStart::No, Empty::Allowed) => true,
-            (WordStart::No, Empty::Refused) => false,
-            (WordStart::No, Empty::AsWord) | (WordStart::Yes, _) => self.word.ends(cursor.word),
+        match self.empty {
+            Empty::Allowed if !cursor.is_started => true,
+            Empty::Refused if !cursor.is_started => false,
+            Empty::AsWord | Empty::Allowed | Empty::Refused => self.word.ends(cursor.word),
         }
     }
 

@@ -21,7 +21,15 @@ pub(super) enum HoleLink<'p> {
 /// All binding holes of the wider pattern, with their correspondents.
 #[derive(Debug, Default)]
 pub(super) struct HoleLinks<'p> {
-    found: Vec<(usize, &'p Slot, HoleLink<'p>)>,
+    found: Vec<LinkedHole<'p>>,
+}
+
+/// A hole of the wider pattern at one position.
+#[derive(Debug)]
+struct LinkedHole<'p> {
+    hole: usize,
+    slot: &'p Slot,
+    link: HoleLink<'p>,
 }
 
 impl<'p> HoleLinks<'p> {
@@ -35,7 +43,7 @@ impl<'p> HoleLinks<'p> {
                     .map_or(HoleLink::Unknown, HoleLink::Value),
                 HoleLink::Value(_) | HoleLink::Hole(_) | HoleLink::Unknown => link,
             };
-            self.found.push((hole, slot, link));
+            self.found.push(LinkedHole { hole, slot, link });
         }
     }
 
@@ -56,39 +64,34 @@ impl<'p> HoleLinks<'p> {
 
     /// Adds the links of the elements of an array.
     pub(super) fn add_lists(&mut self, inside: HoleLinks<'p>) {
-        for (index, (hole, slot, link)) in inside.found.iter().enumerate() {
+        for (index, linked) in inside.found.iter().enumerate() {
             // The positions within one element have been compared, so each hole is added once.
-            if inside.found[..index]
-                .iter()
-                .any(|(known, _, _)| known == hole)
-            {
+            let mut before = inside.found[..index].iter();
+            if before.any(|known| known.hole == linked.hole) {
                 continue;
             }
             // A list of equal values may have another length elsewhere.
-            let link = match link {
-                HoleLink::Hole(_) => link.clone(),
+            let link = match &linked.link {
+                link @ HoleLink::Hole(_) => link.clone(),
                 HoleLink::Value(_) | HoleLink::Nothing | HoleLink::Unknown => HoleLink::Unknown,
             };
-            self.found.push((*hole, slot, link));
+            self.found.push(LinkedHole { link, ..*linked });
         }
     }
 
     /// Returns true if the correspondents of each hole are equal in all positions.
     pub(super) fn agree(&self) -> bool {
-        self.found
-            .iter()
-            .enumerate()
-            .all(|(index, (hole, slot, link))| {
-                let mut before = self.found[..index].iter().rev();
-                // Equality is transitive, so the nearest position suffices.
-                let before = before.find(|(known, _, _)| known == hole);
-                before.is_none_or(|(_, at, before)| equal((at, before), (slot, link)))
-            })
+        self.found.iter().enumerate().all(|(index, linked)| {
+            let mut before = self.found[..index].iter().rev();
+            // Equality is transitive, so the nearest position suffices.
+            let before = before.find(|known| known.hole == linked.hole);
+            before.is_none_or(|before| equal(before, linked))
+        })
     }
 }
 
-fn equal(one: (&Slot, &HoleLink<'_>), other: (&Slot, &HoleLink<'_>)) -> bool {
-    match (one.1, other.1) {
+fn equal(one: &LinkedHole<'_>, other: &LinkedHole<'_>) -> bool {
+    match (&one.link, &other.link) {
         (HoleLink::Value(value), HoleLink::Value(twin)) => value.same(twin),
         (HoleLink::Hole(hole), HoleLink::Hole(twin)) => {
             let hole_of = |slot: &Slot| slot.binds().or(slot.equals());
@@ -97,8 +100,8 @@ fn equal(one: (&Slot, &HoleLink<'_>), other: (&Slot, &HoleLink<'_>)) -> bool {
             if [hole, twin].iter().any(|slot| slot.equals().is_some()) {
                 return both;
             }
-            let equal_reading = alike(hole, one.0) && alike(twin, other.0);
-            let as_is = is_as_is(hole) && is_as_is(twin) && alike(one.0, other.0);
+            let equal_reading = alike(hole, one.slot) && alike(twin, other.slot);
+            let as_is = is_as_is(hole) && is_as_is(twin) && alike(one.slot, other.slot);
             both && (equal_reading || as_is)
         }
         (HoleLink::Value(_) | HoleLink::Nothing | HoleLink::Hole(_) | HoleLink::Unknown, _) => {

@@ -103,7 +103,7 @@ impl IntersectionSearch<'_> {
             }
             .both(one, other)
         };
-        if let Some((hole, values)) = pins((&first, one), (&second, other), &nearest, &facing) {
+        if let Some((hole, values)) = pins(&first, &second, &nearest, &facing) {
             for value in values {
                 let found = self.find(&hole.pinned(one, &value), other);
                 if found.is_some() {
@@ -112,7 +112,7 @@ impl IntersectionSearch<'_> {
             }
             return None;
         }
-        let (hole, values) = pins((&second, other), (&first, one), &nearest, &facing)?;
+        let (hole, values) = pins(&second, &first, &nearest, &facing)?;
         for value in values {
             let found = self.find(one, &hole.pinned(other, &value));
             if found.is_some() {

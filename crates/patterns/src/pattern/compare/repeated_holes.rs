@@ -13,16 +13,19 @@ use crate::pattern::{
 const MOST: usize = 24;
 
 /// A pattern in which every position has its own hole.
-pub(super) struct Split {
+pub(super) struct Split<'p> {
     pub(super) pattern: Pattern,
+    /// The pattern before the split.
+    original: &'p Pattern,
     /// The original hole of each.
     was: Vec<usize>,
 }
 
-impl Split {
-    pub(super) fn new(pattern: &Pattern) -> Split {
+impl<'p> Split<'p> {
+    pub(super) fn new(pattern: &'p Pattern) -> Split<'p> {
         let mut split = Split {
             pattern: pattern.clone(),
+            original: pattern,
             was: Vec::new(),
         };
         number(&mut split.pattern, &mut split.was);
@@ -129,15 +132,15 @@ pub(super) struct PinnedHole(usize);
 /// Returns a repeated hole of the first pattern and values to try: those at its positions in `nearest`, those that the
 /// other pattern allows at two of the positions, and the other pattern's literals.
 pub(super) fn pins(
-    one: (&Split, &Pattern),
-    other: (&Split, &Pattern),
+    one: &Split<'_>,
+    other: &Split<'_>,
     nearest: &Json,
     find_common: &dyn Fn(&Pattern, &Pattern) -> Option<Json>,
 ) -> Option<(PinnedHole, Vec<BoundValue>)> {
-    let hole = one.0.repeated()?;
+    let hole = one.repeated()?;
     let mut values = Vec::new();
     let mut found = Vec::new();
-    facing(one.1, other.1, hole, &mut found);
+    facing(one.original, other.original, hole, &mut found);
     for (index, (slot, pattern)) in found.iter().enumerate().take(MOST) {
         for (_, next) in found.iter().skip(index + 1).take(1) {
             let common = find_common(pattern, next);
@@ -145,10 +148,10 @@ pub(super) fn pins(
             values.extend(read);
         }
     }
-    values.extend(one.0.values(hole, nearest));
-    if let Some(slot) = one.0.slot(hole) {
+    values.extend(one.values(hole, nearest));
+    if let Some(slot) = one.slot(hole) {
         let mut add = |value: &Json| values.extend(slot.read_json(Some(value), DEPTH));
-        literals(other.1, &mut add);
+        literals(other.original, &mut add);
         add(&Json::literal("\"\""));
         values_of(slot).iter().for_each(&mut add);
     }

@@ -155,7 +155,15 @@ impl TextSet {
             }
             (TextPiece::Hole(grammar), Some(cursor)) => match self.pieces.get(state.piece + 1) {
                 Some(TextPiece::Text(after)) => {
-                    self.look_for(after, grammar, (state, cursor), character)
+                    let (seen, cursor) = after.search(grammar, state.seen, cursor, character)?;
+                    if seen == after.characters.len() {
+                        return grammar.ends(cursor).then(|| self.enter(state.piece + 2));
+                    }
+                    Some(TextState {
+                        seen,
+                        hole: Some(cursor),
+                        ..state
+                    })
                 }
                 Some(TextPiece::Hole(_)) | None => Some(TextState {
                     hole: Some(grammar.step(cursor, character)?),
@@ -165,40 +173,32 @@ impl TextSet {
             (TextPiece::Hole(_), None) => None,
         }
     }
+}
 
-    /// Advances the search for the text after a hole. After a mismatch, the hole gets the characters that turned out
-    /// not to belong to that text.
-    fn look_for(
+impl Terminator {
+    /// Advances the search for this text after a hole by one character. Returns the number of characters of the text
+    /// that match, and the position in the hole: after a mismatch, the hole gets the characters that turned out not to
+    /// belong to the text.
+    fn search(
         &self,
-        after: &Terminator,
         grammar: &Grammar,
-        (state, mut cursor): (TextState, Cursor),
+        mut seen: usize,
+        mut cursor: Cursor,
         character: char,
-    ) -> Option<TextState> {
-        let mut seen = state.seen;
+    ) -> Option<(usize, Cursor)> {
         loop {
-            if after.characters[seen] == character {
-                seen += 1;
-                break;
+            if self.characters[seen] == character {
+                return Some((seen + 1, cursor));
             }
             if seen == 0 {
-                cursor = grammar.step(cursor, character)?;
-                break;
+                return Some((0, grammar.step(cursor, character)?));
             }
-            let back = after.back[seen - 1];
-            for character in &after.characters[..seen - back] {
+            let back = self.back[seen - 1];
+            for character in &self.characters[..seen - back] {
                 cursor = grammar.step(cursor, *character)?;
             }
             seen = back;
         }
-        if seen == after.characters.len() {
-            return grammar.ends(cursor).then(|| self.enter(state.piece + 2));
-        }
-        Some(TextState {
-            seen,
-            hole: Some(cursor),
-            ..state
-        })
     }
 }
 
