@@ -6,7 +6,9 @@ use bytes::Bytes;
 use dualgauge_model::jsonrpc::{self, Incoming, MessageItem, MessageLimits, RequestId};
 use dualgauge_model::outcome::{ReplyLimits, RestReply, RpcAnswer};
 use dualgauge_model::route::{Route, Segments};
-use dualgauge_model::translate::{RestHead, TranslateContext, read_rest, rest_to_rpc, rpc_to_rest};
+use dualgauge_model::translate::{
+    MethodCall, RestHead, TranslateContext, read_rest, rest_to_rpc, rpc_to_rest,
+};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 use http::HeaderMap;
@@ -106,7 +108,7 @@ fn to_rest(route: Route, params: &str) -> Case {
         else {
             return 0;
         };
-        let said = (&*call.method, call.params.as_ref());
+        let said = MethodCall::new(&call.method, call.params.as_ref());
         let call = rpc_to_rest(&route, said, TERMS).expect("the call fits");
         call.target.len() + call.body.map_or(0, |body| body.len())
     })
@@ -124,7 +126,7 @@ fn answer_to_rpc(route: Route, body: String) -> Case {
     Box::new(move || {
         let answered = route
             .outcomes
-            .rest_to_rpc(black_box(&reply), &call, (REPLY, TERMS));
+            .rest_to_rpc(black_box(&reply), &call, REPLY, TERMS);
         let answered = answered.expect("the answer is one");
         assert_eq!(answered.row, Some(0), "the row fits");
         match answered.answer {

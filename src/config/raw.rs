@@ -38,7 +38,7 @@ use dualgauge_model::plan::{Credentials, Multiplexing, Unrouted};
 use dualgauge_model::proxy_protocol::ProxyProtocolUse;
 use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
-use dualgauge_model::route::{Effect, Example, Extra, Notify};
+use dualgauge_model::route::{Effect, Example, Extra};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
@@ -351,7 +351,7 @@ pub struct RawRoute {
     /// `from`
     pub from: Option<Spanned<Side>>,
     /// `notify`
-    pub notify: Option<Spanned<Notify>>,
+    pub notify: Option<Spanned<bool>>,
     /// `effect`
     pub effect: Option<Spanned<Effect>>,
     /// `timeout`: not zero.

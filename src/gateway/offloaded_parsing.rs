@@ -19,7 +19,7 @@ use dualgauge_model::outcome::{RestAnswer, RestReply, RpcAnswer, TranslatedReply
 use dualgauge_model::plan::{Limits, Plan};
 use dualgauge_model::rejections;
 use dualgauge_model::route::Route;
-use dualgauge_model::translate::{self, ToRest, ToRpc};
+use dualgauge_model::translate::{self, MethodCall, ToRest, ToRpc};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
 
@@ -145,7 +145,7 @@ pub(super) async fn to_rest_call(
         .as_ref()
         .map_or(0, |params| params.as_bytes().len());
     if !is_long(length) {
-        let rpc_call = (&*call.method, call.params.as_ref());
+        let rpc_call = MethodCall::new(&call.method, call.params.as_ref());
         let rest_call = handle
             .plan
             .routes
@@ -155,7 +155,7 @@ pub(super) async fn to_rest_call(
     let (plan, index) = (handle.plan.clone(), handle.index);
     let (method, params) = (call.method.clone(), call.params.clone());
     let job = move || {
-        let rpc_call = (&*method, params.as_ref());
+        let rpc_call = MethodCall::new(&method, params.as_ref());
         plan.routes.write_rest(index, rpc_call, context)
     };
     let rest_call = pinned(|| worker.offload().run(job)).await?;
@@ -230,10 +230,10 @@ fn translate_rest_response(
     reply: &RestReply,
 ) -> Result<RpcResult, Failure> {
     let (route, limits) = (handle.route(), &handle.plan.limits);
-    let limits_and_context = (limits.reply(), context(limits));
-    let mut translated = route
-        .outcomes
-        .rest_to_rpc(reply, call, limits_and_context)?;
+    let mut translated =
+        route
+            .outcomes
+            .rest_to_rpc(reply, call, limits.reply(), context(limits))?;
     translated.answer = route.outcomes.null_as_empty_tool_result(translated.answer);
     // The schema of a tool's result does not apply to a result translated from an HTTP error.
     let validity = match &translated.answer {

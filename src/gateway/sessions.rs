@@ -16,7 +16,7 @@ use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, SessionStart};
 use dualgauge_model::route::{Route, Segments};
 use dualgauge_model::routing::RequestHead;
-use dualgauge_model::translate::{TranslateContext, read_rest, read_rpc};
+use dualgauge_model::translate::{MethodCall, TranslateContext, read_rest, read_rpc};
 use dualgauge_patterns::pattern::{Bindings, BoundValue};
 
 /// The sessions of one caller.
@@ -55,8 +55,8 @@ impl<'r> SessionLookup<'r, '_> {
             let id = first_value(headers, &MCP_SESSION)?.as_bytes();
             return Some(self.start(MCP_SESSION.as_str(), id));
         };
-        let call_parts = (&*call.method, call.params.as_ref());
-        let read = read_rpc(route, call_parts, read_context(plan)).ok()?;
+        let rpc_call = MethodCall::new(&call.method, call.params.as_ref());
+        let read = read_rpc(route, rpc_call, read_context(plan)).ok()?;
         let name = &route.facts.holes[hole].name;
         let value = bound_value(&read.bindings, hole)?;
         Some(self.start(name, value))

@@ -36,7 +36,7 @@ use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use dualgauge_model::pending;
 use dualgauge_model::plan::Credentials;
 use dualgauge_model::rejections;
-use dualgauge_model::route::{ExpectsReply, HasRequestBody, Route, Segments};
+use dualgauge_model::route::{Route, Segments};
 use dualgauge_model::translate::{self, RestHead};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
@@ -63,7 +63,7 @@ pub(super) async fn serve_rest_call(
     };
     let reader =
         translate::read_rest_call(route, rest_head, context).map_err(rejections::bind_failure)?;
-    if route.has_request_body() == HasRequestBody::Nothing && !body.is_empty() {
+    if !route.has_request_body() && !body.is_empty() {
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let since = body.is_awaited().then(clock::now);
@@ -128,9 +128,10 @@ pub(super) async fn send_rpc(
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
     };
     let id = record.context.worker().next_request_id();
-    let message = match route.expects_reply {
-        ExpectsReply::Yes => jsonrpc::request(id, method, params, &members),
-        ExpectsReply::No => jsonrpc::notification(method, params, &members),
+    let message = if route.expects_reply {
+        jsonrpc::request(id, method, params, &members)
+    } else {
+        jsonrpc::notification(method, params, &members)
     };
     let mut headers = translated_headers(&record.context, request, upstream.plan(), HasBody::Yes);
     if let Some(identity_fields) =
@@ -140,7 +141,7 @@ pub(super) async fn send_rpc(
     }
     let target = upstream.plan().path.clone().into();
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
-    if route.expects_reply == ExpectsReply::No {
+    if !route.expects_reply {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
         exchange::send_notification(record, upstream, outgoing, limit).await?;
         return Ok(None);
@@ -169,7 +170,7 @@ async fn send_over_link(
         members,
     } = call;
     let limit = route.timeout.unwrap_or(link.plan().timeout);
-    if route.expects_reply == ExpectsReply::No {
+    if !route.expects_reply {
         let message = jsonrpc::notification(method, params, members);
         link_call::send_notification(record, link, method, message.into_bytes(), limit).await?;
         return Ok(None);

@@ -32,7 +32,7 @@ mod verify;
 pub use bypass::{Bypass, bypasses};
 pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
-pub use flag_warnings::{FlagWarning, MissingEffect, Ramps, idle};
+pub use flag_warnings::{FlagWarning, MissingEffect, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
 pub use report::{

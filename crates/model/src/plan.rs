@@ -32,6 +32,7 @@ use super::shadow_limits::ShadowLimits;
 use super::stream::Streams;
 use super::tls::ServerTls;
 use super::trace::TracePlan;
+use super::translate::MethodCall;
 use super::upload_rate::MinimumRate;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
@@ -137,7 +138,7 @@ impl Plan {
     /// one for frames. A route without an upstream on either side is skipped.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
-        let call = (method, params);
+        let call = MethodCall::new(method, params);
         let found = self.routes.select_rpc_to(Wire::Http, call);
         let is_served = |route: &usize| self.upstreams.of(Some(*route), Side::Rest).is_some();
         if found.as_ref().is_some_and(is_served) {

@@ -16,7 +16,6 @@ mod options;
 mod overlaps;
 mod parse;
 mod path;
-mod same;
 mod segments;
 mod source;
 mod specificity;
@@ -33,14 +32,11 @@ pub(crate) use headers::{
     OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
 };
 pub use near::{Likeness, NearRoutes};
-pub use options::{
-    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownNames, UnknownQuery,
-    has_content,
-};
+pub use options::{Effect, EmptyBody, Extra, RouteForm, UnknownNames, UnknownQuery, has_content};
 pub use overlaps::{OverlapGroup, TableError};
 pub use path::PathMatch;
 pub use segments::{AmbiguousPath, Segments, without_slash};
-pub use source::{Example, ExampleReply, ExampleWay, Notify, RouteSource, Schemas};
+pub use source::{Example, ExampleReply, ExampleWay, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable};
 pub use template::{PlacedHole, QueryItem, SegmentPattern, Template};
 pub use url::{Query, read_url, refuse_unknown, write_url};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::compare::Skip;
 use super::failure::Reason;
 use super::rollout::{Bucket, Percent};
-use super::route::{Effect, ExpectsReply, Route};
+use super::route::{Effect, Route};
 
 /// The limits of one worker's candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +35,9 @@ pub fn never(route: &Route) -> Option<Skip> {
         // The reply to a frame may be an event, or no frame at all.
         return Some(Skip::Stream);
     }
-    match (route.effect, route.expects_reply) {
-        (Effect::Idempotent | Effect::Unsafe, _) => Some(Skip::Unsafe),
-        (Effect::Safe, ExpectsReply::No) => Some(Skip::Notification),
-        (Effect::Safe, ExpectsReply::Yes) => None,
+    match route.effect {
+        Effect::Idempotent | Effect::Unsafe => Some(Skip::Unsafe),
+        Effect::Safe => (!route.expects_reply).then_some(Skip::Notification),
     }
 }
 

@@ -13,8 +13,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
 use super::route::{
-    EmptyBody, Extra, HasRequestBody, Query, Route, Segments, has_content, read_headers, read_url,
-    refuse_unknown, write_headers, write_url,
+    EmptyBody, Extra, Query, Route, Segments, has_content, read_headers, read_url, refuse_unknown,
+    write_headers, write_url,
 };
 use dualgauge_patterns::json::{Json, JsonKind, same_ignoring_case};
 use dualgauge_patterns::pattern::{
@@ -34,6 +34,23 @@ pub struct RestHead<'a> {
     pub query: Option<&'a str>,
     /// The headers.
     pub headers: &'a HeaderMap,
+}
+
+/// An RPC call to read.
+#[derive(Debug, Clone, Copy)]
+pub struct MethodCall<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The params, if there are any.
+    pub params: Option<&'a Json>,
+}
+
+impl<'a> MethodCall<'a> {
+    /// Creates a call.
+    #[must_use]
+    pub const fn new(method: &'a str, params: Option<&'a Json>) -> MethodCall<'a> {
+        MethodCall { method, params }
+    }
 }
 
 /// A REST call as an RPC call.
@@ -141,7 +158,7 @@ fn unexpected_body(
     body: &Json,
     reading: &mut PatternReader,
 ) -> Result<(), MatchError> {
-    if has_content(&route.method) == HasRequestBody::Nothing || body.kind() != JsonKind::Object {
+    if !has_content(&route.method) || body.kind() != JsonKind::Object {
         return Err(no_body(route));
     }
     let members = body.open()?;
@@ -264,17 +281,17 @@ pub fn no_body(route: &Route) -> MatchError {
 /// [`MatchError`] names the member that does not fit.
 pub fn read_rpc(
     route: &Route,
-    (method, params): (&str, Option<&Json>),
+    rpc_call: MethodCall<'_>,
     context: TranslateContext,
 ) -> Result<PatternReader, MatchError> {
     let holes = route.facts.holes.len();
     let mut reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     let call = &route.rpc_call;
     if !matches!(call.method, TextPatterns::Literal(_)) {
-        let read = call.method.read(&[method], &mut reading);
+        let read = call.method.read(&[rpc_call.method], &mut reading);
         read.map_err(|misfit| misfit.within("method"))?;
     }
-    let params = named_params(route, params);
+    let params = named_params(route, rpc_call.params);
     // A fast read accepts only the members of the pattern.
     if let Some(params) = params
         && call.params.read_at_once(params, &mut reading).is_some()
@@ -343,16 +360,18 @@ fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, MatchError
 /// [`MatchError`] names the member that does not fit.
 pub fn rpc_to_rest(
     route: &Route,
-    call: (&str, Option<&Json>),
+    call: MethodCall<'_>,
     context: TranslateContext,
 ) -> Result<ToRest, MatchError> {
-    write_rest_call(route, (read_rpc(route, call, context)?, call.1), context)
+    let reading = read_rpc(route, call, context)?;
+    write_rest_call(route, reading, call.params, context)
 }
 
 /// Writes the REST call of an RPC call that has been read.
 pub(crate) fn write_rest_call(
     route: &Route,
-    (reading, params): (PatternReader, Option<&Json>),
+    reading: PatternReader,
+    params: Option<&Json>,
     context: TranslateContext,
 ) -> Result<ToRest, MatchError> {
     if let Some(schema) = &route.schema.params {
@@ -374,7 +393,7 @@ pub(crate) fn write_rest_call(
     let body = match &route.rest_call.body {
         Some(pattern) => {
             let empty = route.rest_call.empty;
-            write_body((pattern, empty), &writing, size_hint(params)).map_err(in_params)?
+            write_body(pattern, empty, &writing, size_hint(params)).map_err(in_params)?
         }
         None => None,
     };
@@ -389,7 +408,8 @@ pub(crate) fn write_rest_call(
 
 /// Writes the body of a REST call. An optional body without members is sent only if the route asks for it.
 pub(crate) fn write_body(
-    (pattern, empty): (&Pattern, EmptyBody),
+    pattern: &Pattern,
+    empty: EmptyBody,
     writing: &PatternWriter<'_>,
     usual: usize,
 ) -> Result<Option<Rope>, MatchError> {

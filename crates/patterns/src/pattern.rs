@@ -36,8 +36,8 @@ pub use compare::{
 };
 pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
 pub use hole_syntax::{
-    HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named,
-    parse_mention, parse_type, tokens,
+    HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named, parse_mention,
+    parse_type, tokens,
 };
 pub use nodes::{EachPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern};
 pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};

@@ -9,7 +9,7 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{RawRoute, RawSchema, RawSchemas};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{ValueError, boolean, name, text, timeout, word};
-use dualgauge_model::route::{Effect, Extra, Notify};
+use dualgauge_model::route::{Effect, Extra};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
@@ -38,7 +38,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let extra = table.get("extra", word(EXTRAS, &[]));
     let ignore_query = ignore_query(table);
     let from = frame::from(table);
-    let notify = table.get("notify", boolean(Notify::No, Notify::Yes));
+    let notify = table.get("notify", boolean(false, true));
     let effect = table.get("effect", word(EFFECTS, &[]));
     let timeout = table.get("timeout", timeout);
     let affinity = table.get("affinity", text);

@@ -32,7 +32,7 @@ use dualgauge_model::frame::{
 use dualgauge_model::pending::{LinkCounts, RequestError, Ticket};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::route::{RouteTable, Wire};
-use dualgauge_model::translate::TranslateContext;
+use dualgauge_model::translate::{MethodCall, TranslateContext};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
@@ -304,14 +304,15 @@ impl ConnectionTask {
         let deadline = queued.deadline.saturating_duration_since(self.began);
         match queued.request {
             SocketRequest::Call { method, params } => {
-                self.call(ticket, (&method, params.as_ref()), deadline);
+                let call = MethodCall::new(&method, params.as_ref());
+                self.call(ticket, call, deadline);
             }
             SocketRequest::Passed { frame, text } => self.pass(ticket, (frame, text), deadline),
         }
         self.apply_all(None);
     }
 
-    fn call(&mut self, ticket: Ticket, call: (&str, Option<&Json>), deadline: Duration) {
+    fn call(&mut self, ticket: Ticket, call: MethodCall<'_>, deadline: Duration) {
         let plan = self.plan.clone();
         let (context, now) = (self.translate_context(), self.now());
         let table = &plan.routes;

@@ -32,13 +32,6 @@ fn literal(text: &'static str) -> SourceTree {
     SourceTree::Literal(Json::literal(text))
 }
 
-/// Whether a row describes success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Succeeds {
-    No,
-    Yes,
-}
-
 /// A value as both sides spell it.
 type Both = (SourceTree, SourceTree);
 
@@ -320,9 +313,9 @@ impl Dice {
     }
 
     /// The RPC side of a row.
-    fn rpc(&mut self, succeeds: Succeeds, other: SourceTree) -> RpcReplySource {
+    fn rpc(&mut self, is_error: bool, other: SourceTree) -> RpcReplySource {
         const CODES: [&str; 3] = ["-32601", "-32602", "-32000"];
-        if succeeds == Succeeds::No {
+        if is_error {
             let message = match self.below(3) {
                 0 => None,
                 _ => Some(text("what went wrong")),
@@ -369,14 +362,7 @@ impl Dice {
             (Some(_), _) => other,
         };
         let (status, other, headers) = self.beside_the_body(status, other);
-        let rpc = self.rpc(
-            if is_error {
-                Succeeds::No
-            } else {
-                Succeeds::Yes
-            },
-            other,
-        );
+        let rpc = self.rpc(is_error, other);
         RowSource {
             key: format!("outcome[{index}]"),
             // Rows of different origins may overlap.

@@ -33,7 +33,7 @@ pub fn bypasses(plan: &Plan) -> Vec<Bypass> {
     let paths = LenientPaths::new(&plan.routes, &plan.streams, &plan.locals, rpc);
     let found = retired.filter_map(|(index, route)| {
         let path = spellings(&sample(&route.rest_call.path)).into_iter();
-        let mut path = path.filter(|path| passes((plan, &paths), (index, route), path));
+        let mut path = path.filter(|path| passes(plan, &paths, index, path));
         let call = format!("{} {}", route.method, path.next()?);
         Some(Bypass { route: index, call })
     });
@@ -52,20 +52,17 @@ fn is_retired(plan: &Plan, route: &Route) -> bool {
 }
 
 /// Returns true when a path matches no route, but a lenient server may take it for the path of the route.
-fn passes(
-    (plan, paths): (&Plan, &LenientPaths),
-    (index, route): (usize, &Route),
-    path: &str,
-) -> bool {
+fn passes(plan: &Plan, paths: &LenientPaths, index: usize, path: &str) -> bool {
+    let method = &plan.routes.route(index).method;
     let Ok(uri) = path.parse::<Uri>() else {
         return false;
     };
     let head = RequestHead {
-        method: &route.method,
+        method,
         uri: &uri,
         headers: &HeaderMap::new(),
     };
     let is_own = |target| target == Target::Route(index);
     matches!(match_route(plan, head), Ok(RouteMatch::Unrouted))
-        && paths.find(&route.method, path, is_own).is_some()
+        && paths.find(method, path, is_own).is_some()
 }

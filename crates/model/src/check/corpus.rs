@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use super::report::{Direction, FindingKind, LossVerdict, RouteReport};
 use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::route::{Extra, Notify, Route, RouteSource, RouteTable, parse_route};
+use crate::route::{Extra, Route, RouteSource, RouteTable, parse_route};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
@@ -149,10 +149,7 @@ pub(super) fn route(table: &Table, name: &str) -> Route {
             "rpc" => Side::Rpc,
             other => panic!("{other}"),
         }),
-        notify: match table.get("notify") {
-            Some(_) => Notify::Yes,
-            None => Notify::No,
-        },
+        is_notification: table.get("notify").is_some(),
         rows: rows.map(|(index, table)| row(index, table)).collect(),
         ..RouteSource::default()
     };

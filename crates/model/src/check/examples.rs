@@ -12,6 +12,7 @@ use super::subject::CheckSubject;
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::outcome::RestReply;
 use crate::route::{EmptyBody, Example, ExampleReply, ExampleWay, RouteTable};
+use crate::translate::MethodCall;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::side::Side;
@@ -67,13 +68,13 @@ fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
         let found = selected(subject, sent)
             .and_then(|()| subject.translate_call(sent))
             .map_err(|what| format!("`{sent}` from {from}: {what}"))?;
-        if !shows_empty_body(subject, (expected, &found.0)) {
-            compare(from, sent, (expected, &found.0))?;
+        if !shows_empty_body(subject, expected, &found.0) {
+            compare(from, sent, expected, &found.0)?;
         }
         call = call.or(Some(found.1));
     }
     match (&example.reply, call) {
-        (Some(reply), Some(call)) => replies(subject, (example.way, reply), &call),
+        (Some(reply), Some(call)) => replies(subject, example.way, reply, &call),
         (Some(_) | None, _) => Ok(()),
     }
 }
@@ -89,13 +90,13 @@ fn covers(way: ExampleWay, from: Side) -> bool {
 fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
     let found = match sent {
         Message::RpcCall { method, params } => {
-            let call = (method.as_str(), params.as_ref());
+            let call = MethodCall::new(method, params.as_ref());
             subject
                 .table
                 .select_rpc_to(subject.route.rest_protocol, call)
         }
         Message::RestCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => {
-            select_rest((subject.table, subject.route.rest_protocol), sent)
+            select_rest(subject.table, subject.route.rest_protocol, sent)
         }
     };
     match found {
@@ -108,11 +109,7 @@ fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
     }
 }
 
-fn compare(
-    from: Side,
-    sent: &Message,
-    (expected, found): (&Message, &Message),
-) -> Result<(), String> {
+fn compare(from: Side, sent: &Message, expected: &Message, found: &Message) -> Result<(), String> {
     if found.shows(expected) {
         return Ok(());
     }
@@ -123,7 +120,7 @@ fn compare(
 
 /// Returns true when an example has no body where `{}` is sent. A short form sends `{}` for empty params and reads an
 /// absent body as `{}`, so both are the same call.
-fn shows_empty_body(subject: &CheckSubject<'_>, (expected, found): (&Message, &Message)) -> bool {
+fn shows_empty_body(subject: &CheckSubject<'_>, expected: &Message, found: &Message) -> bool {
     let Message::RestCall {
         method,
         target,
@@ -147,7 +144,8 @@ fn shows_empty_body(subject: &CheckSubject<'_>, (expected, found): (&Message, &M
 /// Compares the replies, which come from the servers of the side to which the call goes.
 fn replies(
     subject: &CheckSubject<'_>,
-    (way, reply): (ExampleWay, &ExampleReply),
+    way: ExampleWay,
+    reply: &ExampleReply,
     call: &Bindings,
 ) -> Result<(), String> {
     let (rest, rpc) = (rest_reply(reply)?, rpc_reply(reply)?);
@@ -161,7 +159,7 @@ fn replies(
         };
         let found = subject.translate_reply(sent, call);
         let found = found.map_err(|what| format!("`{sent}` from {from}: {what}"))?;
-        compare(from, sent, (expected, &found))?;
+        compare(from, sent, expected, &found)?;
     }
     Ok(())
 }

@@ -37,23 +37,14 @@ pub enum MissingEffect {
     Judgement {
         /// The stage of the flag.
         stage: Stage,
-        /// Whether a ramp waits for the guard.
-        ramp: Ramps,
+        /// True if a ramp waits for the guard.
+        has_ramp: bool,
     },
     /// It decides nothing: another flag takes every call that it covers.
     Decision {
         /// The name of the earlier flag.
         earlier: String,
     },
-}
-
-/// Whether a ramp waits for the guard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ramps {
-    /// One does.
-    Yes,
-    /// None does.
-    No,
 }
 
 impl fmt::Display for MissingEffect {
@@ -76,10 +67,11 @@ impl fmt::Display for MissingEffect {
                     named.join(", ")
                 )
             }
-            MissingEffect::Judgement { stage, ramp } => {
-                let waits = match ramp {
-                    Ramps::Yes => "the guard and the ramp have",
-                    Ramps::No => "the guard has",
+            MissingEffect::Judgement { stage, has_ramp } => {
+                let waits = if *has_ramp {
+                    "the guard and the ramp have"
+                } else {
+                    "the guard has"
                 };
                 write!(
                     f,
@@ -171,13 +163,10 @@ impl<'p> Covered<'p> {
 
     fn judges_nothing(&self) -> Option<MissingEffect> {
         self.flag.guard.as_ref()?;
-        let ramp = match self.flag.ramp {
-            Some(_) => Ramps::Yes,
-            None => Ramps::No,
-        };
+        let has_ramp = self.flag.ramp.is_some();
         match self.flag.stage {
             stage @ (Stage::Passthrough | Stage::Retired) => {
-                Some(MissingEffect::Judgement { stage, ramp })
+                Some(MissingEffect::Judgement { stage, has_ramp })
             }
             Stage::Shadow | Stage::Verify | Stage::Translate => None,
         }

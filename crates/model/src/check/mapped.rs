@@ -4,7 +4,7 @@
 //! Used by `cli` and `check`.
 
 use crate::outcome::ToolResult;
-use crate::route::{ExpectsReply, Route};
+use crate::route::Route;
 
 /// The replies that the rows of a route map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Replies {
     #[must_use]
     pub fn new(route: &Route) -> Replies {
         let rows = route.outcomes.rows();
-        if route.expects_reply == ExpectsReply::No || route.is_frame() {
+        if !route.expects_reply || route.is_frame() {
             Replies::None
         } else if rows.is_empty() {
             Replies::NotMapped
@@ -50,8 +50,7 @@ impl Replies {
 /// Returns true when a route calls a tool and has no row for a result with `isError: true`.
 #[must_use]
 pub fn lacks_tool_failures(route: &Route) -> bool {
-    let is_tool =
-        route.outcomes.tool() == ToolResult::Succeeded && route.expects_reply == ExpectsReply::Yes;
+    let is_tool = route.outcomes.tool() == ToolResult::Succeeded && route.expects_reply;
     is_tool
         && !route
             .outcomes

@@ -10,7 +10,7 @@ use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{MemberPolicy, Pattern, intersection};
 
 /// Returns a plain reply of the first row, with content that both rows read.
-pub(super) fn reply(plain: &Message, (one, other): (&OutcomeRow, &OutcomeRow)) -> Option<Message> {
+pub(super) fn reply(plain: &Message, one: &OutcomeRow, other: &OutcomeRow) -> Option<Message> {
     let both = |one: Option<&Pattern>, other: Option<&Pattern>| match (one, other) {
         (Some(one), Some(other)) => intersection(one, other, MemberPolicy::Open).map(Some),
         (Some(_), None) | (None, Some(_)) | (None, None) => Some(None),

@@ -5,7 +5,7 @@
 use super::message::{Message, header_map};
 use super::subject::{CheckSubject, LIMITS, TERMS, json};
 use crate::route::{RestSelection, Route, RouteTable, Segments, Wire};
-use crate::translate::{RestHead, read_rest_call, rest_to_rpc};
+use crate::translate::{MethodCall, RestHead, read_rest_call, rest_to_rpc};
 use dualgauge_patterns::pattern::{Bindings, BoundValue, TextPatterns};
 
 /// The result of a round trip.
@@ -42,7 +42,7 @@ impl CheckSubject<'_> {
     pub(super) fn round_trip(&self, sent: &Message) -> Option<RoundTrip> {
         let enters = self.route.enters_from(self.from.other());
         let own = self.own();
-        let there = self.hop(sent, (None, None)).ok()?;
+        let there = self.hop(sent, None, None).ok()?;
         if there.by != Some(own) {
             return None;
         }
@@ -50,7 +50,7 @@ impl CheckSubject<'_> {
         let forced_route = (self.row.is_none() && !enters).then_some(self.index);
         // The id of a call is passed outside the patterns of the RPC side.
         let id = self.route.id.map(|hole| there.call.get(hole).clone());
-        let back = self.hop(&there.message, (forced_route, id));
+        let back = self.hop(&there.message, forced_route, id);
         Some(RoundTrip::new(there.message, back))
     }
 
@@ -61,7 +61,7 @@ impl CheckSubject<'_> {
 
     /// Returns the message that the other side gets, by any route.
     pub(super) fn there(&self, sent: &Message) -> Option<Message> {
-        Some(self.hop(sent, (None, None)).ok()?.message)
+        Some(self.hop(sent, None, None).ok()?.message)
     }
 
     /// Sends an answer that matches no row there and back. Also returns the key of the row that read the way back.
@@ -69,11 +69,11 @@ impl CheckSubject<'_> {
         &self,
         sent: &Message,
     ) -> Option<(RoundTrip, Option<String>)> {
-        let there = self.hop(sent, (None, None)).ok()?;
+        let there = self.hop(sent, None, None).ok()?;
         if there.by.is_some() {
             return None;
         }
-        let back = self.hop(&there.message, (None, None));
+        let back = self.hop(&there.message, None, None);
         let rows = self.route.outcomes.rows();
         let trip = RoundTrip::new(there.message, back);
         let row_key = trip.by.and_then(|row| Some(rows.get(row)?.key.clone()));
@@ -84,19 +84,20 @@ impl CheckSubject<'_> {
     fn hop(
         &self,
         message: &Message,
-        (forced_route, id): (Option<usize>, Option<BoundValue>),
+        forced_route: Option<usize>,
+        id: Option<BoundValue>,
     ) -> Result<Hop, String> {
         match message {
             Message::RestCall { .. } => self.rest_hop(message, forced_route),
             Message::RpcCall { method, params } => {
-                let call = (method.as_str(), params.as_ref());
+                let call = MethodCall::new(method, params.as_ref());
                 let selected = || self.table.select_rpc_to(self.route.rest_protocol, call);
                 let by = forced_route
                     .or_else(selected)
                     .ok_or("no route has this method")?;
                 let route = self.table.route(by);
                 let id = id.unwrap_or_else(|| route.id_for(1));
-                let call = self.table.write_rest_of(by, (call, id), TERMS);
+                let call = self.table.write_rest_of(by, call, id, TERMS);
                 let call = call.map_err(|misfit| misfit.to_string())?;
                 Ok(Hop {
                     message: Message::RestCall {
@@ -117,7 +118,7 @@ impl CheckSubject<'_> {
         let outcomes = &self.route.outcomes;
         let (message, by) = match message {
             Message::RestReply(reply) => {
-                let answered = outcomes.rest_to_rpc(reply, call, (LIMITS, TERMS));
+                let answered = outcomes.rest_to_rpc(reply, call, LIMITS, TERMS);
                 let answered = answered.map_err(|failure| failure.to_string())?;
                 (Message::from_rpc_answer(answered.answer), answered.row)
             }
@@ -138,7 +139,7 @@ impl CheckSubject<'_> {
 
     /// Translates a call by this route, and returns the values of its holes.
     pub(super) fn translate_call(&self, sent: &Message) -> Result<(Message, Bindings), String> {
-        let hop = self.hop(sent, (Some(self.index), None))?;
+        let hop = self.hop(sent, Some(self.index), None)?;
         Ok((hop.message, hop.call))
     }
 
@@ -163,7 +164,7 @@ impl CheckSubject<'_> {
         };
         let by = match forced_route {
             Some(by) => by,
-            None => select_rest((self.table, self.route.rest_protocol), message)
+            None => select_rest(self.table, self.route.rest_protocol, message)
                 .ok_or("no route has this path")?,
         };
         let route = self.table.route(by);
@@ -200,7 +201,7 @@ impl CheckSubject<'_> {
                 {
                     return None;
                 }
-                Some(self.hop(there, (Some(self.index), None)).ok()?.message)
+                Some(self.hop(there, Some(self.index), None).ok()?.message)
             }
             (Some(row), Message::RestReply(reply)) => {
                 let reading = row.read_rest_whole(reply, TERMS.depth).ok()?;
@@ -225,7 +226,8 @@ impl CheckSubject<'_> {
 
 /// Returns the route that the table selects for a REST call.
 pub(super) fn select_rest(
-    (table, rest_protocol): (&RouteTable, Wire),
+    table: &RouteTable,
+    rest_protocol: Wire,
     message: &Message,
 ) -> Option<usize> {
     let Message::RestCall {

@@ -181,14 +181,15 @@ impl<'t> CheckSubject<'t> {
         mutation: Option<&Mutation<'_>>,
         chosen: Chosen<'_>,
     ) -> Option<Message> {
-        self.sized(mutation, (chosen, 1))
+        self.sized(mutation, chosen, 1)
     }
 
     /// Does the same with `elements` elements in lists.
     pub(super) fn sized(
         &self,
         mutation: Option<&Mutation<'_>>,
-        (chosen, elements): (Chosen<'_>, usize),
+        chosen: Chosen<'_>,
+        elements: usize,
     ) -> Option<Message> {
         let bindings = self.bindings(chosen, elements);
         let written = match self.pair() {
@@ -202,7 +203,7 @@ impl<'t> CheckSubject<'t> {
     pub(super) fn generated(&self) -> Vec<Message> {
         let mut messages = Vec::new();
         for elements in [1, 0, 2] {
-            messages.extend(self.sized(None, (&[], elements)));
+            messages.extend(self.sized(None, &[], elements));
         }
         let mut all_absent = Vec::new();
         for (hole, samples) in self.samples.iter().enumerate() {
@@ -213,7 +214,7 @@ impl<'t> CheckSubject<'t> {
                 if value.is_none() {
                     all_absent.push((hole, None));
                 }
-                messages.extend(self.sized(None, (&[(hole, value)], 2)));
+                messages.extend(self.sized(None, &[(hole, value)], 2));
             }
         }
         messages.extend(self.message(None, &all_absent));
@@ -241,7 +242,7 @@ impl<'t> CheckSubject<'t> {
                 let body = call
                     .body
                     .as_ref()
-                    .map(|body| write_body((body, call.empty), &writing, 64));
+                    .map(|body| write_body(body, call.empty, &writing, 64));
                 Ok(Message::RestCall {
                     method: self.route.method.clone(),
                     target,

@@ -123,7 +123,7 @@ fn any_message(subject: &CheckSubject<'_>, dice: &mut Dice) -> Option<Message> {
         .get(index.wrapping_sub(subject.here.holes.len()));
     let target = slot.or_else(|| object.map(|(object, _)| MutationTarget::Object(object)));
     let mutation = target.map(|target| Mutation { target, raw });
-    subject.sized(mutation.as_ref(), (&chosen, dice.below(3)))
+    subject.sized(mutation.as_ref(), &chosen, dice.below(3))
 }
 
 /// Sends any messages: none may refute the verdict.

@@ -12,9 +12,7 @@ use crate::failure::FailureCodes;
 use crate::outcome::{OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::pending::LogMessages;
 use crate::plan::{Plan, Sharing, Transport, UpstreamPlan};
-use crate::route::{
-    Effect, EmptyBody, Extra, HasRequestBody, Route, RouteForm, UnknownNames, has_content,
-};
+use crate::route::{Effect, EmptyBody, Extra, Route, RouteForm, UnknownNames, has_content};
 use dualgauge_patterns::side::Side;
 
 /// The codes of proxy failures before they moved out of the range reserved for servers.
@@ -297,7 +295,7 @@ impl ServedRoute<'_> {
 /// Returns the former default of `extra`.
 fn former_extra(route: &Route) -> Extra {
     match (route.form, route.effect) {
-        (RouteForm::Short, _) if has_content(&route.method) == HasRequestBody::Body => Extra::Carry,
+        (RouteForm::Short, _) if has_content(&route.method) => Extra::Carry,
         (RouteForm::Short, _) | (RouteForm::Full, Effect::Safe | Effect::Idempotent) => Extra::Drop,
         (RouteForm::Full, Effect::Unsafe) => Extra::Reject,
     }

@@ -12,7 +12,7 @@ use super::round_trip::RoundTrip;
 use super::rules::{CheckRule, Hypothesis, RULES, RuleFn, Weight, built_in};
 use super::subject::CheckSubject;
 use crate::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern};
-use crate::route::{ExpectsReply, Extra, Route, RouteTable};
+use crate::route::{Extra, Route, RouteTable};
 use dualgauge_patterns::pattern::Pattern;
 use dualgauge_patterns::side::Side;
 
@@ -29,7 +29,7 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
     indexes
         .map(|index| RouteReport {
             route: index,
-            directions: directions(table, index, (&rivals, rules)),
+            directions: directions(table, index, &rivals, rules),
             replies: Replies::new(table.route(index)),
             examples: examples::run(table, index),
         })
@@ -38,13 +38,14 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
 
 /// Checks the only route of a table.
 pub(super) fn only(table: &RouteTable) -> Vec<Direction> {
-    directions(table, 0, (&RivalCalls::new(table), RULES))
+    directions(table, 0, &RivalCalls::new(table), RULES)
 }
 
 fn directions(
     table: &RouteTable,
     index: usize,
-    (rivals, rules): (&RivalCalls, &[RuleFn]),
+    rivals: &RivalCalls,
+    rules: &[RuleFn],
 ) -> Vec<Direction> {
     let route = table.route(index);
     let calls = Side::ALL.map(|from| CheckSubject::calls(table, index, from));
@@ -57,7 +58,7 @@ fn directions(
             never(subject, Never::NotEntered)
         });
     }
-    if route.expects_reply == ExpectsReply::No {
+    if !route.expects_reply {
         return found;
     }
     let rows = route.outcomes.rows().len();
@@ -81,7 +82,7 @@ fn directions(
                 Some(why) => never(&subjects[row], why),
                 None => {
                     let there = usize::from(from == Side::Rest);
-                    let rivals = earlier(route, row, (from.other(), &written[there]));
+                    let rivals = earlier(route, row, from.other(), &written[there]);
                     prove(&subjects[row], &rivals, rules)
                 }
             });
@@ -95,13 +96,13 @@ fn directions(
 }
 
 /// Returns the messages written by the rows that are tried before this one.
-fn earlier(route: &Route, row: usize, (side, written): (Side, &[Option<Message>])) -> Vec<Message> {
+fn earlier(route: &Route, row: usize, side: Side, written: &[Option<Message>]) -> Vec<Message> {
     let order = route.outcomes.order(side).iter();
     let earlier = order.take_while(|index| **index != row);
     let rows = route.outcomes.rows();
     let own = written.get(row).and_then(Option::as_ref);
     let messages = earlier.flat_map(|index| {
-        let common = own.and_then(|own| overlap::reply(own, (&rows[row], &rows[*index])));
+        let common = own.and_then(|own| overlap::reply(own, &rows[row], &rows[*index]));
         let written = written.get(*index).cloned().flatten();
         written.into_iter().chain(common)
     });

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::schema::{SchemaExtras, any_of, of_pattern, value};
 use super::{ROUTE, info, names};
 use crate::outcome::{NumberPattern, OutcomeRow, RpcReplyPattern};
-use crate::route::{ExpectsReply, Extra, Route};
+use crate::route::{Extra, Route};
 use dualgauge_patterns::pattern::{Pattern, Scalar, Shape, TextPatterns};
 use dualgauge_patterns::side::Side;
 
@@ -63,10 +63,7 @@ fn method(name: &str, routes: &[&Route]) -> Value {
             .collect::<Vec<Value>>();
         method["x-dualgauge-params"] = json!({ "oneOf": whole });
     }
-    if routes
-        .iter()
-        .any(|route| route.expects_reply == ExpectsReply::Yes)
-    {
+    if routes.iter().any(|route| route.expects_reply) {
         method["result"] = result(routes);
     }
     let errors = errors(routes);
@@ -76,25 +73,24 @@ fn method(name: &str, routes: &[&Route]) -> Value {
     method
 }
 
-/// The params of one route, by name or by position: name, schema and presence.
+/// The params of one route, by name or by position.
 struct Params {
     structure: &'static str,
-    list: Vec<(String, Value, Presence)>,
+    list: Vec<Param>,
 }
 
-/// The presence of a param.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
-    Required,
-    Optional,
+struct Param {
+    name: String,
+    schema: Value,
+    is_required: bool,
 }
 
-impl Presence {
-    fn new(pattern: &Pattern) -> Presence {
-        if pattern.may_be_absent() {
-            Presence::Optional
-        } else {
-            Presence::Required
+impl Param {
+    fn new(name: String, pattern: &Pattern, more: SchemaExtras) -> Param {
+        Param {
+            name,
+            schema: of_pattern(pattern, more),
+            is_required: !pattern.may_be_absent(),
         }
     }
 }
@@ -112,13 +108,7 @@ fn params(route: &Route) -> Params {
     match &route.rpc_call.params {
         Pattern::Object(object) => {
             let members = object.members.iter();
-            let list = members.map(|(name, pattern)| {
-                (
-                    name.clone(),
-                    of_pattern(pattern, more),
-                    Presence::new(pattern),
-                )
-            });
+            let list = members.map(|(name, pattern)| Param::new(name.clone(), pattern, more));
             Params {
                 structure: "by-name",
                 list: list.collect(),
@@ -135,7 +125,7 @@ fn params(route: &Route) -> Params {
                     | Pattern::List(_)
                     | Pattern::Each(_) => format!("param{}", index + 1),
                 };
-                (name, of_pattern(pattern, more), Presence::new(pattern))
+                Param::new(name, pattern, more)
             });
             Params {
                 structure: "by-position",
@@ -170,21 +160,21 @@ fn whole(route: &Route) -> Value {
 /// Merges the params of all routes of a method; a param is required if every route requires it.
 fn merged(all: &[Params]) -> Vec<Value> {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _, _) in all.iter().flat_map(|params| &params.list) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
+    for param in all.iter().flat_map(|params| &params.list) {
+        if !names.contains(&param.name.as_str()) {
+            names.push(&param.name);
         }
     }
     let params = names.into_iter().map(|name| {
         let bearing = all
             .iter()
-            .map(|params| params.list.iter().find(|(own, _, _)| own == name));
+            .map(|params| params.list.iter().find(|param| param.name == name));
         let bearing: Vec<_> = bearing.collect();
         let required = bearing
             .iter()
-            .all(|found| found.is_some_and(|(_, _, presence)| *presence == Presence::Required));
+            .all(|found| found.is_some_and(|param| param.is_required));
         let schemas = bearing.into_iter().flatten();
-        let schemas = schemas.map(|(_, schema, _)| schema.clone()).collect();
+        let schemas = schemas.map(|param| param.schema.clone()).collect();
         json!({ "name": name, "required": required, "schema": any_of(schemas) })
     });
     params.collect()

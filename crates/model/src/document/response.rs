@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
 use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
-use crate::route::{ExpectsReply, Route};
+use crate::route::Route;
 
 /// The documented responses with one status.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ struct ResponseDocs {
 pub(super) fn responses(routes: &[&Route]) -> Value {
     let mut found: BTreeMap<String, ResponseDocs> = BTreeMap::new();
     for route in routes {
-        if route.expects_reply == ExpectsReply::No {
+        if !route.expects_reply {
             found.entry("202".to_owned()).or_default();
             continue;
         }

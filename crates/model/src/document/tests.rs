@@ -310,7 +310,7 @@ fn params_by_position_and_methods_with_holes_are_spelled_out() {
 #[test]
 fn a_route_that_notifies_has_no_result() {
     let notify = RouteSource {
-        notify: crate::route::Notify::Yes,
+        is_notification: true,
         ..source("n", "POST /n", "n")
     };
     let routes = routes(vec![notify]);

@@ -12,7 +12,7 @@ use crate::jsonrpc::{ResponseReply, parse_response};
 use crate::plan::{Plan, SocketProtocol, Unrouted, UpstreamPlan};
 use crate::rejections;
 use crate::rollout::{DecisionReason, Way};
-use crate::route::{ExpectsReply, Route};
+use crate::route::Route;
 use crate::routing::{self, refused};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
@@ -131,7 +131,7 @@ fn translate(
     explanation.sends = Some(render_sent_request(
         case, route, upstream, translated, &secrets,
     ));
-    if route.expects_reply == ExpectsReply::Yes {
+    if route.expects_reply {
         explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer(case, route, &bindings)?;
     }

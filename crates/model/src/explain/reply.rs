@@ -82,7 +82,7 @@ pub(super) fn answer_rpc(
     let limits = case.plan.limits.reply();
     let answered = route
         .outcomes
-        .rest_to_rpc(reply, call, (limits, case.context))?;
+        .rest_to_rpc(reply, call, limits, case.context)?;
     let errors = case.plan.face.error_status;
     let status = route.outcomes.rpc_status(reply, &answered.answer, errors);
     let is_failed_tool = answered.row.is_none() && reply.status >= 400;

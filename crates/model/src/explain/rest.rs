@@ -13,7 +13,7 @@ use crate::jsonrpc;
 use crate::plan::{Transport, UpstreamPlan};
 use crate::rejections;
 use crate::rollout::Way;
-use crate::route::{ExpectsReply, HasRequestBody, Route, Segments};
+use crate::route::{Route, Segments};
 use crate::routing::{RouteMatch, by_body, match_route, other_path, pass_near, refused};
 use crate::translate::{self, ToRpc};
 use dualgauge_patterns::json::Json;
@@ -87,7 +87,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let segments = Segments::split(head.uri.path());
     let reading = translate::read_rest_call(route, head.rest(&segments), case.context);
     let reading = reading.map_err(rejections::bind_failure)?;
-    if route.has_request_body() == HasRequestBody::Nothing && !case.request.body.is_empty() {
+    if !route.has_request_body() && !case.request.body.is_empty() {
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let body = body(case)?;
@@ -110,7 +110,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let bindings = call.bindings.clone();
     explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
-    if route.expects_reply == ExpectsReply::Yes {
+    if route.expects_reply {
         explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
@@ -137,15 +137,16 @@ pub(super) fn render_sent_request(
     let members: Vec<_> = members
         .map(|(member, _)| (member, Json::string(HIDDEN)))
         .collect();
-    let (message, note) = match route.expects_reply {
-        ExpectsReply::Yes => (
+    let (message, note) = if route.expects_reply {
+        (
             jsonrpc::request(1, &call.method, call.params, &members),
             "the proxy assigns the id",
-        ),
-        ExpectsReply::No => (
+        )
+    } else {
+        (
             jsonrpc::notification(&call.method, call.params, &members),
             "a notification; the caller gets 202 at once",
-        ),
+        )
     };
     let message = message.into_bytes();
     SentRequest {

@@ -16,7 +16,7 @@ use crate::posted::{self, MessageFault, Posted, Poster, classify, rewritten, tak
 use crate::rejections;
 use crate::rollout::Way;
 use crate::routing::{self, refused};
-use crate::translate::ToRest;
+use crate::translate::{MethodCall, ToRest};
 use crate::websocket;
 use dualgauge_patterns::side::Side;
 
@@ -373,9 +373,9 @@ fn translate(
 ) -> Result<(), Failure> {
     let (limits, routes) = (&case.plan.limits, &case.plan.routes);
     let route = routes.route(index);
-    let called = (&*call.method, call.params.as_ref());
+    let called = MethodCall::new(&call.method, call.params.as_ref());
     let made = routes
-        .write_rest_of(index, (called, route.id_for(1)), case.context)
+        .write_rest_of(index, called, route.id_for(1), case.context)
         .map_err(rejections::bind_failure)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use crate::outcome::{Correlation, RpcAnswer, TranslatedReply};
 use crate::pending::Ticket;
-use crate::route::{ExpectsReply, MatchError, RouteTable};
-use crate::translate::TranslateContext;
+use crate::route::{MatchError, RouteTable};
+use crate::translate::{MethodCall, TranslateContext};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, BoundValue};
 use dualgauge_patterns::rope::Rope;
@@ -34,7 +34,7 @@ pub struct FrameCommand<'c> {
     /// The route, by its index in the table.
     pub route: usize,
     /// The method and the params.
-    pub call: (&'c str, Option<&'c Json>),
+    pub call: MethodCall<'c>,
     /// The time when the caller stops waiting.
     pub deadline: Duration,
 }
@@ -205,7 +205,7 @@ impl FrameCorrelator {
     ) {
         self.tick(table, now, context);
         let ticket = command.ticket;
-        let waits = table.route(command.route).expects_reply == ExpectsReply::Yes;
+        let waits = table.route(command.route).expects_reply;
         if waits && self.len() >= self.limit {
             return self.fail(ticket, FrameCallError::Busy);
         }
@@ -242,7 +242,7 @@ impl FrameCorrelator {
     /// true when it is observed.
     pub fn observe(&mut self, table: &RouteTable, request: ObservedRequest) -> bool {
         self.mark_frame_client();
-        let waits = table.route(request.route).expects_reply == ExpectsReply::Yes;
+        let waits = table.route(request.route).expects_reply;
         if !waits || self.len() >= self.limit {
             return false;
         }
@@ -348,7 +348,7 @@ impl FrameCorrelator {
             let route = table.route(call.route);
             let reply = route
                 .outcomes
-                .correlate(&frame, (&call.call, route.id), context)?;
+                .correlate(&frame, &call.call, route.id, context)?;
             Some((index, reply))
         });
         let Some((index, (answer, addressed))) = found else {

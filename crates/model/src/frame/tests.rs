@@ -8,7 +8,7 @@ use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::outcome::{RestReplySource, RowSource, RpcAnswer, RpcReplySource};
 use crate::route::test_syntax::tree;
 use crate::route::{Extra, RouteSource, RouteTable, TableError, parse_route};
-use crate::translate::TranslateContext;
+use crate::translate::{MethodCall, TranslateContext};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
@@ -284,7 +284,7 @@ fn frames_are_not_http_calls_and_have_their_own_methods() {
     let rest_protocol = crate::route::Wire::Frame;
     let call = json(r#"{"path":"a"}"#);
     let found = table
-        .select_rpc_to(rest_protocol, ("file/get", Some(&call)))
+        .select_rpc_to(rest_protocol, MethodCall::new("file/get", Some(&call)))
         .unwrap();
     assert_eq!(table.route(found).name, "file");
 }

@@ -6,7 +6,7 @@ use crate::failure::{Failure, FailureCodes};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{TranslatedReply, error_object};
 use crate::route::{MatchError, Route, RouteTable};
-use crate::translate::{ToRpc, TranslateContext, rest_to_rpc};
+use crate::translate::{MethodCall, ToRpc, TranslateContext, rest_to_rpc};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
 use dualgauge_patterns::rope::Rope;
@@ -54,11 +54,11 @@ pub fn command_to_rpc(
 pub fn rpc_to_command(
     table: &RouteTable,
     route: usize,
-    (call, number): ((&str, Option<&Json>), u64),
+    (call, number): (MethodCall<'_>, u64),
     context: TranslateContext,
 ) -> Result<Framed, MatchError> {
     let id = table.route(route).id_for(number);
-    let written = table.write_rest_of(route, (call, id), context)?;
+    let written = table.write_rest_of(route, call, id, context)?;
     Ok(Framed {
         frame: written.body.unwrap_or_default(),
         call: written.bindings,

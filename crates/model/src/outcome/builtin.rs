@@ -51,11 +51,12 @@ impl EmptySuccess {
 /// A [`Failure`] if the response lacks promised content, or is a redirect.
 pub(super) fn rest_to_rpc(
     reply: &RestReply,
-    (limits, empty): (ReplyLimits, EmptySuccess),
+    limits: ReplyLimits,
+    empty: EmptySuccess,
 ) -> Result<(RpcAnswer, ResultType), Failure> {
     match reply.status {
         200..=299 => {
-            let (result, result_type) = success(reply, (limits, empty))?;
+            let (result, result_type) = success(reply, limits, empty)?;
             Ok((RpcAnswer::Result(result), result_type))
         }
         300..=399 => Err(redirect(reply)),
@@ -75,7 +76,8 @@ pub(super) fn rest_to_rpc(
 
 fn success(
     reply: &RestReply,
-    (limits, empty): (ReplyLimits, EmptySuccess),
+    limits: ReplyLimits,
+    empty: EmptySuccess,
 ) -> Result<(Rope, ResultType), Failure> {
     let blank = reply.body.iter().all(u8::is_ascii_whitespace);
     match reply.status {

@@ -33,7 +33,8 @@ impl Outcomes {
     pub fn correlate(
         &self,
         frame: &Json,
-        (call, id): (&Bindings, Option<usize>),
+        call: &Bindings,
+        id: Option<usize>,
         context: TranslateContext,
     ) -> Option<(TranslatedReply<RpcAnswer>, Correlation)> {
         let order = self.order(Side::Rest).iter();

@@ -175,7 +175,8 @@ impl Outcomes {
         &self,
         reply: &RestReply,
         call: &Bindings,
-        (limits, context): (ReplyLimits, TranslateContext),
+        limits: ReplyLimits,
+        context: TranslateContext,
     ) -> Result<TranslatedReply<RpcAnswer>, Failure> {
         if !self.rows.is_empty() {
             let seen = ReplyReader::new(reply, context.depth);
@@ -195,8 +196,7 @@ impl Outcomes {
         let (answer, result_type) = match failed {
             Some(result) => (RpcAnswer::Result(result), ResultType::Possible),
             None => {
-                let bounds = (limits, self.empty);
-                let (answer, result_type) = builtin::rest_to_rpc(reply, bounds)?;
+                let (answer, result_type) = builtin::rest_to_rpc(reply, limits, self.empty)?;
                 (self.tool_result(answer), result_type)
             }
         };

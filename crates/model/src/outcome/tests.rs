@@ -43,7 +43,7 @@ fn sent(answer: RestAnswer) -> RestReply {
 }
 
 fn built_in(reply: &RestReply) -> Result<RpcAnswer, Failure> {
-    Ok(rest_to_rpc(reply, (LIMITS, EmptySuccess::Fault))?.0)
+    Ok(rest_to_rpc(reply, LIMITS, EmptySuccess::Fault)?.0)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_member_result_type_of_an_answer_is_never_overlooked() {
         ("{}", ResultType::Absent),
     ] {
         let reply = rest(200, "application/json", body);
-        let (_, result_type) = rest_to_rpc(&reply, (LIMITS, EmptySuccess::Fault)).unwrap();
+        let (_, result_type) = rest_to_rpc(&reply, LIMITS, EmptySuccess::Fault).unwrap();
         assert_eq!(result_type, expected, "{body}");
     }
 }
@@ -424,7 +424,7 @@ fn the_empty_result_of_a_tool_is_not_null() {
         let mut outcomes = Outcomes::build(Vec::new(), &HoleFacts::default(), tool).unwrap();
         outcomes.take_empty_success();
         let reply = rest(status, "application/json", body);
-        let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, context));
+        let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), LIMITS, context);
         match outcomes.null_as_empty_tool_result(answered.unwrap().answer) {
             RpcAnswer::Result(result) => String::from_utf8(result.into_bytes().to_vec()).unwrap(),
             RpcAnswer::Error(error) => panic!("{error:?}"),

@@ -5,9 +5,7 @@ use std::time::Duration;
 use http::Method;
 
 use super::headers::HeaderItem;
-use super::options::{
-    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownQuery, has_content,
-};
+use super::options::{Effect, EmptyBody, Extra, RouteForm, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
 use super::template::{QueryItem, Template};
 use super::wire::Wire;
@@ -42,8 +40,8 @@ pub struct Route {
     pub form: RouteForm,
     /// The only side from which the route can be called, if it is limited to one.
     pub from: Option<Side>,
-    /// Records whether the caller waits for an answer.
-    pub expects_reply: ExpectsReply,
+    /// True if the call is answered; otherwise a notification is sent, and the caller is answered immediately.
+    pub expects_reply: bool,
     /// The effect of a second call.
     pub effect: Effect,
     /// The hole of a frame that is the id of the call.
@@ -67,13 +65,10 @@ pub struct Route {
 }
 
 impl Route {
-    /// Returns whether calls of this route have a body.
+    /// Returns true when calls of this route have a body.
     #[must_use]
-    pub fn has_request_body(&self) -> HasRequestBody {
-        match self.rest_call.body {
-            Some(_) => HasRequestBody::Body,
-            None => has_content(&self.method),
-        }
+    pub fn has_request_body(&self) -> bool {
+        self.rest_call.body.is_some() || has_content(&self.method)
     }
 
     /// Returns true when a success without content is a result: where the schema allows `null`, and for unsafe calls,
@@ -108,6 +103,48 @@ impl Route {
         let mut slots = self.rpc_call.method.slots();
         self.rpc_call.params.slots(&mut |slot| slots.push(slot));
         slots
+    }
+
+    /// Returns true when both routes read, write and answer every call in the same way. Names, places in the file,
+    /// examples and notes for people may differ.
+    #[must_use]
+    pub fn translates_like(&self, other: &Route) -> bool {
+        // Names all fields, so that a new one cannot be forgotten here.
+        let Route {
+            name: _,
+            rest,
+            rpc,
+            rest_protocol,
+            method,
+            facts,
+            rest_call,
+            rpc_call,
+            extra,
+            unknown_query,
+            form,
+            from,
+            expects_reply,
+            effect,
+            id,
+            silence,
+            timeout,
+            affinity,
+            successor: _,
+            outcomes,
+            lossy: _,
+            examples: _,
+            schema,
+        } = self;
+        (rest, rpc) == (&other.rest, &other.rpc)
+            && (rest_protocol, method) == (&other.rest_protocol, &other.method)
+            && *facts == other.facts
+            && (rest_call, rpc_call) == (&other.rest_call, &other.rpc_call)
+            && (extra, unknown_query) == (&other.extra, &other.unknown_query)
+            && (form, from, expects_reply) == (&other.form, &other.from, &other.expects_reply)
+            && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
+            && (silence, timeout) == (&other.silence, &other.timeout)
+            && outcomes.answers_like(&other.outcomes)
+            && schema.allows_like(&other.schema)
     }
 }
 

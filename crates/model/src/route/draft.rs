@@ -6,11 +6,9 @@ use super::definition::{RestCall, Route, RpcCall};
 use super::extra;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
-use super::options::{
-    Effect, EmptyBody, ExpectsReply, Extra, HasRequestBody, RouteForm, UnknownQuery,
-};
+use super::options::{Effect, EmptyBody, Extra, RouteForm, UnknownQuery};
 use super::parse::{RestSpelling, parse_rest};
-use super::source::{Notify, RouteSource};
+use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
 use crate::outcome::{Outcomes, ToolResult};
@@ -29,8 +27,8 @@ pub const TOOL_CALL: &str = "tools/call";
 /// The parts of a route, as spelled.
 struct RouteDraft {
     rest_protocol: Wire,
-    /// Records whether a short form has a body.
-    carries: HasRequestBody,
+    /// True if a short form has a body.
+    has_body: bool,
     rest: RestSpelling,
     headers: Vec<HeaderItem<HoleRef>>,
     body: Option<Pattern<HoleRef>>,
@@ -43,7 +41,7 @@ struct RouteDraft {
 /// # Errors
 /// Returns all faults, each with its key.
 pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> {
-    if source.notify == Notify::Yes && source.from == Some(Side::Rest) && !source.rows.is_empty() {
+    if source.is_notification && source.from == Some(Side::Rest) && !source.rows.is_empty() {
         let what = "a notification has no answer, so no outcome can be used";
         return Err(vec![
             PatternError::new(what).under("notify").under(&source.key),
@@ -100,7 +98,6 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         return Err(errors);
     }
     rest.query.extend(query);
-    let effect = source.effect.unwrap_or(Effect::from_method(&rest.method));
     let form = match (&source.params, source.named_body()) {
         (None, None) if rest_protocol == Wire::Http => RouteForm::Short,
         (None, None) => RouteForm::Full,
@@ -111,10 +108,10 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         (Some(_), _) => RouteForm::Full,
     };
     let chosen = extra::chosen(&source, form, &rest.method);
-    let (carries, extra) = chosen.map_err(|error| vec![error])?;
+    let (has_body, extra) = chosen.map_err(|error| vec![error])?;
     let mut draft = RouteDraft {
         rest_protocol,
-        carries,
+        has_body,
         body,
         params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
         rest,
@@ -128,7 +125,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     }
     draft.check_names().map_err(|error| vec![error])?;
     let facts = draft.facts().map_err(|error| vec![error])?;
-    draft.finish((source, facts), (form, extra, effect))
+    draft.finish(source, facts, form, extra)
 }
 
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
@@ -175,7 +172,7 @@ impl RouteDraft {
             }
         }
         let mut rest = None;
-        if self.carries == HasRequestBody::Body {
+        if self.has_body {
             if extra == Extra::Carry {
                 rest = Some(mention_named(CARRIED, HoleUse::Both, None));
             }
@@ -273,11 +270,14 @@ impl RouteDraft {
 
     fn finish(
         self,
-        (source, facts): (RouteSource, HoleFacts),
-        (form, extra, effect): (RouteForm, Extra, Effect),
+        source: RouteSource,
+        facts: HoleFacts,
+        form: RouteForm,
+        extra: Extra,
     ) -> Result<Route, Vec<PatternError>> {
         let one = |error: PatternError| vec![error];
         let method = self.rest.method.clone();
+        let effect = source.effect.unwrap_or(Effect::from_method(&method));
         let affinity = self.affinity(&source, &facts).map_err(one)?;
         Ok(Route {
             name: source.name,
@@ -294,10 +294,7 @@ impl RouteDraft {
             unknown_query: UnknownQuery::new(source.ignore_query, source.extra),
             form,
             from: source.from,
-            expects_reply: match source.notify {
-                Notify::Yes => ExpectsReply::No,
-                Notify::No => ExpectsReply::Yes,
-            },
+            expects_reply: !source.is_notification,
             effect,
             timeout: source.timeout,
             affinity,

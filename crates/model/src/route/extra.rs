@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::options::{Extra, HasRequestBody, RouteForm, has_content};
+use super::options::{Extra, RouteForm, has_content};
 use super::source::RouteSource;
 use dualgauge_patterns::pattern::PatternError;
 
@@ -14,25 +14,21 @@ pub(super) fn chosen(
     source: &RouteSource,
     form: RouteForm,
     method: &Method,
-) -> Result<(HasRequestBody, Extra), PatternError> {
-    let carries = if source.has_no_body() {
-        HasRequestBody::Nothing
-    } else {
-        has_content(method)
-    };
-    let extra = source.extra.unwrap_or(default_extra(form, carries));
-    if (form, carries, extra) == (RouteForm::Short, HasRequestBody::Nothing, Extra::Carry) {
+) -> Result<(bool, Extra), PatternError> {
+    let has_body = !source.has_no_body() && has_content(method);
+    let extra = source.extra.unwrap_or(default_extra(form, has_body));
+    if !has_body && form == RouteForm::Short && extra == Extra::Carry {
         return Err(nothing_carries(method));
     }
-    Ok((carries, extra))
+    Ok((has_body, extra))
 }
 
 /// Returns the default treatment: a short form with a body carries unknown members, every other route refuses the call.
 /// With unknown parts dropped, a call could do more than its caller asked for.
-fn default_extra(form: RouteForm, carries: HasRequestBody) -> Extra {
-    match (form, carries) {
-        (RouteForm::Short, HasRequestBody::Body) => Extra::Carry,
-        (RouteForm::Short, HasRequestBody::Nothing) | (RouteForm::Full, _) => Extra::Reject,
+fn default_extra(form: RouteForm, has_body: bool) -> Extra {
+    match form {
+        RouteForm::Short if has_body => Extra::Carry,
+        RouteForm::Short | RouteForm::Full => Extra::Reject,
     }
 }
 

@@ -7,7 +7,7 @@
 
 use http::Method;
 
-use super::path::{EmptyHole, PathMatch, PathTree};
+use super::path::{PathMatch, PathTree};
 use super::segments::{AmbiguousPath, Segments};
 
 /// The routes near a path.
@@ -54,7 +54,7 @@ impl NearSearch<'_, '_> {
     fn even(&self, segments: &Segments<'_>, found: &mut Vec<(usize, Likeness)>) {
         let path = segments.path();
         if !self.slashed.is_empty() {
-            self.add((self.slashed, path), Likeness::WithSlash, found);
+            self.add(self.slashed, path, Likeness::WithSlash, found);
         }
         let begins = |path: &str| {
             path.rsplit('/')
@@ -62,7 +62,7 @@ impl NearSearch<'_, '_> {
                 .is_some_and(|last| last.starts_with(':'))
         };
         if self.plain.has_verbs() && path.is_some_and(begins) {
-            self.add((self.plain, path), Likeness::EmptyHole, found);
+            self.add(self.plain, path, Likeness::EmptyHole, found);
         }
     }
 
@@ -70,32 +70,33 @@ impl NearSearch<'_, '_> {
         let (without, empty) = (Likeness::Without(why), Likeness::EmptyHole);
         let tidied = segments.tidied();
         let tidy = Segments::split(&tidied);
-        self.add((self.plain, tidy.path()), without, found);
-        self.add((self.slashed, tidy.path()), without, found);
+        self.add(self.plain, tidy.path(), without, found);
+        self.add(self.slashed, tidy.path(), without, found);
         // Tries the path as received, and after dot removal by RFC 3986 §5.2.4: `/items/7/..` is `/items/`.
         let undotted = segments.undotted();
         let undotted = Segments::split(&undotted);
         for path in [segments.path(), undotted.path()] {
-            self.add((self.plain, path), empty, found);
+            self.add(self.plain, path, empty, found);
             let before = path.and_then(|path| path.strip_suffix('/'));
             if before.is_some() {
-                self.add((self.slashed, before), empty, found);
+                self.add(self.slashed, before, empty, found);
             }
         }
         if undotted.ends_in_slash() {
             let slashed = format!("{tidied}/");
             let slashed = Segments::split(&slashed);
-            self.add((self.plain, slashed.path()), empty, found);
+            self.add(self.plain, slashed.path(), empty, found);
         }
     }
 
     fn add(
         &self,
-        (tree, path): (&PathTree, Option<&str>),
+        tree: &PathTree,
+        path: Option<&str>,
         likeness: Likeness,
         found: &mut Vec<(usize, Likeness)>,
     ) {
-        let PathMatch::Routes(group) = tree.find_with(path, self.method, EmptyHole::Allowed) else {
+        let PathMatch::Routes(group) = tree.find_with(path, self.method, true) else {
             return;
         };
         for route in group.routes() {

@@ -92,15 +92,6 @@ pub enum RouteForm {
     Full,
 }
 
-/// A named boolean: the caller of a route waits for an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExpectsReply {
-    /// The call is answered.
-    Yes,
-    /// `notify = true`: a notification is sent, and the caller is answered immediately.
-    No,
-}
-
 /// The effect of a second call (RFC 9110 §9.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -145,23 +136,11 @@ impl Effect {
     }
 }
 
-/// A named boolean: calls of a route have a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HasRequestBody {
-    /// The body is read and written.
-    Body,
-    /// GET, HEAD, DELETE, OPTIONS or TRACE without a declared body: content has no defined meaning there (RFC 9110
-    /// §9.3).
-    Nothing,
-}
-
-/// Returns whether content has a defined meaning in requests with this method.
+/// Returns true when content has a defined meaning in requests with this method (RFC 9110 §9.3).
 #[must_use]
-pub fn has_content(method: &Method) -> HasRequestBody {
-    match *method {
-        Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS | Method::TRACE => {
-            HasRequestBody::Nothing
-        }
-        _ => HasRequestBody::Body,
-    }
+pub fn has_content(method: &Method) -> bool {
+    !matches!(
+        *method,
+        Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS | Method::TRACE
+    )
 }

@@ -30,18 +30,11 @@ pub struct TableError {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OverlapGroup {
     routes: Vec<usize>,
-    by_body: ByBody,
+    /// True if the body distinguishes the routes.
+    needs_body: bool,
     discriminator: Option<Discriminator>,
     /// The route for every call of its path and method: it is the only one and requires no literal.
     only: Option<usize>,
-}
-
-/// A named boolean: the body distinguishes the routes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum ByBody {
-    #[default]
-    No,
-    Yes,
 }
 
 /// The place of params at which most routes have a literal, with the routes of each literal.
@@ -71,7 +64,7 @@ impl OverlapGroup {
     /// Returns true when the head of a call may not suffice to find its route.
     #[must_use]
     pub fn needs_body(&self) -> bool {
-        self.by_body == ByBody::Yes
+        self.needs_body
     }
 
     /// Returns the routes that remain after the literal of params is known.
@@ -117,10 +110,10 @@ pub(super) fn arrange(
         body.is_some_and(holds_literal)
     };
     if side == Side::Rest && group.routes.iter().any(has_literal) {
-        group.by_body = ByBody::Yes;
+        group.needs_body = true;
     }
     if let [only] = group.routes[..] {
-        let asks = group.by_body == ByBody::Yes || routes[only].rest_call.has_literal();
+        let asks = group.needs_body || routes[only].rest_call.has_literal();
         group.only = (!asks).then_some(only);
     }
     if group.routes.len() < 2 {
@@ -142,7 +135,7 @@ pub(super) fn arrange(
         // Different bodies, or different treatment of unknown members, distinguish routes as well.
         let takes = |route: &Route| (route.rest_call.body.clone(), route.extra);
         if side == Side::Rest && takes(first) != takes(second) {
-            group.by_body = ByBody::Yes;
+            group.needs_body = true;
         }
         let (down, up) = (refines(first, second, side), refines(second, first, side));
         *refined.entry(one).or_default() += usize::from(down);

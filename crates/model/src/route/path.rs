@@ -124,7 +124,7 @@ impl PathEnd {
     }
 
     /// Returns true when another route with this method ends here.
-    fn has_other(&self, (method, index): (&Method, usize)) -> bool {
+    fn has_other(&self, method: &Method, index: usize) -> bool {
         let mut ends = self.plain.iter().chain(self.verbs.values().flatten());
         ends.any(|(known, group)| {
             known == method && group.routes().iter().any(|route| *route != index)
@@ -140,15 +140,9 @@ impl PathEnd {
 struct PathSearch<'a> {
     verb: Option<(&'a str, Cow<'a, str>)>,
     method: &'a Method,
-    empty: EmptyHole,
+    /// True if holes may be empty.
+    allows_empty: bool,
     others: Vec<Method>,
-}
-
-/// A named boolean: holes may be empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EmptyHole {
-    Refused,
-    Allowed,
 }
 
 /// Splits the last segment of a path as `head:verb`, with the verb in normal form.
@@ -197,7 +191,7 @@ impl PathTree {
     /// Returns true when a path that a route writes may be the path of another route with its method.
     pub(super) fn contests(&self, route: &Route, index: usize) -> bool {
         let (segments, _) = route.rest_call.path.before_slash();
-        self.root.contests(segments, (&route.method, index))
+        self.root.contests(segments, &route.method, index)
     }
 
     /// Returns true when the tree has no template.
@@ -216,20 +210,20 @@ impl PathTree {
 
     /// Returns the routes of a path, given without its first slash.
     pub(super) fn find<'t>(&'t self, path: Option<&str>, method: &Method) -> PathMatch<'t> {
-        self.find_with(path, method, EmptyHole::Refused)
+        self.find_with(path, method, false)
     }
 
-    /// Does the same with empty holes allowed: a hole matches any segment of the path.
+    /// Does the same; with `allows_empty`, a hole matches any segment of the path.
     pub(super) fn find_with<'t>(
         &'t self,
         path: Option<&str>,
         method: &Method,
-        empty: EmptyHole,
+        allows_empty: bool,
     ) -> PathMatch<'t> {
         let mut search = PathSearch {
             verb: path.filter(|_| self.has_verbs).and_then(cut_verb),
             method,
-            empty,
+            allows_empty,
             others: Vec::new(),
         };
         match self.root.find(path, &mut search) {
@@ -270,7 +264,7 @@ impl PathNode {
             node = match (literal, one) {
                 // With a single way on, no backtracking is needed.
                 (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
-                ways => return node.fork(ways, tail, search),
+                (literal, one) => return node.fork(literal, one, tail, search),
             };
             path = tail;
         }
@@ -292,7 +286,8 @@ impl PathNode {
     #[inline(never)]
     fn fork<'t>(
         &'t self,
-        (literal, one): (Option<&'t PathNode>, Option<&'t PathNode>),
+        literal: Option<&'t PathNode>,
+        one: Option<&'t PathNode>,
         tail: Option<&str>,
         search: &mut PathSearch<'_>,
     ) -> Option<&'t OverlapGroup> {
@@ -332,7 +327,7 @@ impl PathNode {
     fn find_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let (head, verb) = search.verb.clone()?;
         let literal = self.literal(head);
-        let fits = !head.is_empty() || search.empty == EmptyHole::Allowed;
+        let fits = !head.is_empty() || search.allows_empty;
         let one = self.one.as_deref().filter(|_| fits);
         literal
             .and_then(|node| node.here.find(Some(&verb), search))
@@ -345,12 +340,12 @@ impl PathNode {
     }
 
     /// Returns true when another route may match. Verbs are ignored here: `write_rest` checks the written URL.
-    fn contests(&self, segments: &[SegmentPattern], own: (&Method, usize)) -> bool {
-        if self.rest.has_other(own) {
+    fn contests(&self, segments: &[SegmentPattern], method: &Method, index: usize) -> bool {
+        if self.rest.has_other(method, index) {
             return true;
         }
         let Some((first, tail)) = segments.split_first() else {
-            return self.here.has_other(own);
+            return self.here.has_other(method, index);
         };
         let one = self.one.as_deref();
         match first {
@@ -359,19 +354,21 @@ impl PathNode {
                 literal
                     .into_iter()
                     .chain(one)
-                    .any(|node| node.contests(tail, own))
+                    .any(|node| node.contests(tail, method, index))
             }
             SegmentPattern::One => {
                 let nodes = self.literals.values().chain(one);
-                nodes.into_iter().any(|node| node.contests(tail, own))
+                nodes
+                    .into_iter()
+                    .any(|node| node.contests(tail, method, index))
             }
             SegmentPattern::Rest => {
-                self.here.has_other(own)
+                self.here.has_other(method, index)
                     || self
                         .literals
                         .values()
                         .chain(one)
-                        .any(|node| node.contests(segments, own))
+                        .any(|node| node.contests(segments, method, index))
             }
         }
     }

@@ -42,8 +42,8 @@ pub struct RouteSource {
     pub ignore_query: Vec<Glob>,
     /// `from`
     pub from: Option<Side>,
-    /// `notify = true`
-    pub notify: Notify,
+    /// `notify`: a notification is sent, and the caller is answered immediately.
+    pub is_notification: bool,
     /// `effect`; the HTTP method decides if it is absent.
     pub effect: Option<Effect>,
     /// `timeout`
@@ -97,14 +97,17 @@ pub struct Schemas {
     pub result: Option<Arc<Schema>>,
 }
 
-/// `notify`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Notify {
-    /// The call is answered.
-    #[default]
-    No,
-    /// A notification is sent, and the caller is answered immediately.
-    Yes,
+impl Schemas {
+    /// Returns true when both accept the same values.
+    pub(super) fn allows_like(&self, other: &Schemas) -> bool {
+        let Schemas { params, result } = self;
+        let pairs = [(params, &other.params), (result, &other.result)];
+        pairs.into_iter().all(|pair| match pair {
+            (None, None) => true,
+            (Some(one), Some(other)) => Schema::has_source_of(one, other),
+            (Some(_), None) | (None, Some(_)) => false,
+        })
+    }
 }
 
 /// An example call of a route; `check` executes it.

@@ -12,7 +12,7 @@ use super::segments::{AmbiguousPath, Segments};
 use super::url::Query;
 use super::wire::Wire;
 use crate::translate::{
-    RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
+    MethodCall, RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
 };
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -27,7 +27,7 @@ pub struct RouteTable {
     http: RouteIndex,
     frames: RouteIndex,
     /// Records, for each route, whether its written URL may match another route.
-    contested: Vec<UrlConflict>,
+    contested: Vec<bool>,
 }
 
 /// The lookup of routes for one protocol.
@@ -39,13 +39,6 @@ struct RouteIndex {
     by_rpc: NameMap<OverlapGroup>,
     /// The routes whose RPC method has holes; they are tried after the literal ones.
     by_rpc_pattern: OverlapGroup,
-}
-
-/// A named boolean: the written URL of a route may match another route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UrlConflict {
-    No,
-    Yes,
 }
 
 /// The result of looking up a REST call.
@@ -166,11 +159,7 @@ impl RouteTable {
                     Wire::Http => &http,
                     Wire::Frame => &frames,
                 };
-                if route_index.contests(route, index) {
-                    UrlConflict::Yes
-                } else {
-                    UrlConflict::No
-                }
+                route_index.contests(route, index)
             });
             Ok(RouteTable {
                 contested: contested.collect(),
@@ -278,18 +267,17 @@ impl RouteTable {
     /// Finds the route of an RPC call. If none matches, returns the nearest one whose literals the call has.
     #[must_use]
     pub fn select_rpc(&self, method: &str, params: Option<&Json>) -> Option<usize> {
-        self.select_rpc_to(Wire::Http, (method, params))
+        self.select_rpc_to(Wire::Http, MethodCall::new(method, params))
     }
 
     /// Does the same, for an upstream with this protocol.
     #[must_use]
-    pub fn select_rpc_to(&self, rest_protocol: Wire, call: (&str, Option<&Json>)) -> Option<usize> {
-        let (method, params) = call;
+    pub fn select_rpc_to(&self, rest_protocol: Wire, call: MethodCall<'_>) -> Option<usize> {
         let index = self.index(rest_protocol);
-        match index.by_rpc.get(method) {
-            Some(group) => self.first_rpc(group.discriminated_by(params), call),
+        match index.by_rpc.get(call.method) {
+            Some(group) => self.first_rpc(group.discriminated_by(call.params), call),
             None => {
-                let named = |route: &&usize| self.has_method(**route, method);
+                let named = |route: &&usize| self.has_method(**route, call.method);
                 let named: Vec<usize> = index
                     .by_rpc_pattern
                     .routes()
@@ -329,10 +317,10 @@ impl RouteTable {
     pub fn write_rest(
         &self,
         index: usize,
-        call: (&str, Option<&Json>),
+        call: MethodCall<'_>,
         context: TranslateContext,
     ) -> Result<ToRest, MatchError> {
-        self.write_rest_of(index, (call, BoundValue::Absent), context)
+        self.write_rest_of(index, call, BoundValue::Absent, context)
     }
 
     /// Does the same for a call whose frame gets this id.
@@ -342,7 +330,8 @@ impl RouteTable {
     pub fn write_rest_of(
         &self,
         index: usize,
-        (call, id): ((&str, Option<&Json>), BoundValue),
+        call: MethodCall<'_>,
+        id: BoundValue,
         context: TranslateContext,
     ) -> Result<ToRest, MatchError> {
         let route = self.route(index);
@@ -350,8 +339,8 @@ impl RouteTable {
         if let Some(hole) = route.id {
             reading.bindings.set(hole, id);
         }
-        let written = write_rest_call(route, (reading, call.1), context)?;
-        if self.contested[index] == UrlConflict::No {
+        let written = write_rest_call(route, reading, call.params, context)?;
+        if !self.contested[index] {
             return Ok(written);
         }
         if let Some(taken) = self.ambiguous_url(route, &written).filter(|taken| *taken != index)
@@ -405,7 +394,7 @@ impl RouteTable {
             query: None,
             headers: &HeaderMap::new(),
         };
-        let group = self.entered_by((&segments, &frame_method()))?;
+        let group = self.entered_by(&segments, &frame_method())?;
         self.select_by_body(group, head, Some(frame))
     }
 
@@ -417,7 +406,7 @@ impl RouteTable {
     }
 
     /// Returns all routes for frames.
-    fn entered_by(&self, (segments, method): (&Segments<'_>, &Method)) -> Option<&OverlapGroup> {
+    fn entered_by(&self, segments: &Segments<'_>, method: &Method) -> Option<&OverlapGroup> {
         match self.frames.find(segments, method) {
             PathMatch::Routes(group) => Some(group),
             PathMatch::OtherMethods(_) | PathMatch::Nothing => None,
@@ -455,8 +444,9 @@ impl RouteTable {
         possible().find(fits).or_else(nearest).copied()
     }
 
-    fn first_rpc(&self, routes: &[usize], call: (&str, Option<&Json>)) -> Option<usize> {
-        let possible = |route: &&usize| has_literals(&self.route(**route).rpc_call.params, call.1);
+    fn first_rpc(&self, routes: &[usize], call: MethodCall<'_>) -> Option<usize> {
+        let possible =
+            |route: &&usize| has_literals(&self.route(**route).rpc_call.params, call.params);
         if let [route] = routes {
             return possible(&route).then_some(*route);
         }
@@ -469,7 +459,7 @@ impl RouteTable {
             Some(reading.dropped)
         };
         let found = first_complete(&possible, dropped);
-        found.or_else(|| self.nearest_rpc(&possible, call.1))
+        found.or_else(|| self.nearest_rpc(&possible, call.params))
     }
 
     /// Returns the route that knows the most members of the call.

@@ -74,7 +74,7 @@ pub(crate) fn route(rest: &str, rpc: &str, more: &str) -> Route {
 }
 
 /// A row: `{ status, headers, body, text }` and `{ result }` or `{ code, message, data }`.
-pub(crate) fn row(index: usize, (rest, rpc): (&str, &str)) -> RowSource {
+pub(crate) fn row(index: usize, rest: &str, rpc: &str) -> RowSource {
     let take = |members: &mut Vec<(String, SourceTree)>, key: &str| {
         let index = members.iter().position(|(name, _)| name == key)?;
         Some(members.remove(index).1)

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use proptest::prelude::*;
 
 use super::*;
-use crate::translate::{TranslateContext, rpc_to_rest};
+use crate::translate::{MethodCall, TranslateContext, rpc_to_rest};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{PatternReader, PatternWriter, UnknownMembers, WriteScope};
 use dualgauge_patterns::rope::RopeWriter;
@@ -104,7 +104,7 @@ fn written(route: &Route, params: &str) -> Result<String, String> {
         depth: 8,
         now: String::new,
     };
-    rpc_to_rest(route, ("m", Some(&params)), context)
+    rpc_to_rest(route, MethodCall::new("m", Some(&params)), context)
         .map(|call| call.target)
         .map_err(|error| error.to_string())
 }

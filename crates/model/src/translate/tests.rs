@@ -40,8 +40,12 @@ fn to_rpc(rest: &str, url: &str, body: Option<&str>) -> Result<String, String> {
 }
 
 fn to_rest(rest: &str, params: Option<&str>) -> Result<(String, Option<String>, usize), String> {
-    let translated = rpc_to_rest(&route(rest), ("m", params.map(json).as_ref()), TERMS)
-        .map_err(|error| error.to_string())?;
+    let translated = rpc_to_rest(
+        &route(rest),
+        MethodCall::new("m", params.map(json).as_ref()),
+        TERMS,
+    )
+    .map_err(|error| error.to_string())?;
     let body = translated
         .body
         .map(|body| String::from_utf8(body.into_bytes().to_vec()).unwrap());
@@ -280,7 +284,12 @@ fn a_member_that_only_a_sibling_accepts_is_refused() {
         .iter()
         .find(|route| route.name == "all")
         .unwrap();
-    let error = rpc_to_rest(all, ("s/delete", Some(&json(r#"{"id":""}"#))), TERMS).unwrap_err();
+    let error = rpc_to_rest(
+        all,
+        MethodCall::new("s/delete", Some(&json(r#"{"id":""}"#))),
+        TERMS,
+    )
+    .unwrap_err();
     assert_eq!(error.to_string(), "params/id: the route does not accept it");
 }
 

@@ -21,14 +21,15 @@ fn others(subject: &CheckSubject<'_>, slot: &Slot) -> Vec<Message> {
         .iter()
         .map(|text| RawMutation::Value(Json::literal(text)));
     let raws = odd.chain([RawMutation::Absent]);
-    raws.filter_map(|raw| mutated(subject, slot, (raw, &[])))
+    raws.filter_map(|raw| mutated(subject, slot, raw, &[]))
         .collect()
 }
 
 fn mutated(
     subject: &CheckSubject<'_>,
     slot: &Slot,
-    (raw, chosen): (RawMutation, Chosen<'_>),
+    raw: RawMutation,
+    chosen: Chosen<'_>,
 ) -> Option<Message> {
     let mutation = Mutation {
         target: MutationTarget::Slot(slot),
@@ -37,15 +38,17 @@ fn mutated(
     subject.message(Some(&mutation), chosen)
 }
 
-/// Returns the mutated message, and one with all other optional holes absent: a text or a list has no gaps.
+/// Returns the mutated message with a value for `hole`, and one with all other optional holes absent: a text or a list has no gaps.
 fn mutated_alone(
     subject: &CheckSubject<'_>,
     slot: &Slot,
-    (raw, chosen): (RawMutation, (usize, Option<Json>)),
+    raw: RawMutation,
+    hole: usize,
+    value: Option<Json>,
 ) -> Vec<Message> {
-    let mut alone = vec![chosen];
+    let mut alone = vec![(hole, value)];
     let mut first = Vec::new();
-    first.extend(mutated(subject, slot, (raw.clone(), &alone)));
+    first.extend(mutated(subject, slot, raw.clone(), &alone));
     for located in subject.here.holes.iter().chain(&subject.there.holes) {
         let absent = located.slot.binds().filter(|_| !located.slot.is_required());
         if let Some(hole) = absent
@@ -54,7 +57,7 @@ fn mutated_alone(
             alone.push((hole, located.slot.default().cloned()));
         }
     }
-    first.extend(mutated(subject, slot, (raw, &alone)));
+    first.extend(mutated(subject, slot, raw, &alone));
     first
 }
 
@@ -123,8 +126,8 @@ pub(in crate::check) fn default_written(
         let Absence::Default(default) = &located.slot.absence else {
             return None;
         };
-        let chosen = (hole, Some(default.clone()));
-        let messages = mutated_alone(subject, located.slot, (RawMutation::Absent, chosen));
+        let value = Some(default.clone());
+        let messages = mutated_alone(subject, located.slot, RawMutation::Absent, hole, value);
         Some(hypothesis(
             CheckRule::DefaultWritten,
             Weight::Norm,
@@ -145,9 +148,9 @@ pub(in crate::check) fn default_left_out(
         let Absence::OmittedDefault(default) = &located.slot.absence else {
             return None;
         };
-        let chosen = (hole, Some(default.clone()));
+        let value = Some(default.clone());
         let raw = RawMutation::Value(spelled(located.slot, default));
-        let messages = mutated_alone(subject, located.slot, (raw, chosen));
+        let messages = mutated_alone(subject, located.slot, raw, hole, value);
         Some(hypothesis(
             CheckRule::DefaultLeftOut,
             Weight::Norm,
@@ -173,9 +176,9 @@ pub(in crate::check) fn null_absent(subject: &CheckSubject<'_>, _: Rivals<'_>) -
         if located.slot.null != Null::Absent || !in_json {
             return None;
         }
-        let chosen = (hole, located.slot.default().cloned());
+        let value = located.slot.default().cloned();
         let raw = RawMutation::Value(Json::literal("null"));
-        let messages = mutated_alone(subject, located.slot, (raw, chosen));
+        let messages = mutated_alone(subject, located.slot, raw, hole, value);
         Some(hypothesis(
             CheckRule::NullAbsent,
             Weight::Norm,
@@ -213,7 +216,7 @@ pub(in crate::check) fn empty_list(subject: &CheckSubject<'_>, _: Rivals<'_>) ->
             let message = match subject.from {
                 Side::Rest => {
                     let raw = RawMutation::Value(Json::literal("\"\""));
-                    mutated(subject, located.slot, (raw, &chosen))
+                    mutated(subject, located.slot, raw, &chosen)
                 }
                 Side::Rpc => subject.message(None, &chosen),
             };
@@ -303,7 +306,8 @@ pub(in crate::check) fn equal_value(subject: &CheckSubject<'_>, _: Rivals<'_>) -
                     messages.extend(mutated(
                         subject,
                         located.slot,
-                        (RawMutation::Value(form), &[chosen]),
+                        RawMutation::Value(form),
+                        &[chosen],
                     ));
                 }
             }
@@ -351,8 +355,8 @@ pub(in crate::check) fn integer_form(subject: &CheckSubject<'_>, _: Rivals<'_>) 
             Shape::One(_) | Shape::Any | Shape::Object | Shape::Array | Shape::Null => ("3.0", "3"),
         };
         let raw = RawMutation::Value(self::spelled(located.slot, &Json::literal(spelled)));
-        let chosen = (hole, Some(Json::literal(plain)));
-        let messages = mutated_alone(subject, located.slot, (raw, chosen));
+        let value = Some(Json::literal(plain));
+        let messages = mutated_alone(subject, located.slot, raw, hole, value);
         Some(hypothesis(
             CheckRule::IntegerForm,
             Weight::Norm,
@@ -380,7 +384,7 @@ pub(in crate::check) fn compact_json(subject: &CheckSubject<'_>, _: Rivals<'_>) 
             for spelling in [wide, format!(" {text}")] {
                 let raw = RawMutation::Value(Json::string(&spelling));
                 let chosen = [(hole, Some(value.clone()))];
-                messages.extend(mutated(subject, located.slot, (raw, &chosen)));
+                messages.extend(mutated(subject, located.slot, raw, &chosen));
             }
         }
         Some(hypothesis(

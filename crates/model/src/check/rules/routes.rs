@@ -27,8 +27,8 @@ pub(in crate::check) fn another_row(
     };
     let rows = subject.route.outcomes.rows();
     let name = |row: usize| Some(rows.get(row)?.key.clone());
-    read_by_other(subject, rivals, (own, &name))
-        .map(|(at, message)| hypothesis(CheckRule::AnotherRow, Weight::Loss, (at, message)))
+    read_by_other(subject, rivals, own, &name)
+        .map(|(at, message)| hypothesis(CheckRule::AnotherRow, Weight::Loss, at, message))
         .collect()
 }
 
@@ -47,8 +47,8 @@ pub(in crate::check) fn another_route(
         Side::Rpc => Weight::Loss,
     };
     let name = |route: usize| Some(subject.table.route(route).name.clone());
-    read_by_other(subject, rivals, (subject.index, &name))
-        .map(|(at, message)| hypothesis(CheckRule::AnotherRoute, weight, (at, message)))
+    read_by_other(subject, rivals, subject.index, &name)
+        .map(|(at, message)| hypothesis(CheckRule::AnotherRoute, weight, at, message))
         .collect()
 }
 
@@ -56,7 +56,8 @@ pub(in crate::check) fn another_route(
 fn read_by_other<'s>(
     subject: &'s CheckSubject<'_>,
     rivals: Rivals<'s>,
-    (own, name): (usize, &'s dyn Fn(usize) -> Option<String>),
+    own: usize,
+    name: &'s dyn Fn(usize) -> Option<String>,
 ) -> impl Iterator<Item = (String, Message)> + 's {
     let sources = rivals.iter().filter_map(|there| subject.source_of(there));
     let messages = sources.chain(subject.generated());
@@ -66,7 +67,7 @@ fn read_by_other<'s>(
     })
 }
 
-fn hypothesis(rule: CheckRule, weight: Weight, (at, message): (String, Message)) -> Hypothesis {
+fn hypothesis(rule: CheckRule, weight: Weight, at: String, message: Message) -> Hypothesis {
     Hypothesis {
         rule,
         weight,

@@ -126,7 +126,7 @@ impl World {
         let command = FrameCommand {
             ticket: Ticket(ticket),
             route: usize::try_from(kind).unwrap(),
-            call: (method, Some(&params)),
+            call: MethodCall::new(method, Some(&params)),
             deadline,
         };
         self.waiting.ask(table, (self.now, command), TERMS);

@@ -23,7 +23,7 @@ impl Socket {
 
     fn ask(&mut self, (now, ticket): (u64, u64), method: &str, params: &str) -> Vec<String> {
         let params = json(params);
-        let call = (method, Some(&params));
+        let call = MethodCall::new(method, Some(&params));
         let rest_protocol = crate::route::Wire::Frame;
         let command = FrameCommand {
             ticket: Ticket(ticket),

@@ -127,7 +127,7 @@ fn some_error(dice: &mut Dice) -> ErrorObject {
 }
 
 fn to_rpc(outcomes: &Outcomes, reply: &RestReply) -> (RpcAnswer, Option<usize>) {
-    let answered = outcomes.rest_to_rpc(reply, &Bindings::default(), (LIMITS, TERMS));
+    let answered = outcomes.rest_to_rpc(reply, &Bindings::default(), LIMITS, TERMS);
     let answered = answered.unwrap();
     (answered.answer, answered.row)
 }
@@ -234,7 +234,7 @@ proptest! {
         let json = Json::parse(body.clone().into(), 128).ok();
         let mut reply = rest(status, &kind, "");
         reply.body = Bytes::from(body);
-        let _ = outcomes.rest_to_rpc(&reply, &Bindings::default(), (LIMITS, TERMS));
+        let _ = outcomes.rest_to_rpc(&reply, &Bindings::default(), LIMITS, TERMS);
         let data = json.filter(|json| json.kind() == JsonKind::Object);
         let error = ErrorObject { code, message: Json::string(&message), data: data.clone() };
         let _ = to_rest(&outcomes, &error);

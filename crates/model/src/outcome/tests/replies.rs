@@ -5,7 +5,7 @@ use http::HeaderName;
 use super::*;
 use crate::route::test_syntax::{route_source, row};
 use crate::route::{Route, parse_route};
-use crate::translate::{TranslateContext, rpc_to_rest as call_rest};
+use crate::translate::{MethodCall, TranslateContext, rpc_to_rest as call_rest};
 use dualgauge_patterns::pattern::Bindings;
 
 const TERMS: TranslateContext = TranslateContext {
@@ -20,14 +20,14 @@ fn answering(rpc: &str, rows: &[(&str, &str)]) -> Route {
         .iter()
         .copied()
         .enumerate()
-        .map(|(index, pair)| row(index, pair))
+        .map(|(index, (rest, rpc))| row(index, rest, rpc))
         .collect();
     parse_route(source).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 fn call(route: &Route) -> Bindings {
     let params = Json::literal(r#"{"id":"7"}"#);
-    call_rest(route, (&route.rpc, Some(&params)), TERMS)
+    call_rest(route, MethodCall::new(&route.rpc, Some(&params)), TERMS)
         .unwrap()
         .bindings
 }
@@ -59,7 +59,7 @@ fn to_rpc(route: &Route, spelled: &str) -> String {
     reply.body = Bytes::copy_from_slice(more.as_bytes());
     match route
         .outcomes
-        .rest_to_rpc(&reply, &call(route), (LIMITS, TERMS))
+        .rest_to_rpc(&reply, &call(route), LIMITS, TERMS)
     {
         Ok(answered) => match answered.answer {
             RpcAnswer::Result(result) => {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::route::arbitrary::{Sent, rest_call, rpc_call};
 use crate::route::specificity::refines;
-use crate::translate::{RestHead, read_body, read_rest, read_rpc};
+use crate::translate::{MethodCall, RestHead, read_body, read_rest, read_rpc};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::pattern::arbitrary::{Dice, thrown};
 use dualgauge_patterns::side::Side;
@@ -191,7 +191,7 @@ proptest! {
             let (method, params) = rpc_call(route, &mut dice);
             let found = table.select_rpc(&method, Some(&params)).map(|found| table.route(found));
             for rival in table.routes() {
-                if rival.rpc != method || read_rpc(rival, (&method, Some(&params)), TERMS).is_err() {
+                if rival.rpc != method || read_rpc(rival, MethodCall::new(&method, Some(&params)), TERMS).is_err() {
                     continue;
                 }
                 let found = found.unwrap();
@@ -210,7 +210,7 @@ proptest! {
         for route in &routes {
             let (method, params) = rpc_call(route, &mut dice);
             let Some(found) = table.select_rpc(&method, Some(&params)) else { continue };
-            let Ok(written) = table.write_rest(found, (&method, Some(&params)), TERMS) else { continue };
+            let Ok(written) = table.write_rest(found, MethodCall::new(&method, Some(&params)), TERMS) else { continue };
             let rest_call = &table.route(found).rest_call;
             if rest_call.has_one_target() {
                 prop_assert_eq!(rest_call.path.literal(), Some(written.target.clone()));

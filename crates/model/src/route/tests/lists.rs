@@ -100,7 +100,7 @@ fn a_list_of_a_path_is_no_call_of_a_sibling() {
     };
     let write = |params: &'static str| {
         let params = Json::literal(params);
-        let written = table.write_rest(0, ("m0", Some(&params)), context);
+        let written = table.write_rest(0, MethodCall::new("m0", Some(&params)), context);
         written.map(|call| call.target).ok()
     };
     assert_eq!(selected(&table, "GET /a/b,c"), "r0");

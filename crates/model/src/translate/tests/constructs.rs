@@ -33,7 +33,7 @@ pub(super) fn rest_call(route: &Route, spelled: &str) -> Result<(String, usize),
 pub(super) fn rpc_call(route: &Route, spelled: &str) -> Result<(String, usize), String> {
     let (method, params) = spelled.split_once(' ').unwrap_or((spelled, ""));
     let params = (!params.is_empty()).then(|| json(params));
-    let written = rpc_to_rest(route, (method, params.as_ref()), TERMS);
+    let written = rpc_to_rest(route, MethodCall::new(method, params.as_ref()), TERMS);
     let written = written.map_err(|error| error.to_string())?;
     let mut call = written.target;
     for (name, value) in &written.headers {

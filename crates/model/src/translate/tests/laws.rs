@@ -32,7 +32,7 @@ fn there(route: &Route, sent: &Sent) -> Result<(Called, Bindings), MatchError> {
 }
 
 fn back(route: &Route, (method, params): &Called) -> Result<(Sent, Bindings), MatchError> {
-    let written = rpc_to_rest(route, (method, Some(params)), TERMS)?;
+    let written = rpc_to_rest(route, MethodCall::new(method, Some(params)), TERMS)?;
     let body = written
         .body
         .map(|body| Json::parse(body.into_bytes(), 128).expect("what is written is JSON"));
@@ -179,7 +179,7 @@ proptest! {
         let Some(route) = route_of(&mut dice) else { return Ok(()) };
         let sent = rest_call(&route, &mut dice);
         if let Ok((call, before)) = there(&route, &sent) {
-            let reading = read_rpc(&route, (&call.0, Some(&call.1)), TERMS);
+            let reading = read_rpc(&route, MethodCall::new(&call.0, Some(&call.1)), TERMS);
             let reading = step((&route, &(&sent, &call)), reading)?;
             expect_normal(&route, &before, &reading.bindings)?;
         }
