@@ -8,7 +8,7 @@ use super::model::{
     BodyModel, CallModel, Inside, Parameter, ParameterLocation, RestOperation, RpcOperation,
 };
 use super::refs::shown;
-use super::schema::{NamedValue, Others, Requirement, Type};
+use super::schema::{NamedValue, Type};
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 
 /// Returns the values of a REST operation without a twin. Its params get the names of its parameters.
@@ -22,13 +22,18 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
     }
     match &rest.body {
         BodyModel::None => {}
-        BodyModel::Members { members, others } => {
-            found.others = *others;
+        BodyModel::Members {
+            members,
+            has_others,
+        } => {
+            found.has_others = *has_others;
             for member in members {
                 add_member(member, None, &mut found);
             }
         }
-        BodyModel::Whole { kind, need } => add_body(kind, *need, "body", None, &mut found),
+        BodyModel::Whole { kind, is_required } => {
+            add_body(kind, *is_required, "body", None, &mut found)
+        }
     }
     found.name_objects_apart();
     found
@@ -49,7 +54,7 @@ fn in_object(inside: &Inside, object: RpcLocation) -> RpcLocation {
 /// Returns the values of an RPC operation without a twin. All of them become members of the body.
 pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
     let mut found = Bindings {
-        others: rpc.others,
+        has_others: rpc.has_others,
         ..Bindings::default()
     };
     let mut members = BTreeSet::new();
@@ -70,7 +75,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation) -> Bindings {
             hole,
             kind: param.kind.clone(),
             list: None,
-            absence: absence_from(param.need),
+            absence: absence_from(param.is_required),
             rest: RestLocation::Member(member),
             rpc: location,
         });
@@ -88,39 +93,44 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
     let mut found = Bindings::default();
     for (at, parameter) in rest.parameters.iter().enumerate() {
         match matching.parameters[at] {
-            Some(twin) => paired_parameter(parameter, (rpc, twin), &mut found),
+            Some(twin) => paired_parameter(parameter, rpc, twin, &mut found),
             None => unmatched_parameter(parameter, rpc, &mut found)?,
         }
     }
     match &rest.body {
         BodyModel::None => {}
-        BodyModel::Members { members, others } => {
+        BodyModel::Members {
+            members,
+            has_others,
+        } => {
             if let Some(whole) = matching.whole_body(rest, rpc) {
                 let param = &rpc.params[whole];
                 let location = Some(location(rpc, whole));
-                add_body(&Type::Object, param.need, &param.name, location, &mut found);
+                add_body(
+                    &Type::Object,
+                    param.is_required,
+                    &param.name,
+                    location,
+                    &mut found,
+                );
             } else {
-                found.others = match rpc.call {
-                    CallModel::ByPosition => Others::None,
-                    CallModel::ByName | CallModel::Tool => *others,
+                found.has_others = match rpc.call {
+                    CallModel::ByPosition => false,
+                    CallModel::ByName | CallModel::Tool => *has_others,
                 };
                 for (at, member) in members.iter().enumerate() {
                     paired_member(member, matching.members[at], rpc, &mut found)?;
                 }
             }
         }
-        BodyModel::Whole { kind, need } => {
+        BodyModel::Whole { kind, is_required } => {
             let whole = matching.whole_body(rest, rpc).ok_or_else(|| {
                 "no param of the RPC operation is clearly the whole body".to_owned()
             })?;
             let param = &rpc.params[whole];
-            let need = if param.need == Requirement::Required {
-                Requirement::Required
-            } else {
-                *need
-            };
+            let is_required = *is_required || param.is_required;
             let location = Some(location(rpc, whole));
-            add_body(kind, need, &param.name, location, &mut found);
+            add_body(kind, is_required, &param.name, location, &mut found);
         }
     }
     unmatched_params(rest, rpc, &matching, &mut found)?;
@@ -130,11 +140,7 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
 }
 
 /// Binds a parameter that matches a param, or whose object is a param.
-fn paired_parameter(
-    parameter: &Parameter,
-    (rpc, twin): (&RpcOperation, usize),
-    found: &mut Bindings,
-) {
+fn paired_parameter(parameter: &Parameter, rpc: &RpcOperation, twin: usize, found: &mut Bindings) {
     let param = &rpc.params[twin];
     let inside = parameter.inside.as_ref();
     let inside = inside.filter(|inside| inside.is_named(&param.name));
@@ -170,10 +176,11 @@ fn parameter_name(parameter: &Parameter) -> String {
     }
 }
 
-fn absence_from(need: Requirement) -> Absence {
-    match need {
-        Requirement::Required => Absence::Required,
-        Requirement::Optional => Absence::Optional,
+fn absence_from(is_required: bool) -> Absence {
+    if is_required {
+        Absence::Required
+    } else {
+        Absence::Optional
     }
 }
 
@@ -201,7 +208,7 @@ fn bound_parameter(
 /// Returns the meaning of an absent parameter, on both sides.
 fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Bindings) -> Absence {
     let named = &parameter.named;
-    if named.need == Requirement::Required {
+    if named.is_required {
         return Absence::Required;
     }
     let default = named.default.as_ref();
@@ -218,7 +225,7 @@ fn absence(parameter: &Parameter, twin: Option<&NamedValue>, found: &mut Binding
             Absence::Optional
         }
         _ => {
-            let required = twin.is_some_and(|twin| twin.need == Requirement::Required);
+            let required = twin.is_some_and(|twin| twin.is_required);
             if required && spelled.is_none() {
                 found.note(format!(
                     "`{}` is optional for REST and required for RPC",
@@ -269,8 +276,8 @@ fn hole_for(rpc: &str, rest: &str, found: &mut Bindings) -> String {
 /// Binds a member of the body under its own name.
 fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Bindings) {
     if let Some(twin) = found.for_param(&member.name) {
-        let (kind, rpc) = match (member.need, equal_type(&twin.kind, &member.kind)) {
-            (Requirement::Optional, _) if !twin.is_in_head() => {
+        let (kind, rpc) = match (member.is_required, equal_type(&twin.kind, &member.kind)) {
+            (false, _) if !twin.is_in_head() => {
                 found.note(format!(
                     "the body's `{}` is left out: another part of the call has it",
                     shown(&member.name)
@@ -278,9 +285,9 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
                 return;
             }
             // The member is optional and not written, so any spelling will do.
-            (Requirement::Optional, _) => (Type::Any, RpcLocation::Equal),
-            (Requirement::Required, Some(kind)) if twin.is_in_head() => (kind, RpcLocation::Equal),
-            (Requirement::Required, _) => (Type::Any, RpcLocation::Twin),
+            (false, _) => (Type::Any, RpcLocation::Equal),
+            (true, Some(kind)) if twin.is_in_head() => (kind, RpcLocation::Equal),
+            (true, _) => (Type::Any, RpcLocation::Twin),
         };
         let bound = BoundParameter {
             hole: twin.hole.clone(),
@@ -288,7 +295,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
             rpc,
             kind,
             list: None,
-            absence: absence_from(member.need),
+            absence: absence_from(member.is_required),
         };
         found.push(bound);
         return;
@@ -298,7 +305,7 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
         hole,
         kind: member.kind.clone(),
         list: None,
-        absence: absence_from(member.need),
+        absence: absence_from(member.is_required),
         rest: RestLocation::Member(member.name.clone()),
         rpc: rpc.unwrap_or_else(|| RpcLocation::Named(member.name.clone())),
     });
@@ -319,7 +326,7 @@ fn equal_type(head: &Type, member: &Type) -> Option<Type> {
 
 fn add_body(
     kind: &Type,
-    need: Requirement,
+    is_required: bool,
     name: &str,
     location: Option<RpcLocation>,
     found: &mut Bindings,
@@ -330,7 +337,7 @@ fn add_body(
         hole,
         kind: kind.clone(),
         list: None,
-        absence: absence_from(need),
+        absence: absence_from(is_required),
         rest: RestLocation::Body,
     });
 }
@@ -342,7 +349,7 @@ fn unmatched_parameter(
     found: &mut Bindings,
 ) -> Result<(), String> {
     let name = shown(&parameter.named.name);
-    match (parameter.location, rpc.call, parameter.named.need) {
+    match (parameter.location, rpc.call, parameter.named.is_required) {
         (ParameterLocation::Header, _, _) => {
             found.note(format!(
                 "the header `{name}` is not a param; `forward` of an upstream can pass it on"
@@ -362,10 +369,10 @@ fn unmatched_parameter(
             let rpc = unmatched_location(parameter, &hole);
             found.push(bound_parameter(parameter, hole, absence, rpc));
         }
-        (_, CallModel::ByPosition, Requirement::Required) => {
+        (_, CallModel::ByPosition, true) => {
             return Err(format!("no positional param matches `{name}`"));
         }
-        (_, CallModel::ByPosition, Requirement::Optional) => {
+        (_, CallModel::ByPosition, false) => {
             if parameter.location == ParameterLocation::Query {
                 found.unread.push(parameter.named.name.clone());
             }
@@ -383,7 +390,7 @@ fn paired_member(
 ) -> Result<(), String> {
     let name = shown(&member.name);
     let Some(twin) = twin else {
-        return match (rpc.call, member.need) {
+        return match (rpc.call, member.is_required) {
             (CallModel::ByName | CallModel::Tool, _) => {
                 if found.for_param(&member.name).is_none() {
                     found.note(format!("no param is named like the body's `{name}`"));
@@ -391,10 +398,10 @@ fn paired_member(
                 add_member(member, None, found);
                 Ok(())
             }
-            (CallModel::ByPosition, Requirement::Required) => {
+            (CallModel::ByPosition, true) => {
                 Err(format!("no positional param matches the body's `{name}`"))
             }
-            (CallModel::ByPosition, Requirement::Optional) => {
+            (CallModel::ByPosition, false) => {
                 found.note(format!("no positional param matches the body's `{name}`"));
                 Ok(())
             }
@@ -408,7 +415,7 @@ fn paired_member(
         }
         member.kind = Type::Any;
     }
-    if param.need == Requirement::Required && member.need == Requirement::Optional {
+    if param.is_required && !member.is_required {
         found.note(format!(
             "`{name}` is optional for REST and required for RPC"
         ));
@@ -418,7 +425,7 @@ fn paired_member(
         hole,
         kind: member.kind,
         list: None,
-        absence: absence_from(member.need),
+        absence: absence_from(member.is_required),
         rest: RestLocation::Member(member.name),
         rpc: location(rpc, twin),
     });
@@ -436,7 +443,7 @@ fn unmatched_params(
     for at in matching.unmatched(rpc) {
         let param = &rpc.params[at];
         let name = shown(&param.name);
-        let required = param.need == Requirement::Required;
+        let required = param.is_required;
         match rpc.call {
             CallModel::ByPosition if required || last > Some(at) => {
                 return Err(format!(
@@ -450,7 +457,7 @@ fn unmatched_params(
                     "the REST document does not name the param `{name}`; it is a member of the body"
                 ));
                 let mut member = param.clone();
-                member.need = Requirement::Optional;
+                member.is_required = false;
                 add_member(&member, None, found);
             }
             CallModel::ByName | CallModel::Tool | CallModel::ByPosition => {

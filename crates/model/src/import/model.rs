@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::name_words;
 use super::refs::DocumentFault;
 use super::report::LeftOut;
-use super::schema::{NamedValue, Others, Requirement, Type};
+use super::schema::{NamedValue, Type};
 use super::unsupported::Unsupported;
 
 /// The operations of all documents.
@@ -169,12 +169,13 @@ pub(super) enum BodyModel {
     /// An object with named members.
     Members {
         members: Vec<NamedValue>,
-        others: Others,
+        /// True if it may have further members.
+        has_others: bool,
     },
     /// A single value.
     Whole {
         kind: Type,
-        need: Requirement,
+        is_required: bool,
     },
 }
 
@@ -198,7 +199,8 @@ pub(super) struct RpcOperation {
     pub(super) call: CallModel,
     pub(super) forms: Forms,
     pub(super) params: Vec<NamedValue>,
-    pub(super) others: Others,
+    /// True if the params may have further members.
+    pub(super) has_others: bool,
     /// The promised effect of a second call.
     pub(super) effect: Option<&'static str>,
     /// Notes for the reader of the route.

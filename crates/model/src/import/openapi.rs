@@ -15,7 +15,7 @@ use super::model::{BodyModel, Operations, ReplyModel, RestOperation};
 use super::parameter;
 use super::refs::{DocumentFault, Refs, shown, text};
 use super::reply::{self, is_json};
-use super::schema::{self, Others, Requirement, Type};
+use super::schema::{self, Type};
 use super::unsupported::Unsupported;
 use crate::route::Effect;
 
@@ -35,7 +35,7 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     let prefix = prefix(document.get("servers"), &mut found.notes);
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
         match refs.follow(item).map_err(Unsupported::from) {
-            Ok(Value::Object(item)) => read_item(&refs, item, (path, &prefix), &mut found)?,
+            Ok(Value::Object(item)) => read_item(&refs, item, path, &prefix, &mut found)?,
             Ok(_) => {}
             Err(stop) => found.leave_out(&format!("{prefix}{path}"), stop)?,
         }
@@ -47,7 +47,8 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
 fn read_item<'v>(
     refs: &Refs<'v>,
     item: &'v Map<String, Value>,
-    (path, prefix): (&'v str, &str),
+    path: &'v str,
+    prefix: &str,
     found: &mut Operations,
 ) -> Result<(), DocumentFault> {
     let fixed = METHODS.iter().filter_map(|method| {
@@ -247,7 +248,7 @@ impl<'v> Context<'_, 'v> {
                 Err(_) => Effect::Unsafe,
             };
             self.refs.steps(responses.len())?;
-            reply::read((self.refs, effect), responses, notes)
+            reply::read(self.refs, effect, responses, notes)
         })
     }
 
@@ -287,30 +288,30 @@ impl<'v> Context<'_, 'v> {
         // OpenAPI 3.2 §4.7: a media type may be a reference, too.
         let media = self.refs.follow(media)?;
         let schema = schema::read(self.refs, media.get("schema"))?;
-        let need = Requirement::new(request.get("required"));
+        let is_required = schema::is_required(request);
         let body = if schema.is_open_object() {
             BodyModel::Members {
                 members: schema.members,
-                others: schema.others,
+                has_others: schema.has_others,
             }
         } else if media.get("schema").is_none() && schema.kind == Type::Any {
             // No note for a missing type: by far most bodies are objects.
             BodyModel::Members {
                 members: Vec::new(),
-                others: Others::Allowed,
+                has_others: true,
             }
         } else {
             let kind = schema.json_type();
-            BodyModel::Whole { kind, need }
+            BodyModel::Whole { kind, is_required }
         };
-        if need == Requirement::Optional && self.sends_empty(&body) {
+        if !is_required && self.sends_empty(&body) {
             notes.push(
                 "look: its body is optional; a call without members sends `{}`, or no content on a route with \
                  `params`: this is a guess; `body = \"none\"` changes it on routes without `params`"
                     .to_owned(),
             );
         }
-        if need == Requirement::Optional && self.needs_members(&body) {
+        if !is_required && self.needs_members(&body) {
             let look = "look: its body is optional, but a call without it is refused: the body has required members";
             notes.push(look.to_owned());
         }
@@ -323,10 +324,7 @@ impl<'v> Context<'_, 'v> {
             return false;
         };
         let is_named = matches!(self.method.as_str(), "GET" | "DELETE" | "OPTIONS");
-        is_named
-            && members
-                .iter()
-                .any(|member| member.need == Requirement::Required)
+        is_named && members.iter().any(|member| member.is_required)
     }
 
     /// Returns true when a call without members sends `{}`.
@@ -336,6 +334,6 @@ impl<'v> Context<'_, 'v> {
         };
         let mut members = members.iter();
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
-            && members.all(|member| member.need == Requirement::Optional)
+            && members.all(|member| !member.is_required)
     }
 }

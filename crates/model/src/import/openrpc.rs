@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::model::{CallModel, Forms, Operations, RpcOperation};
 use super::openapi::plain;
 use super::refs::{DocumentFault, Refs, shown, text};
-use super::schema::{self, NamedValue, Others, Requirement};
+use super::schema::{self, NamedValue};
 use super::unsupported::Unsupported;
 
 /// The most error codes that are listed in a comment.
@@ -101,7 +101,7 @@ fn read_method<'v>(
         params.push(NamedValue {
             name,
             kind: schema.json_type(),
-            need: Requirement::new(param.get("required")),
+            is_required: schema::is_required(param),
             default: schema.default,
         });
     }
@@ -119,7 +119,7 @@ fn read_method<'v>(
         call,
         forms,
         params,
-        others: Others::None,
+        has_others: false,
         effect: None,
         notes,
     })
@@ -165,7 +165,7 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> 
             call: CallModel::Tool,
             forms: Forms::One,
             params: schema.members,
-            others: schema.others,
+            has_others: schema.has_others,
             effect: effect(tool),
             notes,
         });

@@ -102,7 +102,7 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
             }
         }
         for group in groups.values().filter(|group| !group.rpc.is_empty()) {
-            pair_group(rule, group, (rest, rpc), &mut found);
+            pair_group(rule, group, rest, rpc, &mut found);
         }
     }
     found
@@ -168,13 +168,14 @@ fn informative(key: PairKey) -> Option<PairKey> {
 fn pair_group(
     rule: PairRule,
     group: &PairGroup,
-    (rest, rpc): (&[RestOperation], &[RpcOperation]),
+    rest: &[RestOperation],
+    rpc: &[RpcOperation],
     found: &mut Pairs,
 ) {
     let scores = if group.rest.len() * group.rpc.len() > MOST_RIVALS {
         Vec::new()
     } else {
-        scores(group, (rest, rpc))
+        scores(group, rest, rpc)
     };
     let rest_best = best(scores.iter().map(|(one, _, score)| (*one, *score)));
     let rpc_best = best(scores.iter().map(|(_, other, score)| (*other, *score)));
@@ -228,7 +229,8 @@ fn best(scores: impl Iterator<Item = (usize, usize)>) -> BTreeMap<usize, (usize,
 /// Returns each pair of a group with the percentage of parameters that have a twin.
 fn scores(
     group: &PairGroup,
-    (rest, rpc): (&[RestOperation], &[RpcOperation]),
+    rest: &[RestOperation],
+    rpc: &[RpcOperation],
 ) -> Vec<(usize, usize, usize)> {
     let names: Vec<Vec<&str>> = group.rest.iter().map(|at| names(&rest[*at])).collect();
     let known = ParamNames::new(&names);

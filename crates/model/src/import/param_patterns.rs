@@ -30,15 +30,15 @@ impl<P: Ord + Clone> ParamPatterns<P> {
     }
 
     /// Adds a member to the object at a position.
-    pub(super) fn add_inside(&mut self, position: &P, member: (String, Pattern)) {
+    pub(super) fn add_inside(&mut self, position: &P, name: String, member: Pattern) {
         let first_at = self
             .first_at
             .get(position)
             .and_then(|at| self.all.get_mut(*at));
         match first_at {
-            Some((_, Pattern::Object(members))) => members.push(member),
+            Some((_, Pattern::Object(members))) => members.push((name, member)),
             Some((_, Pattern::Text(_) | Pattern::List(_))) => {}
-            None => self.add(position.clone(), Pattern::Object(vec![member])),
+            None => self.add(position.clone(), Pattern::Object(vec![(name, member)])),
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::model::{Inside, List, Parameter, ParameterLocation};
 use super::refs::{Refs, shown, text};
-use super::schema::{self, NamedValue, Others, Requirement, Schema, Type};
+use super::schema::{self, NamedValue, Schema, Type};
 use super::unsupported::Unsupported;
 use crate::route::OF_THE_CONNECTION;
 
@@ -78,12 +78,7 @@ pub(super) fn read<'v>(
             "querystring" => {
                 // OpenAPI 3.2 §4.12.1: the parameter is the whole query.
                 let why = "it is the whole query string, which a route cannot name";
-                left_out(
-                    name,
-                    Requirement::new(parameter.get("required")),
-                    why,
-                    notes,
-                )?;
+                left_out(name, schema::is_required(parameter), why, notes)?;
                 found.unread.push("*".to_owned());
                 continue;
             }
@@ -96,7 +91,7 @@ pub(super) fn read<'v>(
                 continue;
             }
         };
-        let read = one(refs, (name, location), parameter, notes)?;
+        let read = one(refs, name, location, parameter, notes)?;
         if read.is_empty() && location == ParameterLocation::Query && !name.is_empty() {
             found.unread.push(name.to_owned());
         }
@@ -126,7 +121,7 @@ fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<
         }
         let named = &parameter.named;
         let why = "another parameter has its name in the query";
-        if let Err(why) = left_out(&named.name, named.need, why, notes) {
+        if let Err(why) = left_out(&named.name, named.is_required, why, notes) {
             stop = Err(why);
         }
         false
@@ -146,19 +141,20 @@ fn is_header(name: &str) -> bool {
 
 fn one<'v>(
     refs: &Refs<'v>,
-    (name, location): (&str, ParameterLocation),
+    name: &str,
+    location: ParameterLocation,
     parameter: &'v Value,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Parameter>, Unsupported> {
-    let need = match location {
-        ParameterLocation::Path => Requirement::Required,
-        ParameterLocation::Query | ParameterLocation::Header => {
-            Requirement::new(parameter.get("required"))
-        }
-    };
+    let is_required = location == ParameterLocation::Path || schema::is_required(parameter);
     let schema = schema::read(refs, parameter.get("schema"))?;
-    if let Some(spelling) = ObjectStyle::new(&schema, (name, location), parameter) {
-        return members(refs, &schema, (name, need), spelling, notes);
+    if let Some(style) = ObjectStyle::new(&schema, name, location, parameter) {
+        let object = QueryObject {
+            name,
+            style,
+            is_required,
+        };
+        return object.members(refs, &schema, notes);
     }
     let shape = if parameter.get("content").is_some() {
         Err("it is JSON inside a URL")
@@ -167,19 +163,19 @@ fn one<'v>(
     } else {
         shape(&schema, location, parameter)
     };
-    match (shape, need) {
-        (Ok((kind, list)), need) => Ok(vec![Parameter {
+    match shape {
+        Ok((kind, list)) => Ok(vec![Parameter {
             location,
             named: NamedValue {
                 name: name.to_owned(),
                 kind,
-                need,
+                is_required,
                 default: schema.default,
             },
             list,
             inside: None,
         }]),
-        (Err(why), need) => left_out(name, need, why, notes).map(|()| Vec::new()),
+        Err(why) => left_out(name, is_required, why, notes).map(|()| Vec::new()),
     }
 }
 
@@ -196,7 +192,8 @@ impl ObjectStyle {
     /// Returns the spelling of an object with known members (OpenAPI 3.0 §4.7.12.2).
     fn new(
         schema: &Schema,
-        (name, location): (&str, ParameterLocation),
+        name: &str,
+        location: ParameterLocation,
         parameter: &Value,
     ) -> Option<ObjectStyle> {
         let is_object = schema.kind == Type::Object && !schema.members.is_empty();
@@ -216,73 +213,75 @@ impl ObjectStyle {
     }
 }
 
-/// Reads the members of an object in the query, each as a parameter of its own.
-fn members(
-    refs: &Refs<'_>,
-    schema: &Schema,
-    (object, need): (&str, Requirement),
-    spelling: ObjectStyle,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Parameter>, Unsupported> {
-    let mut found = Vec::new();
-    for member in &schema.members {
-        // The name of the object is repeated in each member, so it counts each time.
-        refs.text(object)?;
-        let name = match spelling {
-            ObjectStyle::Deep => format!("{object}[{}]", member.name),
-            ObjectStyle::Exploded => member.name.clone(),
-        };
-        let need = match (need, member.need) {
-            (Requirement::Required, Requirement::Required) => Requirement::Required,
-            (_, _) => Requirement::Optional,
-        };
-        if matches!(member.kind, Type::Object | Type::Array) || name.is_empty() {
-            let why =
-                "it is a list or an object inside an object, which has no standard form in a URL";
-            left_out(&name, need, why, notes)?;
-            continue;
+/// An object in a query, spelled member by member.
+struct QueryObject<'n> {
+    name: &'n str,
+    style: ObjectStyle,
+    is_required: bool,
+}
+
+impl QueryObject<'_> {
+    /// Reads the members of an object in the query, each as a parameter of its own.
+    fn members(
+        &self,
+        refs: &Refs<'_>,
+        schema: &Schema,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Parameter>, Unsupported> {
+        let mut found = Vec::new();
+        for member in &schema.members {
+            // The name of the object is repeated in each member, so it counts each time.
+            refs.text(self.name)?;
+            let name = match self.style {
+                ObjectStyle::Deep => format!("{}[{}]", self.name, member.name),
+                ObjectStyle::Exploded => member.name.clone(),
+            };
+            let is_required = self.is_required && member.is_required;
+            if matches!(member.kind, Type::Object | Type::Array) || name.is_empty() {
+                let why = "it is a list or an object inside an object, which has no standard form in a URL";
+                left_out(&name, is_required, why, notes)?;
+                continue;
+            }
+            found.push(Parameter {
+                location: ParameterLocation::Query,
+                named: NamedValue {
+                    name,
+                    kind: member.kind.clone(),
+                    is_required,
+                    default: member.default.clone(),
+                },
+                list: None,
+                inside: Some(Inside {
+                    object: self.name.to_owned(),
+                    member: member.name.clone(),
+                }),
+            });
         }
-        found.push(Parameter {
-            location: ParameterLocation::Query,
-            named: NamedValue {
-                name,
-                kind: member.kind.clone(),
-                need,
-                default: member.default.clone(),
-            },
-            list: None,
-            inside: Some(Inside {
-                object: object.to_owned(),
-                member: member.name.clone(),
-            }),
-        });
+        if schema.has_others {
+            notes.push(format!(
+                "look: only the named members of `{}` are read from the query",
+                shown(self.name)
+            ));
+        }
+        Ok(found)
     }
-    if schema.others == Others::Allowed {
-        notes.push(format!(
-            "look: only the named members of `{}` are read from the query",
-            shown(object)
-        ));
-    }
-    Ok(found)
 }
 
 /// Leaves out a parameter, or the operation that requires it.
 fn left_out(
     name: &str,
-    need: Requirement,
+    is_required: bool,
     why: &str,
     notes: &mut Vec<String>,
 ) -> Result<(), Unsupported> {
     let name = shown(name);
-    match need {
-        Requirement::Required => Err(Unsupported::left_out(format!(
+    if is_required {
+        return Err(Unsupported::left_out(format!(
             "its parameter `{name}` is required, and {why}"
-        ))),
-        Requirement::Optional => {
-            notes.push(format!("look: the parameter `{name}` is left out: {why}"));
-            Ok(())
-        }
+        )));
     }
+    notes.push(format!("look: the parameter `{name}` is left out: {why}"));
+    Ok(())
 }
 
 /// Returns the type of the hole and the spelling of a list.

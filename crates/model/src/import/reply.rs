@@ -14,7 +14,8 @@ use crate::route::Effect;
 
 /// Reads the reply to a successful call.
 pub(super) fn read<'v>(
-    (refs, effect): (&Refs<'v>, Effect),
+    refs: &Refs<'v>,
+    effect: Effect,
     responses: &'v Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<ReplyModel, Unsupported> {
@@ -53,7 +54,7 @@ pub(super) fn read<'v>(
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
-    from_content((status, effect), response)
+    from_content(status, effect, response)
 }
 
 /// Parses a success status; `2XX` counts as 200.
@@ -73,10 +74,7 @@ fn has_location(response: &Value) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case("location"))
 }
 
-fn from_content(
-    (status, effect): (u16, Effect),
-    response: &Value,
-) -> Result<ReplyModel, Unsupported> {
+fn from_content(status: u16, effect: Effect, response: &Value) -> Result<ReplyModel, Unsupported> {
     let content = response.get("content").and_then(Value::as_object);
     let Some(content) = content.filter(|content| !content.is_empty()) else {
         return Ok(match status {

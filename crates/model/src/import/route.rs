@@ -13,7 +13,6 @@ use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOp
 use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
-use super::schema::Others;
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use dualgauge_patterns::percent::{self, Keep};
 
@@ -149,7 +148,7 @@ pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Dr
         call: CallModel::ByName,
         forms: Forms::One,
         params: Vec::new(),
-        others: Others::None,
+        has_others: false,
         effect: None,
         notes: Vec::new(),
     };
@@ -187,7 +186,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Draft
             unread: Vec::new(),
             body: BodyModel::Members {
                 members: Vec::new(),
-                others: Others::None,
+                has_others: false,
             },
             reply: ReplyModel::Usual,
             notes: Vec::new(),
@@ -253,7 +252,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         CallModel::ByName | CallModel::ByPosition => literal(&rpc.name),
         CallModel::Tool => "tools/call".to_owned(),
     };
-    let others = (bindings.others == Others::Allowed).then(|| bindings.free("others"));
+    let others = bindings.has_others.then(|| bindings.free("others"));
     let name = if rpc.name.is_empty() {
         rest.title()
     } else {
@@ -370,10 +369,10 @@ fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Patt
             RpcLocation::Named(name) => members.add(name.clone(), hole),
             RpcLocation::Position(at) => positions.add(*at, hole),
             RpcLocation::Inside(object, member) => {
-                let member = (member.clone(), hole);
+                let member = member.clone();
                 match &**object {
-                    RpcLocation::Named(name) => members.add_inside(name, member),
-                    RpcLocation::Position(at) => positions.add_inside(at, member),
+                    RpcLocation::Named(name) => members.add_inside(name, member, hole),
+                    RpcLocation::Position(at) => positions.add_inside(at, member, hole),
                     RpcLocation::Inside(..) | RpcLocation::Twin | RpcLocation::Equal => {}
                 }
             }

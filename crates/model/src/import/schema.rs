@@ -28,30 +28,9 @@ pub(super) enum Type {
     Enum(Vec<String>),
 }
 
-/// A named boolean: a call without the value is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Requirement {
-    Required,
-    #[default]
-    Optional,
-}
-
-impl Requirement {
-    /// Reads the member `required` of a parameter.
-    pub(super) fn new(required: Option<&Value>) -> Requirement {
-        match required.and_then(Value::as_bool) {
-            Some(true) => Requirement::Required,
-            Some(false) | None => Requirement::Optional,
-        }
-    }
-}
-
-/// A named boolean: an object has members that the schema does not name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Others {
-    Allowed,
-    #[default]
-    None,
+/// Returns true when a parameter has `required: true`.
+pub(super) fn is_required(parameter: &Value) -> bool {
+    parameter.get("required").and_then(Value::as_bool) == Some(true)
 }
 
 /// A value with a name: a parameter, or a member of an object.
@@ -59,7 +38,8 @@ pub(super) enum Others {
 pub(super) struct NamedValue {
     pub(super) name: String,
     pub(super) kind: Type,
-    pub(super) need: Requirement,
+    /// True if a call without the value is refused.
+    pub(super) is_required: bool,
     pub(super) default: Option<Value>,
 }
 
@@ -67,49 +47,36 @@ pub(super) struct NamedValue {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Schema {
     pub(super) kind: Type,
-    /// Records whether null is allowed.
-    nullable: Nullable,
+    /// True if null is allowed.
+    is_nullable: bool,
     /// The type of the elements of an array.
     pub(super) items: Option<Type>,
     pub(super) default: Option<Value>,
     pub(super) members: Vec<NamedValue>,
-    pub(super) others: Others,
+    /// True for an object that may have members which the schema does not name.
+    pub(super) has_others: bool,
     /// `additionalProperties`, if present.
-    additional: Option<Others>,
+    additional: Option<bool>,
     required: BTreeSet<String>,
     /// The names of the members.
     known: BTreeSet<String>,
-    access: Access,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Nullable {
-    Yes,
-    #[default]
-    No,
-}
-
-/// The side that may send a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Access {
-    #[default]
-    Both,
     /// `readOnly`: only the server sends it.
-    Server,
+    is_read_only: bool,
 }
 
 impl Schema {
     /// Returns the type of the value as JSON: [`Type::Any`] where null is allowed, which no type of a hole includes.
     pub(super) fn json_type(&self) -> Type {
-        match self.nullable {
-            Nullable::Yes => Type::Any,
-            Nullable::No => self.kind.clone(),
+        if self.is_nullable {
+            Type::Any
+        } else {
+            self.kind.clone()
         }
     }
 
     /// Returns true when it is an object whose members can be named one by one.
     pub(super) fn is_open_object(&self) -> bool {
-        self.kind == Type::Object && self.nullable == Nullable::No
+        self.kind == Type::Object && !self.is_nullable
     }
 }
 
@@ -125,15 +92,11 @@ pub(super) fn read<'v>(
     if found.kind == Type::Any && !found.members.is_empty() {
         found.kind = Type::Object;
     }
-    found.others = match found.additional {
-        Some(others) => others,
-        // A schema that names no members does not restrict them.
-        None if found.members.is_empty() => Others::Allowed,
-        None => Others::None,
-    };
+    // A schema that names no members does not restrict them.
+    found.has_others = found.additional.unwrap_or(found.members.is_empty());
     for member in &mut found.members {
         if found.required.contains(&member.name) {
-            member.need = Requirement::Required;
+            member.is_required = true;
         }
     }
     Ok(found)
@@ -163,14 +126,14 @@ fn merge<'v>(
         found.default = is_short(default).then(|| default.clone());
     }
     if members.get("readOnly") == Some(&Value::Bool(true)) {
-        found.access = Access::Server;
+        found.is_read_only = true;
     }
     if let Some(items) = members.get("items") {
         found.items = Some(brief(refs, items)?.kind);
     }
     match members.get("additionalProperties") {
-        Some(Value::Bool(true) | Value::Object(_)) => found.additional = Some(Others::Allowed),
-        Some(Value::Bool(false)) => found.additional = Some(Others::None),
+        Some(Value::Bool(true) | Value::Object(_)) => found.additional = Some(true),
+        Some(Value::Bool(false)) => found.additional = Some(false),
         Some(_) | None => {}
     }
     for name in list(members, "required").filter_map(Value::as_str) {
@@ -194,12 +157,12 @@ fn read_members<'v>(
         let brief = brief(refs, schema)?;
         let known = found.known.contains(name);
         // In a pattern, `...` means the unnamed members.
-        if !known && brief.access == Access::Both && name != "..." {
+        if !known && !brief.is_read_only && name != "..." {
             found.known.insert(name.clone());
             found.members.push(NamedValue {
                 name: name.clone(),
                 kind: brief.json_type(),
-                need: Requirement::Optional,
+                is_required: false,
                 default: None,
             });
         }
@@ -224,7 +187,7 @@ fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault
         }
     }
     if members.get("readOnly") == Some(&Value::Bool(true)) {
-        found.access = Access::Server;
+        found.is_read_only = true;
     }
     Ok(found)
 }
@@ -255,7 +218,7 @@ fn read_type(refs: &Refs<'_>, members: &Map<String, Value>, found: &mut Schema) 
     /// The number of types in JSON.
     const MOST_TYPES: usize = 7;
     if members.get("nullable") == Some(&Value::Bool(true)) {
-        found.nullable = Nullable::Yes;
+        found.is_nullable = true;
     }
     let kind = match members.get("type") {
         Some(Value::String(word)) => type_of(word),
@@ -263,7 +226,7 @@ fn read_type(refs: &Refs<'_>, members: &Map<String, Value>, found: &mut Schema) 
             let words = words.iter().filter_map(Value::as_str);
             let words: Vec<&str> = words.take(MOST_TYPES).collect();
             if words.contains(&"null") {
-                found.nullable = Nullable::Yes;
+                found.is_nullable = true;
             }
             let others: Vec<&&str> = words.iter().filter(|word| **word != "null").collect();
             match others[..] {
@@ -307,11 +270,11 @@ fn type_of(word: &str) -> Type {
 fn enumeration(refs: &Refs<'_>, allowed: &[Value], found: &mut Schema) -> Type {
     if !refs.may_read_words(allowed) {
         // The unread values may include null.
-        found.nullable = Nullable::Yes;
+        found.is_nullable = true;
         return found.kind.clone();
     }
     if allowed.contains(&Value::Null) {
-        found.nullable = Nullable::Yes;
+        found.is_nullable = true;
     }
     let spellable = |word: &str| {
         let plain =
@@ -349,14 +312,12 @@ fn one_of<'v>(
         let mut choice = Schema::default();
         if let Some(members) = refs.follow(part)?.as_object() {
             if members.get("type").and_then(Value::as_str) == Some("null") {
-                found.nullable = Nullable::Yes;
+                found.is_nullable = true;
                 continue;
             }
             read_type(refs, members, &mut choice);
         }
-        if choice.nullable == Nullable::Yes {
-            found.nullable = Nullable::Yes;
-        }
+        found.is_nullable |= choice.is_nullable;
         common = match common {
             None => Some(choice.kind),
             Some(kind) if kind == choice.kind => Some(kind),
@@ -366,7 +327,7 @@ fn one_of<'v>(
     if let Some(kind) = common {
         if kind == Type::Object {
             // Each choice may have members of its own.
-            found.additional = Some(Others::Allowed);
+            found.additional = Some(true);
         }
         if found.kind == Type::Any {
             found.kind = kind;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::hole::{self, Absence};
 use super::model::{CallModel, List, RestOperation, RpcOperation};
 use super::refs::shown;
-use super::schema::{Others, Type};
+use super::schema::Type;
 
 /// The location of a value in a REST call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(super) struct Bindings {
     /// The first value of each named param.
     pub(super) params: BTreeMap<String, usize>,
     /// Records whether unnamed members are passed on.
-    pub(super) others: Others,
+    pub(super) has_others: bool,
     /// Query names without a counterpart on the other side.
     pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
@@ -123,8 +123,7 @@ impl Bindings {
             (RestLocation::Member(member), RpcLocation::Named(name)) => member == name,
             (_, _) => false,
         };
-        let has_body =
-            self.others == Others::Allowed || self.bounds.iter().any(BoundParameter::is_in_body);
+        let has_body = self.has_others || self.bounds.iter().any(BoundParameter::is_in_body);
         let carried = !has_body || rest.short_form_carries();
         carried && call == CallModel::ByName && self.bounds.iter().all(plain)
     }

@@ -13,14 +13,8 @@ pub struct Rewriter {
     reader: SseReader,
     /// The side that the stream comes from.
     from: Side,
-    before: LastEvent,
-}
-
-/// The result of the previous event, for a line feed that may belong to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LastEvent {
-    Left,
-    Gone,
+    /// True if the previous event was dropped: a line feed that may belong to its end is dropped too.
+    is_previous_dropped: bool,
 }
 
 /// A part of the stream for the client.
@@ -97,7 +91,7 @@ impl Rewriter {
         Rewriter {
             reader: SseReader::new(limit),
             from,
-            before: LastEvent::Left,
+            is_previous_dropped: false,
         }
     }
 
@@ -131,7 +125,7 @@ impl Rewriter {
                     ..RewriteStep::default()
                 };
             }
-            StreamPiece::Feed(_) if self.before == LastEvent::Gone => {
+            StreamPiece::Feed(_) if self.is_previous_dropped => {
                 return RewriteStep::default();
             }
             StreamPiece::Feed(out) => {
@@ -151,11 +145,7 @@ impl Rewriter {
                 ..self.event(text, events, context)
             },
         };
-        self.before = if step.out.is_empty() {
-            LastEvent::Gone
-        } else {
-            LastEvent::Left
-        };
+        self.is_previous_dropped = step.out.is_empty();
         step
     }
 

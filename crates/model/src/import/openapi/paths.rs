@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::import::model::{Parameter, ParameterLocation, Segment};
 use crate::import::refs::shown;
-use crate::import::schema::{self, Requirement};
+use crate::import::schema;
 use crate::import::unsupported::Unsupported;
 use dualgauge_patterns::percent::{self, Plus};
 
@@ -25,24 +25,13 @@ pub(super) fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
             // `/items/` is not the same resource as `/items`.
             return Ok(Segment::Literal(String::new()));
         }
-        let position = if at == last {
-            SegmentPosition::Last
-        } else {
-            SegmentPosition::Before
-        };
-        segment(name, position)
+        segment(name, at == last)
     });
     cut.collect()
 }
 
-/// The position of a segment: only the last one may have a verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SegmentPosition {
-    Before,
-    Last,
-}
-
-fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported> {
+/// Reads one segment. Only the last one may have a verb.
+fn segment(text: &str, is_last: bool) -> Result<Segment, Unsupported> {
     if text.is_empty() || text == "." || text == ".." {
         return Err(Unsupported::left_out(
             "its path has an empty or a dot segment, which a route cannot have",
@@ -59,9 +48,7 @@ fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported
             return Err(mixed_segment(text));
         }
         // In a route the text after the last colon is a verb.
-        let parts = text
-            .rsplit_once(':')
-            .filter(|_| position == SegmentPosition::Last);
+        let parts = text.rsplit_once(':').filter(|_| is_last);
         let is_odd = |(name, verb): (&str, &str)| {
             text.starts_with(':') || !is_literal(name) || !is_literal(verb)
         };
@@ -78,11 +65,7 @@ fn segment(text: &str, position: SegmentPosition) -> Result<Segment, Unsupported
         return Err(mixed_segment(text));
     }
     let verb = match after.strip_prefix(':') {
-        Some(verb)
-            if position == SegmentPosition::Last && is_literal(verb) && !verb.contains(':') =>
-        {
-            Some(verb.to_owned())
-        }
+        Some(verb) if is_last && is_literal(verb) && !verb.contains(':') => Some(verb.to_owned()),
         None if after.is_empty() => None,
         Some(_) | None => return Err(mixed_segment(text)),
     };
@@ -135,7 +118,7 @@ pub(super) fn complete_path(
             list: None,
             inside: None,
         });
-        parameter.named.need = Requirement::Required;
+        parameter.named.is_required = true;
         parameter.named.default = None;
         parameters.push(parameter);
     }

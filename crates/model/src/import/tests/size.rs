@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use crate::import::model::{CallModel, Forms, Operations, RpcOperation};
 use crate::import::pair::Pairs;
-use crate::import::schema::Others;
 use crate::import::table::SkipReasons;
 
 use super::{DocumentKind, draft, fault, given, json, left_out, rest, routes, rpc};
@@ -134,7 +133,7 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
             call: CallModel::ByName,
             forms: Forms::One,
             params: Vec::new(),
-            others: Others::None,
+            has_others: false,
             effect: None,
             notes: Vec::new(),
         });
