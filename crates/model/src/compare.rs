@@ -11,7 +11,6 @@ mod canonical_key;
 mod control_repeat;
 mod decimal;
 mod diff;
-mod diff_list;
 mod failed;
 mod mismatches;
 mod noise;

@@ -8,10 +8,8 @@
 
 mod decision;
 mod head;
-mod irregular;
 mod mcp_checks;
 mod near;
-mod streams;
 
 use http::{HeaderMap, Method};
 
@@ -30,14 +28,15 @@ use super::websocket;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
-pub use decision::{browned_out, decide};
+use near::check_regular;
+
+pub use decision::{browned_out, decide, decide_stream};
 pub use head::RequestHead;
 pub use mcp_checks::{
     check_batch_allowed, check_call_over_link, check_mcp_headers, notification_status,
     rpc_face_status,
 };
 pub use near::{NearMiss, pass_near};
-pub use streams::decide_stream;
 
 /// The target of a request.
 #[derive(Debug)]
@@ -286,7 +285,7 @@ pub fn match_route<'p>(plan: &'p Plan, head: RequestHead<'_>) -> Result<RouteMat
         streams: plan.streams.near(head.method, path),
     };
     if may_pass(plan) {
-        irregular::check(plan, head, &nearby)?;
+        check_regular(plan, head, &nearby)?;
         return Ok(match nearby.is_empty() {
             true => RouteMatch::Unrouted,
             false => RouteMatch::Near(nearby),
@@ -294,7 +293,7 @@ pub fn match_route<'p>(plan: &'p Plan, head: RequestHead<'_>) -> Result<RouteMat
     }
     let is_free = near.methods.is_empty() && nearby.is_empty();
     if is_free && other_path(plan, path).is_some() {
-        irregular::check(plan, head, &nearby)?;
+        check_regular(plan, head, &nearby)?;
         return Ok(RouteMatch::Unrouted);
     }
     match nearby.first(plan).filter(|_| near.methods.is_empty()) {

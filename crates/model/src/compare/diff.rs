@@ -7,18 +7,51 @@
 
 use super::canonical_key::{BudgetExhausted, CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder};
 use super::decimal::Decimal;
-use super::diff_list::DifferenceList;
 use super::pointer::{PointerBuilder, PointerPart, PointerStep};
 use super::redacted::{RedactedValue, Visibility};
 use super::rules::{Active, Rules};
-use super::{Kind, Terms};
+use super::{Comparison, DIFFERENCES, Difference, Kind, Terms};
 use dualgauge_patterns::json::{self, Spelled, Value};
 
 /// The depth from which values are compared as text. No response reaches it: it is the maximum of `limits.depth`.
 const DEEPEST: usize = 512;
 
+/// The differences found so far: one for each field and kind, with the number of occurrences, and the number of those
+/// that were not stored.
+#[derive(Debug, Default)]
+pub(super) struct DifferenceList(Comparison);
+
+impl DifferenceList {
+    pub(super) fn add(&mut self, found: Difference) {
+        let same = |known: &&mut Difference| known.kind == found.kind && known.field == found.field;
+        if let Some(known) = self.0.differences.iter_mut().find(same) {
+            known.times += 1;
+        } else if self.0.differences.len() < DIFFERENCES {
+            self.0.differences.push(found);
+        } else {
+            self.0.more += 1;
+        }
+    }
+
+    pub(super) fn ignore(&mut self) {
+        self.0.ignored += 1;
+    }
+
+    pub(super) fn fall_back(&mut self) {
+        self.0.fallen_back += 1;
+    }
+
+    pub(super) fn finish(self) -> Comparison {
+        self.0
+    }
+}
+
 /// Two values at one place.
-type ValuePair<'a> = (Value<'a>, Value<'a>);
+#[derive(Clone, Copy)]
+struct ValuePair<'a> {
+    control: Value<'a>,
+    candidate: Value<'a>,
+}
 
 /// The state of a walk over two responses.
 pub(super) struct Differ<'a, 'r> {
@@ -39,7 +72,9 @@ impl<'a> Differ<'a, '_> {
     ) {
         match (control, candidate) {
             (None, None) => {}
-            (Some(control), Some(candidate)) => self.values((control, candidate), active),
+            (Some(control), Some(candidate)) => {
+                self.values(ValuePair { control, candidate }, active);
+            }
             (control, candidate) if self.rules.ignores(active) => {
                 debug_assert!(control.is_some() || candidate.is_some());
                 self.differences.ignore();
@@ -57,7 +92,7 @@ impl<'a> Differ<'a, '_> {
 
     /// Compares two values at the current place.
     fn values(&mut self, pair: ValuePair<'a>, active: &Active) {
-        let (control, candidate) = pair;
+        let ValuePair { control, candidate } = pair;
         if control.value() == candidate.value() {
             return;
         }
@@ -68,29 +103,29 @@ impl<'a> Differ<'a, '_> {
             return;
         }
         if self.pointer_path.depth() > DEEPEST {
-            self.differ(Kind::Value, &pair);
+            self.differ(Kind::Value, pair);
             return;
         }
         match (control.kind(), candidate.kind()) {
-            (json::JsonKind::Object, json::JsonKind::Object) => self.objects(&pair, active),
+            (json::JsonKind::Object, json::JsonKind::Object) => self.objects(pair, active),
             (json::JsonKind::Array, json::JsonKind::Array) if self.rules.is_unordered(active) => {
-                self.unordered(&pair, active);
+                self.unordered(pair, active);
             }
-            (json::JsonKind::Array, json::JsonKind::Array) => self.ordered(&pair, active),
-            (json::JsonKind::Number, json::JsonKind::Number) => self.numbers(&pair, active),
+            (json::JsonKind::Array, json::JsonKind::Array) => self.ordered(pair, active),
+            (json::JsonKind::Number, json::JsonKind::Number) => self.numbers(pair, active),
             (json::JsonKind::String, json::JsonKind::String) => {
                 if Spelled::read(control.value()) != Spelled::read(candidate.value()) {
-                    self.differ(Kind::Value, &pair);
+                    self.differ(Kind::Value, pair);
                 }
             }
-            (one, two) if one == two => self.differ(Kind::Value, &pair),
-            (_, _) => self.differ(Kind::Type, &pair),
+            (one, two) if one == two => self.differ(Kind::Value, pair),
+            (_, _) => self.differ(Kind::Type, pair),
         }
     }
 
-    fn numbers(&mut self, pair: &ValuePair<'a>, active: &Active) {
-        let one = Decimal::read(pair.0.value());
-        let two = Decimal::read(pair.1.value());
+    fn numbers(&mut self, pair: ValuePair<'a>, active: &Active) {
+        let one = Decimal::read(pair.control.value());
+        let two = Decimal::read(pair.candidate.value());
         if one == two {
             return;
         }
@@ -101,9 +136,9 @@ impl<'a> Differ<'a, '_> {
     }
 
     /// Compares members by name; repeated names are compared in their order.
-    fn objects(&mut self, pair: &ValuePair<'a>, active: &Active) {
-        let mut control = pair.0.sorted().into_iter().peekable();
-        let mut candidate = pair.1.sorted().into_iter().peekable();
+    fn objects(&mut self, pair: ValuePair<'a>, active: &Active) {
+        let mut control = pair.control.sorted().into_iter().peekable();
+        let mut candidate = pair.candidate.sorted().into_iter().peekable();
         loop {
             let order = match (control.peek(), candidate.peek()) {
                 (None, None) => return,
@@ -130,9 +165,9 @@ impl<'a> Differ<'a, '_> {
     }
 
     /// Compares elements by index. The same elements in another order count as a single difference.
-    fn ordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
-        let control: Vec<_> = pair.0.children().collect();
-        let candidate: Vec<_> = pair.1.children().collect();
+    fn ordered(&mut self, pair: ValuePair<'a>, active: &Active) {
+        let control: Vec<_> = pair.control.children().collect();
+        let candidate: Vec<_> = pair.candidate.children().collect();
         if control.len() != candidate.len() {
             self.lengths(control.len(), candidate.len());
             return;
@@ -141,15 +176,16 @@ impl<'a> Differ<'a, '_> {
             self.differ(Kind::Order, pair);
             return;
         }
-        for (index, pair) in control.into_iter().zip(candidate).enumerate() {
+        let pairs = control.into_iter().zip(candidate);
+        for (index, (control, candidate)) in pairs.enumerate() {
             let inside = self.rules.element(active, index);
             self.pointer_path.enter(PointerStep::Element(index, index));
-            self.values(pair, &inside);
+            self.values(ValuePair { control, candidate }, &inside);
             self.pointer_path.leave();
         }
     }
 
-    fn is_permuted(&mut self, pair: &ValuePair<'a>, active: &Active) -> bool {
+    fn is_permuted(&mut self, pair: ValuePair<'a>, active: &Active) -> bool {
         let Ok((control, candidate)) = self.keys(pair, active, KeyOrder::Matters) else {
             return false;
         };
@@ -165,7 +201,7 @@ impl<'a> Differ<'a, '_> {
 
     fn keys(
         &mut self,
-        pair: &ValuePair<'a>,
+        pair: ValuePair<'a>,
         active: &Active,
         order: KeyOrder,
     ) -> Result<(Vec<CanonicalKey<'a>>, Vec<CanonicalKey<'a>>), BudgetExhausted> {
@@ -173,12 +209,12 @@ impl<'a> Differ<'a, '_> {
             rules: self.rules,
             budget: &mut self.budget,
         };
-        let control = keys.elements(&pair.0, active, order)?;
-        Ok((control, keys.elements(&pair.1, active, order)?))
+        let control = keys.elements(&pair.control, active, order)?;
+        Ok((control, keys.elements(&pair.candidate, active, order)?))
     }
 
     /// Compares elements regardless of order: equal ones are paired first, then the others in sorted order.
-    fn unordered(&mut self, pair: &ValuePair<'a>, active: &Active) {
+    fn unordered(&mut self, pair: ValuePair<'a>, active: &Active) {
         let Ok((control, candidate)) = self.keys(pair, active, KeyOrder::Free) else {
             self.differences.fall_back();
             self.ordered(pair, active);
@@ -189,10 +225,12 @@ impl<'a> Differ<'a, '_> {
             return;
         }
         let inside = self.rules.any_element(active);
-        let elements: (Vec<_>, Vec<_>) = (pair.0.children().collect(), pair.1.children().collect());
+        let controls: Vec<_> = pair.control.children().collect();
+        let candidates: Vec<_> = pair.candidate.children().collect();
         for (one, two) in paired(&control, &candidate) {
             self.pointer_path.enter(PointerStep::Element(one, two));
-            self.values((elements.0[one], elements.1[two]), &inside);
+            let (control, candidate) = (controls[one], candidates[two]);
+            self.values(ValuePair { control, candidate }, &inside);
             self.pointer_path.leave();
         }
     }
@@ -205,9 +243,12 @@ impl<'a> Differ<'a, '_> {
         );
     }
 
-    fn differ(&mut self, kind: Kind, pair: &ValuePair<'a>) {
+    fn differ(&mut self, kind: Kind, pair: ValuePair<'a>) {
         let visibility = self.visibility();
-        let (control, candidate) = (visibility.value(&pair.0), visibility.value(&pair.1));
+        let (control, candidate) = (
+            visibility.value(&pair.control),
+            visibility.value(&pair.candidate),
+        );
         self.note(kind, control, candidate);
     }
 
@@ -225,7 +266,7 @@ impl<'a> Differ<'a, '_> {
             | Kind::Code => PointerPart::Control,
         };
         let (pointer, field) = self.pointer_path.render(of);
-        self.differences.add(super::Difference {
+        self.differences.add(Difference {
             pointer,
             field,
             kind,

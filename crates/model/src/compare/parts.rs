@@ -3,8 +3,7 @@
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
 
 use super::canonical_key::KeyBudget;
-use super::diff::{Differ, equal};
-use super::diff_list::DifferenceList;
+use super::diff::{Differ, DifferenceList, equal};
 use super::pointer::{PointerBuilder, PointerStep};
 use super::redacted::RedactedValue;
 use super::response::{ComparedBody, ComparedResponse, ParsedResponse, ResponseTrees, essence};

@@ -3,6 +3,7 @@
 use crate::lifecycle::Window;
 use crate::plan::Plan;
 use crate::rollout::{Decision, DecisionReason, Kill, Requester, Stage, Way};
+use crate::stream::StreamMatch;
 use crate::time::Timestamp;
 use dualgauge_patterns::side::Side;
 
@@ -32,6 +33,22 @@ pub fn decide(
     let name = &plan.routes.route(index).name;
     let decision = plan.rollout.decide(&requester.call(name, side));
     served(plan, decision, index, side)
+}
+
+/// Decides the side for a client that requests a stream. Streams are never shadowed.
+#[must_use]
+pub fn decide_stream(plan: &Plan, requester: Requester<'_>, followed: StreamMatch) -> Decision {
+    let side = followed.side;
+    if plan.rollout.kill == Kill::On {
+        let stage = match plan.upstream_of_stream(followed.stream, side) {
+            Some(_) => Stage::Passthrough,
+            None => Stage::Translate,
+        };
+        return Decision::plain(stage, DecisionReason::Killed);
+    }
+    let name = plan.streams.all().get(followed.stream);
+    let name = name.map_or("", |stream| &stream.name);
+    plan.rollout.decide(&requester.call(name, side))
 }
 
 /// Replaces the old way with the new one if no upstream serves it. This happens on a REST side whose upstream accepts

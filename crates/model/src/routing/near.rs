@@ -3,15 +3,16 @@
 //! Rule: such a call passes if calls of those routes pass through for this client. If one of them is translated or
 //! retired for the client, the call is rejected, because it would otherwise bypass the flag.
 //!
-//! Used by `explain::rest`, `routing::irregular` and `gateway::rest`.
+//! Used by `explain::rest`, `routing` and `gateway::rest`.
 
-use super::decision::decide;
-use super::streams::decide_stream;
+use super::decision::{decide, decide_stream};
+use super::head::RequestHead;
 use crate::failure::Failure;
+use crate::lenient::Target;
 use crate::plan::Plan;
 use crate::rejections;
 use crate::rollout::{Requester, Stage, Way};
-use crate::route::Likeness;
+use crate::route::{Likeness, Segments};
 use crate::stream::StreamMatch;
 use crate::time::Timestamp;
 use dualgauge_patterns::side::Side;
@@ -71,6 +72,40 @@ pub fn pass_near(
         }
     }
     Ok(())
+}
+
+/// Checks that an unrouted call may pass by its path. With `unrouted_irregular = "pass"`, every path passes.
+///
+/// # Errors
+///
+/// Fails with the name of the route that the path may address.
+pub(super) fn check_regular(
+    plan: &Plan,
+    head: RequestHead<'_>,
+    nearby: &NearMiss,
+) -> Result<(), Failure> {
+    let Some(paths) = &plan.irregular else {
+        return Ok(());
+    };
+    let path = head.uri.path();
+    // A trailing slash is no irregularity: `pass_near` decides for the routes that differ only in it.
+    let is_tidy = Segments::split(path).irregular().is_none();
+    let counts = |target: Target| match target {
+        Target::Route(index) => {
+            let mut near = nearby.routes.iter();
+            !(is_tidy && near.any(|(route, _)| *route == index))
+        }
+        Target::Stream(index) => {
+            let mut near = nearby.streams.iter();
+            !(is_tidy && near.any(|followed| followed.stream == index))
+        }
+        Target::Rpc => plan.face.find(path).is_none(),
+        Target::Local => true,
+    };
+    match paths.find(head.method, path, counts) {
+        Some(target) => Err(rejections::irregular_path(plan, target)),
+        None => Ok(()),
+    }
 }
 
 fn refused(plan: &Plan, route: usize, likeness: Likeness) -> Failure {
