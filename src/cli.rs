@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `reload`, `health`,
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `reload`, `health`,
 //! `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
@@ -23,6 +23,7 @@ mod routes;
 mod run;
 #[cfg(feature = "demo")]
 mod sample;
+mod schema;
 mod usage;
 
 use std::error::Error;
@@ -75,6 +76,12 @@ enum CliCommand {
     /// `lossy = "why"` on its route or row; otherwise it is 1. It is 2 if the command line is invalid.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+    /// Print the JSON Schema of the configuration or of the flags file, for editors
+    ///
+    /// The schema (draft 2020-12) has every key with its meaning, its accepted values and its default. It describes
+    /// single values; `check` also reports keys that exclude each other, and everything that depends on routes.
+    #[command(after_help = schema::EXAMPLES)]
+    Schema(schema::SchemaArguments),
     /// Print the route table, or an API description generated from it
     ///
     /// Reads the configuration as `check` does. `--format openapi` and `--format openrpc` describe the routes for
@@ -371,6 +378,7 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         CliCommand::Run(arguments) => run::run(&arguments),
         CliCommand::Check(arguments) => check::check(&arguments),
+        CliCommand::Schema(arguments) => schema::schema(&arguments),
         CliCommand::Routes(arguments) => routes::routes(&arguments),
         CliCommand::Explain(arguments) => explain::explain(&arguments),
         CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),

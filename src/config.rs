@@ -1,9 +1,11 @@
 //! The configuration: files, environment and command line, read into a plan, or every problem at once.
 //!
 //! ```text
-//! load                    merges defaults, files, variables and arguments (figment); their only reader
+//! load                    merges files, variables and arguments (figment); their only reader
 //!   toml, include, layer  TOML 1.1 with the location of each key; included files; the origin of each key
-//! decode                  decodes the merged tree with `table_reader` and `value`
+//! decode                  decodes the merged tree with `table_reader`; declares the keys of each table
+//!   key, kind, value      a key with its default and meaning; a kind of values; their decoders
+//! json_schema             JSON Schemas of the files, from the same keys
 //! replica                 the machine-dependent part of a shared store: a name, the password file
 //! other_files             problems of other files while the main file is not valid TOML
 //! schema                  schema files that routes name
@@ -27,6 +29,9 @@ mod decode;
 mod digest;
 pub mod flags;
 mod include;
+pub mod json_schema;
+mod key;
+mod kind;
 mod layer;
 pub mod load;
 mod other_files;

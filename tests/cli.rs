@@ -228,6 +228,19 @@ fn a_command_that_cannot_be_understood_is_exit_code_2() {
 }
 
 #[test]
+fn the_schemas_of_both_files_are_printed() {
+    for (arguments, key) in [
+        (&["schema"][..], "upstream"),
+        (&["schema", "flags"], "flag"),
+    ] {
+        let run = run(arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+        let schema: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(schema["properties"][key].is_object(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_fine_configuration_is_shown_route_by_route() {
     let folder = fine();
     let run = check(&folder.path().join("dualgauge.toml"), &[]);

@@ -1,26 +1,65 @@
 //! The flags file: the rollout as written by people. The program never rewrites it.
 //!
-//! Used by `app::control::files`, `configuration` and `other_files`.
+//! Used by `app::control::files`, `configuration`, `json_schema` and `other_files`.
 
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::decode::guard;
+use crate::config::decode::guard::{self, GUARD, RAMP};
 use crate::config::decode::identity::header_globs;
 use crate::config::decode::shared::{SIDES, STAGES};
 use crate::config::digest::Digests;
+use crate::config::key::{
+    Key, NamedValues, SubTable, TableShape, key, named_values, section, table,
+};
+use crate::config::kind::{NAME, PERCENT, STRING, TEXT, words};
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::{Problem, Problems};
 use crate::config::raw::RawFlag;
 use crate::config::table_reader::{self, Shape, Table, unique};
 use crate::config::toml::{KeyPath, TomlDocument};
-use crate::config::value::{name, percent, string, text, word};
-use dualgauge_model::rollout::{Arming, WithoutKey};
+use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
+use dualgauge_patterns::side::Side;
 
-const WITHOUT_KEY: &[(&str, WithoutKey)] = &[("out", WithoutKey::Out), ("in", WithoutKey::In)];
-/// 100 percent, in thousandths of a percent.
-const ALL: u32 = 100_000;
+const WITHOUT_KEY_WORDS: &[(&str, WithoutKey)] =
+    &[("out", WithoutKey::Out), ("in", WithoutKey::In)];
+
+section! {
+    /// `[[flag]]`
+    FLAG {
+        /// Unique name; also seeds the percentage
+        FLAG_NAME: Key<String> = key("name", NAME).required();
+        /// Glob of clients
+        CLIENT: Key<String> = key("client", TEXT).or("*");
+        /// Glob of routes
+        ROUTE: Key<String> = key("route", TEXT).or("*");
+        /// Only calls from this side; both if absent
+        SIDE: Key<Side> = key("side", words(SIDES));
+        /// Stage of matching calls
+        STAGE: Key<Stage> = key("stage", words(STAGES)).required();
+        /// Percent of callers, by key
+        SHARE: Key<u32> = key("percent", PERCENT).or("100");
+        /// Callers without a key
+        WITHOUT_KEY: Key<WithoutKey> = key("without_key", words(WITHOUT_KEY_WORDS)).or("out");
+        /// Percent of callers always kept out
+        HOLDBACK: Key<u32> = key("holdback", PERCENT).or("0");
+        /// Automatic rollback
+        OF_GUARD: SubTable = table("guard", &GUARD);
+        /// Automatic increase of `percent`
+        OF_RAMP: SubTable = table("ramp", &RAMP);
+        /// Headers, each with a glob: all must match
+        HEADERS: NamedValues<String> = named_values("header", STRING);
+    }
+}
+
+section! {
+    /// The flags file.
+    pub(super) FILE {
+        /// Flags, in order: the first that matches decides
+        FLAGS: SubTable = table("flag", &FLAG).of(TableShape::List);
+    }
+}
 
 /// Reads the flags of a file, in order.
 ///
@@ -60,7 +99,7 @@ fn decode(document: &TomlDocument) -> Result<(Vec<RawFlag>, Vec<Problem>), Probl
     let mut problems = document.add_to(&mut layer, KeyPath::Main)?;
     let merged = Merged::new(vec![layer])?;
     let flags = table_reader::read(&merged, &mut problems, |table| {
-        let flags = table.tables("flag", flag);
+        let flags = table.tables(&FLAGS, flag);
         unique(flags.iter().map(|flag| &flag.name), table);
         Some(flags)
     });
@@ -69,20 +108,20 @@ fn decode(document: &TomlDocument) -> Result<(Vec<RawFlag>, Vec<Problem>), Probl
 
 fn flag(table: &mut Table<'_>) -> Option<RawFlag> {
     let here = table.here();
-    let name = table.require("name", name);
-    let client = table.get_or("client", text, "*".to_owned());
-    let route = table.get_or("route", text, "*".to_owned());
-    let side = table.get("side", word(SIDES, &[]));
-    let stage = table.require("stage", word(STAGES, &[]));
-    let share = table.get_or("percent", percent, ALL);
-    let without_key = table.get_or("without_key", word(WITHOUT_KEY, &[]), WithoutKey::Out);
-    let holdback = table.get_or("holdback", percent, 0);
-    let guard = table.table("guard", guard::guard).map(Box::new);
-    let ramp = table.table("ramp", guard::ramp).map(Box::new);
-    let headers = match table.shape("header") {
+    let name = table.get(&FLAG_NAME);
+    let client = table.get(&CLIENT);
+    let route = table.get(&ROUTE);
+    let side = table.get(&SIDE);
+    let stage = table.get(&STAGE);
+    let share = table.get(&SHARE);
+    let without_key = table.get(&WITHOUT_KEY);
+    let holdback = table.get(&HOLDBACK);
+    let guard = table.table(&OF_GUARD, guard::guard).map(Box::new);
+    let ramp = table.table(&OF_RAMP, guard::ramp).map(Box::new);
+    let headers = match table.shape(HEADERS.name) {
         Shape::Absent => Some(Vec::new()),
         Shape::Table | Shape::Value => {
-            let headers = table.named_values("header", string);
+            let headers = table.named_values(&HEADERS);
             headers.and_then(|headers| header_globs(table, headers))
         }
     };

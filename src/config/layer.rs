@@ -1,4 +1,4 @@
-//! One layer of the configuration (defaults, files, variables, arguments) with the location of each key.
+//! One layer of the configuration (files, variables, arguments) with the location of each key.
 //!
 //! figment merges the layers, and knows only the provider of each value. A merge replaces everything except tables, so
 //! a merged value comes from the uppermost layer that sets its key: [`Merged::place`] is exact.
@@ -64,12 +64,6 @@ impl Layer {
     /// Returns the location of a key in this layer.
     pub(super) fn location(&self, key: &str) -> Option<SourceLocation> {
         self.origins.get(key).map(|origin| origin.place.clone())
-    }
-
-    /// Removes all locations: defaults have none.
-    pub(super) fn without_locations(mut self) -> Self {
-        self.origins.clear();
-        self
     }
 
     /// Puts a value at a path of keys. Missing tables on the way are created, also in place of another value: the

@@ -1,6 +1,7 @@
 //! Loading of the configuration: the only reader of configuration files and of the environment.
 //!
-//! Four layers, each overriding the one before: defaults, files, `DUALGAUGE_` variables, command-line arguments.
+//! Three layers, each overriding the one before: files, `DUALGAUGE_` variables, command-line arguments. The table of
+//! keys has the defaults.
 //!
 //! Used by `app`, `cli` and `configuration`.
 
@@ -116,20 +117,18 @@ pub(super) struct Loaded {
 /// Fails when the main file cannot be read or is not TOML.
 pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loaded, Problems> {
     let mut problems = Vec::new();
-    let defaults = defaults(&mut problems)?;
-    let usual = defaults.values.clone();
     let (files, paths) = match &sources.file {
         Some(file) => read_files(file, digests, &mut problems)
             .map_err(|unreadable| without_main(unreadable, file, sources))?,
         None => (Layer::new("files"), Vec::new()),
     };
     let variables = variables(&sources.environment, &mut problems);
-    let mut merged = Merged::new(vec![defaults, files, variables, arguments(sources)])?;
+    let mut merged = Merged::new(vec![files, variables, arguments(sources)])?;
 
     let mut decoded = table_reader::read(&merged, &mut problems, decode::config);
     if decoded.is_none() {
         for problem in &problems {
-            restore(&mut merged.values, Some(&usual), single(&problem.key));
+            remove(&mut merged.values, single(&problem.key));
         }
         // Its problems are already reported.
         decoded = table_reader::read(&merged, &mut Vec::new(), decode::config);
@@ -166,10 +165,7 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
 /// of variables.
 fn without_main(unreadable: Problem, main: &Path, sources: &Sources) -> Problems {
     let mut problems = vec![unreadable];
-    match defaults(&mut Vec::new()) {
-        Ok(defaults) => problems.extend(other_files::problems(main, defaults)),
-        Err(problem) => problems.push(problem),
-    }
+    problems.extend(other_files::problems(main));
     variables(&sources.environment, &mut problems);
     Problems::new(problems)
 }
@@ -185,21 +181,16 @@ fn single(key: &str) -> &str {
     if LISTS.contains(&root) { "" } else { key }
 }
 
-/// Replaces a value by its default, or removes it if there is none.
-fn restore(values: &mut Dict, usual: Option<&Dict>, key: &str) {
+/// Removes a value, so that its default holds.
+fn remove(values: &mut Dict, key: &str) {
     let (name, rest) = match key.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
         None => (key, None),
     };
-    let default = usual.and_then(|usual| usual.get(name));
     if let (Some(Value::Dict(_, table)), Some(rest)) = (values.get_mut(name), rest) {
-        let usual = default.and_then(Value::as_dict);
-        return restore(table, usual, rest);
+        return remove(table, rest);
     }
-    match default {
-        Some(default) => values.insert(name.to_owned(), default.clone()),
-        None => values.remove(name),
-    };
+    values.remove(name);
 }
 
 /// The RPC path of a proxy without an RPC upstream, unless the configuration names others.
@@ -250,20 +241,6 @@ fn resolve_child(child: &mut RawStdio, folder: &Path) {
         let path = folder.join(&program.value);
         program.value = path.to_string_lossy().into_owned();
     }
-}
-
-fn defaults(problems: &mut Vec<Problem>) -> Result<Layer, Problem> {
-    let text = include_str!("defaults.toml").to_owned();
-    let mut layer = Layer::new("defaults");
-    problems.extend(
-        TomlDocument::new(Path::new("defaults.toml"), text).add_to(&mut layer, KeyPath::Main)?,
-    );
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // An integer as in a file: figment's `Value` does not read a `usize` back.
-    let cores = i64::try_from(cores).unwrap_or(1);
-    let workers = ["listen".to_owned(), "workers".to_owned()];
-    layer.put(&workers, Value::from(cores), &SourceLocation::Default);
-    Ok(layer.without_locations())
 }
 
 /// Reads the main file and its includes as one layer; returns it with their paths.

@@ -17,7 +17,7 @@ use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument};
 
 /// Returns the problems of the files that the main file names.
-pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
+pub(super) fn problems(main: &Path) -> Vec<Problem> {
     let Ok(document) = TomlDocument::read(main, &mut Digests::new()) else {
         return Vec::new();
     };
@@ -30,7 +30,7 @@ pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
     let mut paths: Vec<PathBuf> = named.filter(|path| path != main).collect();
     paths.sort();
     paths.dedup();
-    let mut problems = included(&paths, defaults);
+    let mut problems = included(&paths);
     let flags = document.strings_at(&["rollout", "flags"]).into_iter();
     for path in flags.map(|flags| folder.join(flags)) {
         if path.is_file() {
@@ -40,7 +40,7 @@ pub(super) fn problems(main: &Path, defaults: Layer) -> Vec<Problem> {
     problems
 }
 
-fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
+fn included(paths: &[PathBuf]) -> Vec<Problem> {
     let (mut problems, mut layer) = (Vec::new(), Layer::new("files"));
     for path in paths {
         let read = TomlDocument::read(path, &mut Digests::new());
@@ -52,7 +52,7 @@ fn included(paths: &[PathBuf], defaults: Layer) -> Vec<Problem> {
         }
     }
     let mut found = Vec::new();
-    if let Ok(merged) = Merged::new(vec![defaults, layer]) {
+    if let Ok(merged) = Merged::new(vec![layer]) {
         // The configuration lacks the values of the main file, so it is discarded.
         let _ = table_reader::read(&merged, &mut found, decode::config);
     }

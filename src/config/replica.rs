@@ -11,6 +11,9 @@ use crate::config::regular;
 /// Far longer than any password.
 const LONGEST: u64 = 64 * 1024;
 
+/// The longest name.
+const LONGEST_NAME: usize = 100;
+
 /// Returns the default name of a replica: its host name.
 pub(super) fn host_name() -> String {
     let host = gethostname::gethostname();
@@ -19,6 +22,7 @@ pub(super) fn host_name() -> String {
         .to_string_lossy()
         .chars()
         .filter(|c| plain(*c))
+        .take(LONGEST_NAME)
         .collect();
     if name.is_empty() {
         return "replica".to_owned();

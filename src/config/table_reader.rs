@@ -1,8 +1,8 @@
 //! The reader of the merged tree, which reports every problem instead of stopping at the first.
 //!
-//! Each table is read by a function that asks for its keys; a key that was never asked for is reported as unknown. A
-//! getter reports an invalid value and returns `None`, so a function asks for all its keys before it gives up. Only
-//! [`Table::get`] also returns `None` for an absent key.
+//! Each table is read by a function that asks for its keys, which are entries of the table of keys; a key that was
+//! never asked for is reported as unknown. A getter reports an invalid value and returns `None`, so a function asks for
+//! all its keys before it gives up. For an absent optional key it also returns `None`.
 //!
 //! Used throughout `config`.
 
@@ -13,6 +13,8 @@ pub(super) mod requested_keys;
 
 use figment::value::{Dict, Value};
 
+use crate::config::key::{Key, List, Presence, SubTable};
+use crate::config::kind::Kind;
 use crate::config::layer::{Merged, element, join};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::value::{NameForm, RawValue, ValueError, cut};
@@ -121,71 +123,90 @@ pub(super) struct Table<'t> {
 }
 
 impl<'t> Table<'t> {
-    /// Reads an optional value.
-    pub(super) fn get<T>(
-        &mut self,
-        name: &'static str,
-        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
-    ) -> Option<Spanned<T>> {
-        let value = self.ask(name)?;
-        self.walk.value(value, join(&self.key, name), kind)
+    /// Reads a value. An absent key has its default; without one, the result is `None`.
+    pub(super) fn get<T>(&mut self, key: &Key<T>) -> Option<Spanned<T>> {
+        let Some(value) = self.ask(key.name) else {
+            return self.absent(key);
+        };
+        let decode = |found: RawValue<'_>| key.kind.decode(found);
+        self.walk.value(value, join(&self.key, key.name), decode)
     }
 
-    /// Reads a required value.
-    pub(super) fn require<T>(
-        &mut self,
-        name: &'static str,
-        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
-    ) -> Option<Spanned<T>> {
-        if self.ask(name).is_none() {
-            self.missing(name);
+    /// Reads a value that other keys require.
+    pub(super) fn require<T>(&mut self, key: &Key<T>) -> Option<Spanned<T>> {
+        if self.ask(key.name).is_none() {
+            self.missing(key.name);
+            return None;
         }
-        self.get(name, kind)
+        self.get(key)
     }
 
-    /// Reads a value with a default.
-    pub(super) fn get_or<T>(
-        &mut self,
-        name: &'static str,
-        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
-        default: T,
-    ) -> Option<Spanned<T>> {
-        if self.ask(name).is_some() {
-            return self.get(name, kind);
+    /// Reads a value whose default depends on other keys.
+    pub(super) fn get_or<T>(&mut self, key: &Key<T>, default: T) -> Option<Spanned<T>> {
+        if self.ask(key.name).is_some() {
+            return self.get(key);
         }
         Some(Spanned {
             value: default,
             place: SourceLocation::Default,
-            key: join(&self.key, name),
+            key: join(&self.key, key.name),
         })
     }
 
-    /// Reads a list of values; empty if absent.
-    pub(super) fn list<T>(
-        &mut self,
-        name: &'static str,
-        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
-    ) -> Option<Vec<Spanned<T>>> {
-        let Some(value) = self.ask(name) else {
-            return Some(Vec::new());
+    fn absent<T>(&mut self, key: &Key<T>) -> Option<Spanned<T>> {
+        let text = match key.presence {
+            Presence::Optional | Presence::Implied => return None,
+            Presence::Required => {
+                self.missing(key.name);
+                return None;
+            }
+            Presence::Default(text) => text.to_owned(),
+            Presence::Computed { text, .. } => text(),
         };
-        let items = self.array(value, name, "list; write one such as `[\"a\", \"b\"]`")?;
-        let key = join(&self.key, name);
-        self.items(items, &key, kind)
+        self.default(join(&self.key, key.name), &key.kind, &text)
     }
 
-    /// Reads one value, or a list of at least one; empty if absent.
-    pub(super) fn one_or_many<T>(
-        &mut self,
-        name: &'static str,
-        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
-    ) -> Option<Vec<Spanned<T>>> {
-        let Some(value) = self.ask(name) else {
-            return Some(Vec::new());
+    /// Decodes a default, which is written as in a variable.
+    fn default<T>(&mut self, key: String, kind: &Kind<T>, text: &str) -> Option<Spanned<T>> {
+        let value = Value::from(text);
+        let found = RawValue {
+            value: &value,
+            spelling: NameForm::Text,
         };
-        let key = join(&self.key, name);
+        match kind.decode(found) {
+            Ok(value) => Some(Spanned {
+                value,
+                place: SourceLocation::Default,
+                key,
+            }),
+            Err(wrong) => {
+                self.walk.report(key, wrong);
+                None
+            }
+        }
+    }
+
+    /// Reads a list of values; if absent, it has the default items.
+    pub(super) fn list<T>(&mut self, list: &List<T>) -> Option<Vec<Spanned<T>>> {
+        let (name, key) = (list.name, join(&self.key, list.name));
+        let Some(value) = self.ask(name) else {
+            if list.is_required {
+                self.missing(name);
+            }
+            let items = list.default.iter().enumerate();
+            let items = items.map(|(place, text)| {
+                let key = element(&key, place);
+                self.default(key, &list.items, text)
+            });
+            return items.collect();
+        };
+        let decode = |found: RawValue<'_>| list.items.decode(found);
+        if !list.is_one_or_many {
+            let items = self.array(value, name, "list; write one such as `[\"a\", \"b\"]`")?;
+            return self.items(items, &key, decode);
+        }
         let Value::Array(_, items) = value else {
-            return self.walk.value(value, key, kind).map(|one| vec![one]);
+            return self.walk.value(value, key, decode).map(|one| vec![one]);
         };
         if items.is_empty() {
             self.report(
@@ -194,39 +215,55 @@ impl<'t> Table<'t> {
             );
             return None;
         }
-        self.items(items, &key, kind)
+        self.items(items, &key, decode)
     }
 
     /// Reads a table with a function.
     pub(super) fn table<T>(
         &mut self,
-        name: &'static str,
+        table: &SubTable,
         by: impl FnOnce(&mut Table<'_>) -> Option<T>,
     ) -> Option<T> {
-        let value = self.ask(name)?;
-        let entries = self.dict(value, name)?;
-        self.walk.table(entries, join(&self.key, name), by)
+        let key = join(&self.key, table.name);
+        match (self.ask(table.name), table.presence) {
+            (Some(value), _) => {
+                let entries = self.dict(value, table.name)?;
+                self.walk.table(entries, key, by)
+            }
+            (None, Presence::Implied) => self.walk.table(&Dict::new(), key, by),
+            (None, Presence::Required) => {
+                self.missing(table.name);
+                None
+            }
+            (None, Presence::Optional | Presence::Default(_) | Presence::Computed { .. }) => None,
+        }
     }
 
-    /// Reads a required table.
+    /// Reads a table that other keys require.
     pub(super) fn require_table<T>(
         &mut self,
-        name: &'static str,
+        table: &SubTable,
         by: impl FnOnce(&mut Table<'_>) -> Option<T>,
     ) -> Option<T> {
-        if self.ask(name).is_none() {
-            self.missing(name);
+        if self.ask(table.name).is_none() {
+            self.missing(table.name);
+            return None;
         }
-        self.table(name, by)
+        self.table(table, by)
     }
 
     /// Reads an array of tables with one function; empty if absent.
     pub(super) fn tables<T>(
         &mut self,
-        name: &'static str,
+        table: &SubTable,
         by: impl Fn(&mut Table<'_>) -> Option<T>,
     ) -> Vec<T> {
-        let Some(items) = self.ask(name).and_then(|value| {
+        let name = table.name;
+        let value = self.ask(name);
+        if value.is_none() && matches!(table.presence, Presence::Required) {
+            self.missing(name);
+        }
+        let Some(items) = value.and_then(|value| {
             let header = join(&without_indexes(&self.key), name);
             self.array(
                 value,
@@ -249,13 +286,10 @@ impl<'t> Table<'t> {
     }
 
     /// Returns the user-chosen name of this table.
-    pub(super) fn named(
-        &mut self,
-        chosen: &str,
-        kind: impl Fn(RawValue<'_>) -> Result<String, ValueError>,
-    ) -> Option<Spanned<String>> {
+    pub(super) fn named(&mut self, chosen: &str, kind: &Kind<String>) -> Option<Spanned<String>> {
         let chosen = Value::from(chosen);
-        self.walk.value(&chosen, self.key.clone(), kind)
+        let decode = |found: RawValue<'_>| kind.decode(found);
+        self.walk.value(&chosen, self.key.clone(), decode)
     }
 
     /// Returns the table itself, for a problem that belongs to no single key.

@@ -2,10 +2,9 @@
 //!
 //! A decoder does not know keys and locations; [`crate::config::table_reader`] adds them.
 //!
-//! Used by `compile`, `decode`, `flags` and `table_reader`.
+//! Used by `compile`, `decode`, `key`, `kind` and `table_reader`.
 
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use figment::value::{Num, Value};
@@ -156,20 +155,17 @@ pub(super) fn name(found: RawValue<'_>) -> Result<String, ValueError> {
     )))
 }
 
-/// Decodes an integer within a range.
-pub(super) fn whole<T>(allowed: RangeInclusive<T>) -> impl Fn(RawValue<'_>) -> Result<T, ValueError>
-where
-    T: Copy + PartialOrd + TryFrom<i128> + std::fmt::Display,
-{
+/// Decodes an integer from `from` to `to`.
+pub(super) fn whole<T: TryFrom<i128>>(
+    from: i64,
+    to: i64,
+) -> impl Fn(RawValue<'_>) -> Result<T, ValueError> {
     move |found| {
         found
             .integer()
+            .filter(|number| (i128::from(from)..=i128::from(to)).contains(number))
             .and_then(|number| T::try_from(number).ok())
-            .filter(|number| allowed.contains(number))
-            .ok_or_else(|| {
-                let (from, to) = (allowed.start(), allowed.end());
-                found.wrong(&format!("whole number from {from} to {to}"))
-            })
+            .ok_or_else(|| found.wrong(&format!("whole number from {from} to {to}")))
     }
 }
 
@@ -210,6 +206,9 @@ pub(super) fn timeout(found: RawValue<'_>) -> Result<Duration, ValueError> {
     Ok(duration)
 }
 
+/// The largest size. A larger value is no useful limit, and sums of limits must not overflow.
+pub(super) const MOST_BYTES: u64 = 1 << 40;
+
 /// Decodes a number of bytes, at least `least`: an integer, or a number and a unit such as `8MiB`.
 pub(super) fn size(least: usize) -> impl Fn(RawValue<'_>) -> Result<usize, ValueError> {
     move |found| {
@@ -221,8 +220,7 @@ pub(super) fn size(least: usize) -> impl Fn(RawValue<'_>) -> Result<usize, Value
                 .integer()
                 .and_then(|number| u64::try_from(number).ok()),
         };
-        // A larger value is no useful limit, and sums of limits must not overflow.
-        let bytes = bytes.filter(|bytes| *bytes <= 1 << 40);
+        let bytes = bytes.filter(|bytes| *bytes <= MOST_BYTES);
         let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
             let shown = found.text().map(|text| format!("`{}`", cut(text)));
             return Err(ValueError::new(format!(
@@ -290,10 +288,9 @@ pub(super) fn decimal(found: RawValue<'_>, places: usize) -> Option<u32> {
     format!("{whole}{fraction:0<places$}").parse().ok()
 }
 
-/// Decodes one of a closed set of words; `later` are words of a later version.
-pub(super) fn word<T: Copy>(
+/// Decodes one of a closed set of words.
+pub(super) fn word<T: Clone>(
     known: &'static [(&'static str, T)],
-    later: &'static [&'static str],
 ) -> impl Fn(RawValue<'_>) -> Result<T, ValueError> {
     move |found| {
         let Some(text) = found.text() else {
@@ -304,13 +301,7 @@ pub(super) fn word<T: Copy>(
             )));
         };
         if let Some((_, value)) = known.iter().find(|(name, _)| *name == text) {
-            return Ok(*value);
-        }
-        if later.contains(&text) {
-            return Err(ValueError::new(format!(
-                "`{text}` is not supported in this version; write {}",
-                alternatives(known)
-            )));
+            return Ok(value.clone());
         }
         let near = nearest(text, known.iter().map(|(name, _)| *name));
         Err(ValueError {
@@ -324,7 +315,8 @@ pub(super) fn word<T: Copy>(
     }
 }
 
-fn alternatives<T>(known: &[(&str, T)]) -> String {
+/// Returns the words as a phrase: `a`, `b` or `c`.
+pub(super) fn alternatives<T>(known: &[(&str, T)]) -> String {
     let quoted: Vec<String> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),

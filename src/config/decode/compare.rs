@@ -1,18 +1,49 @@
 //! `[compare]`, and `compare` of a route. Used by `decode` and `decode::route`.
 
+use http::HeaderName;
+
+use crate::config::key::{Key, List, NamedValues, key, list, named_values, section};
+use crate::config::kind::{HEADER, boolean, other};
 use crate::config::problem::{Spanned, nearest};
 use crate::config::raw::RawCompare;
 use crate::config::table_reader::Table;
-use crate::config::value::{RawValue, ValueError, boolean, cut, header, number, string};
+use crate::config::value::{RawValue, ValueError, cut, number, string};
 use dualgauge_model::compare::{PLACES, Path, PathError, Show, Tolerance};
+
+const PATHS: &str =
+    "path in a response: a path begins with `/`, such as `/body/items/*/updated_at`";
+const PATH_SCHEMA: &str = r#"{ "type": "string", "pattern": "^/" }"#;
+
+section! {
+    /// `[compare]`, or `compare` of a route.
+    pub(super) COMPARE {
+        /// Paths to skip, with everything below
+        IGNORE: List<Path> = list("ignore", other(PATHS, PATH_SCHEMA, path));
+        /// Lists in any order
+        UNORDERED: List<Path> = list("unordered", other(PATHS, PATH_SCHEMA, json_path));
+        /// Largest difference of two numbers, by path
+        TOLERANCE: NamedValues<Tolerance> = named_values(
+            "tolerance",
+            other(
+                "largest allowed difference of two numbers, such as `0.001`",
+                r#"{ "type": "number", "minimum": 0 }"#,
+                tolerance,
+            ),
+        );
+        /// REST headers to compare, beside the media type
+        HEADERS: List<HeaderName> = list("headers", HEADER);
+        /// Whether reports have values; `false` by default
+        SHOW: Key<Show> = key("show", boolean(&[Show::Likeness, Show::Values]));
+    }
+}
 
 /// Decodes the table; returns `None` if it is absent.
 pub(super) fn compare(table: &mut Table<'_>) -> Option<RawCompare> {
-    let ignore = table.list("ignore", path);
-    let unordered = table.list("unordered", list);
-    let tolerance = table.named_values("tolerance", tolerance);
-    let headers = table.list("headers", header);
-    let show = table.get("show", boolean(Show::Likeness, Show::Values));
+    let ignore = table.list(&IGNORE);
+    let unordered = table.list(&UNORDERED);
+    let tolerance = table.named_values(&TOLERANCE);
+    let headers = table.list(&HEADERS);
+    let show = table.get(&SHOW);
     let tolerance = by_path(table, tolerance.unwrap_or_default());
     Some(RawCompare {
         ignore: ignore?,
@@ -28,7 +59,7 @@ fn path(found: RawValue<'_>) -> Result<Path, ValueError> {
 }
 
 /// Decodes a path in JSON; only JSON has lists and numbers.
-fn list(found: RawValue<'_>) -> Result<Path, ValueError> {
+fn json_path(found: RawValue<'_>) -> Result<Path, ValueError> {
     inside(path(found)?)
 }
 

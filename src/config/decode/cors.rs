@@ -1,23 +1,51 @@
 //! `[cors]`, and the hosts of `[listen]`. Used by `decode`.
 
+use std::time::Duration;
+
+use http::HeaderName;
+
+use crate::config::key::{Key, List, key, list, one_or_many, section};
+use crate::config::kind::{DURATION, HEADER, Kind, SOME_TEXT, boolean, other};
 use crate::config::raw::{RawCors, RawOrigin};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{RawValue, ValueError, boolean, cut, duration, header, string};
+use crate::config::value::{RawValue, ValueError, cut, string};
 use dualgauge_model::cors::{OriginError, WebOrigin, WithCredentials};
 use dualgauge_model::hosts::HostName;
 
-pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
-    if table.shape("origins") == Shape::Absent {
-        let here = table.here();
-        table.add(here.problem("`origins` is missing"));
+/// A host name of the proxy.
+pub(super) const HOST: Kind<HostName> = other(
+    "host; write one such as `api.example` or `localhost:8080`",
+    SOME_TEXT,
+    host,
+);
+
+section! {
+    /// `[cors]`
+    pub(super) CORS {
+        /// Origins whose pages may call, as browsers write them, or `*`
+        ORIGINS: List<RawOrigin> = one_or_many(
+            "origins",
+            other("origin; write one such as `https://app.example`, or `*` alone", SOME_TEXT, origin),
+        ).required();
+        /// Request headers that pages may send; those they ask for by default
+        HEADERS: List<HeaderName> = list("headers", HEADER);
+        /// Response headers that pages may read
+        EXPOSE: List<HeaderName> = list("expose", HEADER);
+        /// Whether pages may send credentials
+        CREDENTIALS: Key<WithCredentials> =
+            key("credentials", boolean(&[WithCredentials::No, WithCredentials::Yes])).or("false");
+        /// Lifetime of preflights; that of the browser by default
+        MAX_AGE: Key<Duration> = key("max_age", DURATION);
     }
-    let origins = table.one_or_many("origins", origin);
-    let mirrored = table.shape("headers") == Shape::Absent;
-    let headers = table.list("headers", header);
-    let expose = table.list("expose", header);
-    let credentials = boolean(WithCredentials::No, WithCredentials::Yes);
-    let credentials = table.get_or("credentials", credentials, WithCredentials::No);
-    let max_age = table.get("max_age", duration);
+}
+
+pub(super) fn cors(table: &mut Table<'_>) -> Option<RawCors> {
+    let origins = table.list(&ORIGINS);
+    let mirrored = table.shape(HEADERS.name) == Shape::Absent;
+    let headers = table.list(&HEADERS);
+    let expose = table.list(&EXPOSE);
+    let credentials = table.get(&CREDENTIALS);
+    let max_age = table.get(&MAX_AGE);
     let headers = headers?;
     Some(RawCors {
         origins: origins?,
@@ -48,8 +76,7 @@ fn origin(found: RawValue<'_>) -> Result<RawOrigin, ValueError> {
         })
 }
 
-/// Decodes a host name of the proxy.
-pub(super) fn host(found: RawValue<'_>) -> Result<HostName, ValueError> {
+fn host(found: RawValue<'_>) -> Result<HostName, ValueError> {
     let text = string(found)?;
     HostName::parse(&text).ok_or_else(|| {
         ValueError::new(format!(

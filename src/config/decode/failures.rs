@@ -1,13 +1,15 @@
-//! `rpc.failure_codes`: the codes of the proxy's own failures. Used by `decode`.
+//! `rpc.failure_codes`: the codes of the proxy's own failures. Used by `decode::rpc`.
 
 use std::ops::RangeInclusive;
 
+use crate::config::key::{Key, NamedValues};
+use crate::config::kind::{Kind, whole};
 use crate::config::problem::nearest;
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{RawValue, ValueError, whole};
 use dualgauge_model::failure::{FailureCodes, Reason};
 
-const NAME: &str = "failure_codes";
+/// A code.
+pub(super) const CODE: Kind<i32> = whole(-1_000_000, 1_000_000);
 
 /// The number of codes in the block.
 const BLOCK: i32 = 100;
@@ -27,20 +29,20 @@ const ALLOWED: &str = "write -32701 or less, -32500 to -32023, -31920 to -31500,
 const SHARED: i32 = -32600;
 
 /// Decodes the codes: a number moves the block, a table sets the code of each reason that it names.
-pub(super) fn codes(table: &mut Table<'_>) -> Option<FailureCodes> {
-    match table.shape(NAME) {
+pub(super) fn codes(
+    table: &mut Table<'_>,
+    base: &Key<i32>,
+    by_reason: &NamedValues<i32>,
+) -> Option<FailureCodes> {
+    match table.shape(base.name) {
         Shape::Absent => Some(FailureCodes::default()),
-        Shape::Value => moved(table),
-        Shape::Table => set(table),
+        Shape::Value => moved(table, base),
+        Shape::Table => set(table, by_reason),
     }
 }
 
-fn number(found: RawValue<'_>) -> Result<i32, ValueError> {
-    whole(-1_000_000..=1_000_000)(found)
-}
-
-fn moved(table: &mut Table<'_>) -> Option<FailureCodes> {
-    let base = table.get(NAME, number)?;
+fn moved(table: &mut Table<'_>, base: &Key<i32>) -> Option<FailureCodes> {
+    let base = table.get(base)?;
     let last = base.value - (BLOCK - 1);
     let overlaps = |(reserved, _): &&(RangeInclusive<i32>, &str)| {
         base.value >= *reserved.start() && last <= *reserved.end()
@@ -56,9 +58,9 @@ fn moved(table: &mut Table<'_>) -> Option<FailureCodes> {
     Some(FailureCodes::moved(base.value))
 }
 
-fn set(table: &mut Table<'_>) -> Option<FailureCodes> {
+fn set(table: &mut Table<'_>, by_reason: &NamedValues<i32>) -> Option<FailureCodes> {
     let mut codes = Vec::new();
-    for (name, code) in table.named_values(NAME, number)? {
+    for (name, code) in table.named_values(by_reason)? {
         let labelled = |reason: &Reason| reason.row().label == name.value;
         match Reason::ALL.into_iter().find(labelled) {
             Some(reason) => codes.push((reason, code)),

@@ -4,22 +4,23 @@
 
 use std::time::Duration;
 
+use crate::config::key::{Key, Tree};
 use crate::config::problem::Spanned;
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{ValueError, text, timeout, word};
-use dualgauge_model::route::frame_line;
+use crate::config::value::ValueError;
 use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_model::route::frame_line;
 use dualgauge_patterns::side::Side;
 
 /// The words of `from`: frames are a wire protocol of the REST side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FromWord {
+pub(super) enum FromWord {
     Rest,
     Rpc,
     Frame,
 }
 
-const FROM: &[(&str, FromWord)] = &[
+pub(super) const FROM: &[(&str, FromWord)] = &[
     ("rest", FromWord::Rest),
     ("rpc", FromWord::Rpc),
     ("frame", FromWord::Frame),
@@ -29,11 +30,11 @@ const FROM: &[(&str, FromWord)] = &[
 const OF_REQUESTS: &[&str] = &["rest", "query", "headers", "body"];
 
 /// Decodes `frame` of a route.
-pub(super) fn frame(table: &mut Table<'_>) -> Option<SourceTree> {
-    if table.shape("frame") == Shape::Absent {
+pub(super) fn frame(table: &mut Table<'_>, key: &Tree) -> Option<SourceTree> {
+    if table.shape(key.name) == Shape::Absent {
         return None;
     }
-    let frame = table.tree("frame");
+    let frame = table.tree(key);
     for key in OF_REQUESTS {
         if table.shape(key) != Shape::Absent {
             let message = format!("`{key}` and `frame` exclude each other; write one");
@@ -45,27 +46,31 @@ pub(super) fn frame(table: &mut Table<'_>) -> Option<SourceTree> {
 }
 
 /// Decodes `rest` of a route, or the line that represents its frame.
-pub(super) fn line(table: &mut Table<'_>, frame: Option<&SourceTree>) -> Option<Spanned<String>> {
+pub(super) fn line(
+    table: &mut Table<'_>,
+    rest: &Key<String>,
+    frame: Option<&SourceTree>,
+) -> Option<Spanned<String>> {
     match frame {
         Some(frame) => Some(table.at("frame").map(|()| frame_line(frame))),
-        None => table.require("rest", text),
+        None => table.require(rest),
     }
 }
 
 /// Decodes `silence` of a route; only frames can be answered by silence.
-pub(super) fn silence(table: &mut Table<'_>) -> Option<Spanned<Duration>> {
-    let silence = table.get("silence", timeout);
+pub(super) fn silence(table: &mut Table<'_>, key: &Key<Duration>) -> Option<Spanned<Duration>> {
+    let silence = table.get(key);
     if silence.is_some() && table.shape("frame") == Shape::Absent {
         let message =
             "an HTTP request always gets a response; only a route with `frame` can have `silence`";
-        table.report("silence", ValueError::new(message));
+        table.report(key.name, ValueError::new(message));
     }
     silence
 }
 
 /// Decodes `from` of a route.
-pub(super) fn from(table: &mut Table<'_>) -> Option<Spanned<Side>> {
-    let from = table.get("from", word(FROM, &[]))?;
+pub(super) fn from(table: &mut Table<'_>, key: &Key<FromWord>) -> Option<Spanned<Side>> {
+    let from = table.get(key)?;
     let frames = table.shape("frame") != Shape::Absent;
     let wrong = match from.value {
         FromWord::Rest if frames => Some("the route has no `rest`; write `frame` or `rpc`"),
@@ -73,17 +78,12 @@ pub(super) fn from(table: &mut Table<'_>) -> Option<Spanned<Side>> {
         FromWord::Rest | FromWord::Rpc | FromWord::Frame => None,
     };
     if let Some(wrong) = wrong {
-        table.report("from", ValueError::new(wrong));
+        table.report(key.name, ValueError::new(wrong));
     }
     Some(from.map(|from| match from {
         FromWord::Rest | FromWord::Frame => Side::Rest,
         FromWord::Rpc => Side::Rpc,
     }))
-}
-
-/// Decodes `frame` of a row.
-pub(super) fn reply(table: &mut Table<'_>) -> Option<SourceTree> {
-    table.tree("frame")
 }
 
 /// Reports keys that must not stand next to `rest` or `frame`.

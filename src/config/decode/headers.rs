@@ -5,24 +5,44 @@ use std::path::PathBuf;
 use figment::value::Value;
 use http::{HeaderName, HeaderValue};
 
+use crate::config::key::{NamedValues, named_values, section};
+use crate::config::kind::other;
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawFile, RawHeaderValue, RawHeaders, Secret};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, string};
 
 /// The source of a value.
-enum HeaderLine {
+pub(super) enum HeaderLine {
     Here(String),
     InFile(PathBuf),
+}
+
+section! {
+    /// Keys of links with an address.
+    pub(super) HEADERS {
+        /// Headers of each request, or of the handshake; a value may be in a file
+        pub(super) OF_REQUESTS: NamedValues<HeaderLine> = named_values(
+            "headers",
+            other(
+                "string, or a table with the name of a file",
+                r#"{ "anyOf": [
+                    { "type": "string" },
+                    { "type": "object", "properties": { "file": { "type": "string" } }, "required": ["file"] }
+                ] }"#,
+                header_line,
+            ),
+        );
+    }
 }
 
 /// Decodes the headers. `not_sent` are headers that a request sets itself or must not have; `of` names the kind of
 /// requests.
 pub(super) fn headers(table: &mut Table<'_>, not_sent: &[&str], of: &str) -> Option<RawHeaders> {
-    if table.shape("headers") == Shape::Absent {
+    if table.shape(OF_REQUESTS.name) == Shape::Absent {
         return Some(RawHeaders::default());
     }
-    let lines = table.named_values("headers", header_line)?;
+    let lines = table.named_values(&OF_REQUESTS)?;
     for (name, _) in &lines {
         let lower = name.value.to_ascii_lowercase();
         if HeaderName::from_bytes(lower.as_bytes()).is_err() {

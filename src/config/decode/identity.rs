@@ -1,35 +1,107 @@
-//! `[[client]]`, `[rollout.bearer]`, `[listen.tls]` and `[upstream.NAME.tls]`: identification of clients, and TLS.
+//! `[[client]]`: identification of clients.
 //!
-//! Used by `decode` and `flags`.
-
-use std::time::Duration;
+//! Used by `decode`, `decode::listen` and `flags`.
 
 use http::HeaderName;
 
-use super::shared::file;
+use crate::config::key::{
+    Key, List, NamedValues, SubTable, key, named_values, one_or_many, section, table,
+};
+use crate::config::kind::{HEADER, KEY_HASH, Kind, NAME, SOME_TEXT, STRING, TEXT, other};
 use crate::config::problem::Spanned;
-use crate::config::raw::{
-    RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawKey, RawMatch, RawTls,
-    RawTokenKey, RawTokenKeyFile,
-};
+use crate::config::raw::{RawClient, RawHeaderGlob, RawKey, RawMatch};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{
-    RawValue, ValueError, boolean, cut, duration, header, header_named, key_hash, name, string,
-    text, word,
-};
+use crate::config::value::{RawValue, ValueError, cut, header_named, string, text, word};
 use dualgauge_model::client_ip::Network;
-use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
 use dualgauge_model::rollout::{
     DnsPattern, EmailPattern, Glob, NamePattern, SubjectPattern, UriPattern,
 };
-use dualgauge_model::tls::Http2;
-use dualgauge_model::token::Algorithm;
-
-/// Allowed clock skew.
-const LEEWAY: Duration = Duration::from_secs(60);
 
 /// The words of `key`.
-const KEYS: &[(&str, RawKey)] = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
+const KEYS: KeyWords = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
+
+type KeyWords = &'static [(&'static str, RawKey)];
+
+/// A network, or a single address.
+pub(super) const NETWORK: Kind<Network> = other(
+    "address or network; write one such as `10.0.0.0/8`, `192.0.2.7` or `::1`",
+    SOME_TEXT,
+    network,
+);
+/// A pattern for a distinguished name.
+const DISTINGUISHED_NAME: Kind<NamePattern> = other("string", SOME_TEXT, distinguished_name);
+
+section! {
+    /// `san` of a subject.
+    ALTERNATIVES {
+        /// Pattern for a DNS name
+        DNS: Key<String> = key("dns", TEXT);
+        /// Pattern for an email address
+        EMAIL: Key<String> = key("email", TEXT);
+        /// Pattern for a URI
+        URI: Key<String> = key("uri", TEXT);
+        /// Address or network
+        IP: Key<Network> = key("ip", NETWORK);
+    }
+}
+
+section! {
+    /// `subject` of `match`.
+    SUBJECT {
+        /// Pattern for the distinguished name
+        DN: Key<NamePattern> = key("dn", DISTINGUISHED_NAME);
+        /// Pattern for the common name
+        CN: Key<String> = key("cn", TEXT);
+        /// Patterns for alternative names
+        SAN: SubTable = table("san", &ALTERNATIVES);
+    }
+}
+
+section! {
+    /// `match` of a client: exactly one of these keys.
+    MATCH {
+        /// Pattern for the distinguished name of the client certificate
+        SUBJECT_NAME: Key<NamePattern> = key("subject", DISTINGUISHED_NAME);
+        /// Patterns for parts of the subject of the client certificate
+        SUBJECT_PARTS: SubTable = table("subject", &SUBJECT);
+        /// SHA-256 of an API key
+        API_KEY: List<[u8; 32]> = one_or_many("api_key", KEY_HASH);
+        /// Claims of a bearer token, each with a glob
+        CLAIM: NamedValues<String> = named_values("claim", STRING);
+        /// Headers, each with a glob
+        HEADER_GLOBS: NamedValues<String> = named_values("header", STRING);
+        /// Address of the caller, or its network
+        ADDRESS: List<Network> = one_or_many("address", NETWORK);
+        /// Glob for the `user-agent` header
+        USER_AGENT: Key<String> = key("user_agent", TEXT);
+    }
+}
+
+section! {
+    /// `key` of a client: exactly one of these keys.
+    NAMED_KEY {
+        /// Header whose value identifies the caller
+        KEY_HEADER: Key<HeaderName> = key("header", HEADER);
+        /// Claim whose value identifies the caller
+        KEY_CLAIM: Key<String> = key("claim", TEXT);
+        /// Cookie whose value identifies the caller
+        KEY_COOKIE: Key<String> = key("cookie", other("cookie name", SOME_TEXT, cookie));
+    }
+}
+
+section! {
+    /// `[[client]]`
+    pub(super) CLIENT {
+        /// Unique name
+        CLIENT_NAME: Key<String> = key("name", NAME).required();
+        /// Rule that identifies the client
+        MATCHING: SubTable = table("match", &MATCH).required();
+        /// Value that identifies one caller of this client
+        KEY_WORD: Key<RawKey> = key("key", Kind::Words(KEYS, key_word));
+        /// Header, claim or cookie that identifies one caller of this client
+        KEY_TABLE: SubTable = table("key", &NAMED_KEY);
+    }
+}
 
 /// The ways to identify a client, in the order of trial.
 const SOURCES: [&str; 6] = [
@@ -42,8 +114,8 @@ const SOURCES: [&str; 6] = [
 ];
 
 pub(super) fn client(table: &mut Table<'_>) -> Option<RawClient> {
-    let name = table.require("name", name);
-    let matches = table.require_table("match", matching);
+    let name = table.get(&CLIENT_NAME);
+    let matches = table.table(&MATCHING, matching);
     let key = client_key(table);
     Some(RawClient {
         name: name?,
@@ -73,31 +145,27 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
     };
     match only {
         "subject" => subject(table).map(RawMatch::Subject),
-        "api_key" => table
-            .one_or_many("api_key", key_hash)
-            .map(RawMatch::ApiKeys),
+        "api_key" => table.list(&API_KEY).map(RawMatch::ApiKeys),
         "claim" => claims(table).map(RawMatch::Claims),
         "header" => {
-            let named = table.named_values("header", string)?;
+            let named = table.named_values(&HEADER_GLOBS)?;
             header_globs(table, named).map(RawMatch::Headers)
         }
-        "address" => table
-            .one_or_many("address", network)
-            .map(RawMatch::Addresses),
-        _ => table.get("user_agent", text).map(RawMatch::UserAgent),
+        "address" => table.list(&ADDRESS).map(RawMatch::Addresses),
+        _ => table.get(&USER_AGENT).map(RawMatch::UserAgent),
     }
 }
 
 /// Decodes a pattern for the distinguished name, or a table of patterns for parts of the subject.
 fn subject(table: &mut Table<'_>) -> Option<Spanned<Vec<SubjectPattern>>> {
     if table.shape("subject") != Shape::Table {
-        let pattern = table.get("subject", distinguished_name)?;
+        let pattern = table.get(&SUBJECT_NAME)?;
         return Some(pattern.map(|pattern| vec![SubjectPattern::Name(pattern)]));
     }
     let here = table.at("subject");
-    let patterns = table.table("subject", |subject| {
-        let name = subject.get("dn", distinguished_name);
-        let common = subject.get("cn", text);
+    let patterns = table.table(&SUBJECT_PARTS, |subject| {
+        let name = subject.get(&DN);
+        let common = subject.get(&CN);
         let mut patterns = alternatives(subject);
         patterns.extend(name.map(|name| SubjectPattern::Name(name.value)));
         patterns.extend(common.map(|glob| SubjectPattern::CommonName(Glob::new(glob.value))));
@@ -124,11 +192,11 @@ fn alternatives(subject: &mut Table<'_>) -> Vec<SubjectPattern> {
             return Vec::new();
         }
     }
-    let patterns = subject.table("san", |san| {
-        let dns = san.get("dns", text);
-        let email = san.get("email", text);
-        let uri = san.get("uri", text);
-        let address = san.get("ip", network);
+    let patterns = subject.table(&SAN, |san| {
+        let dns = san.get(&DNS);
+        let email = san.get(&EMAIL);
+        let uri = san.get(&URI);
+        let address = san.get(&IP);
         if ["dns", "email", "uri", "ip"].map(|key| san.shape(key)) == [Shape::Absent; 4] {
             let here = san.here();
             san.add(here.problem("the table has no pattern; write `dns`, `email`, `uri` or `ip`"));
@@ -152,7 +220,7 @@ fn distinguished_name(found: RawValue<'_>) -> Result<NamePattern, ValueError> {
 
 fn claims(table: &mut Table<'_>) -> Option<Spanned<Vec<(String, String)>>> {
     let here = table.at("claim");
-    let named = table.named_values("claim", string)?;
+    let named = table.named_values(&CLAIM)?;
     if named.is_empty() {
         let message = "the table is empty; write at least one claim";
         table.report("claim", ValueError::new(message));
@@ -189,70 +257,33 @@ pub(in crate::config) fn header_globs(
     (globs.len() == count).then_some(globs)
 }
 
-/// Decodes a network, or a single address.
-pub(super) fn network(found: RawValue<'_>) -> Result<Network, ValueError> {
+fn network(found: RawValue<'_>) -> Result<Network, ValueError> {
     let text = string(found)?;
     Network::parse(&text).map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
 }
 
-/// Decodes an entry of `listen.remove_headers`: a name, or a prefix.
-pub(super) fn header_pattern(found: RawValue<'_>) -> Result<HeaderPattern, ValueError> {
-    let text = string(found)?;
-    HeaderPattern::parse(&text)
-        .map_err(|fault| ValueError::new(format!("`{}` {fault}", cut(&text))))
-}
-
-/// Decodes `listen.set_headers`.
-pub(super) fn set_headers(
-    table: &mut Table<'_>,
-) -> Option<Vec<(Spanned<HeaderName>, Spanned<HeaderTemplate>)>> {
-    if table.shape("set_headers") == Shape::Absent {
-        return Some(Vec::new());
-    }
-    let template = |found: RawValue<'_>| {
-        let text = string(found)?;
-        // The text may be a secret, and is not shown.
-        HeaderTemplate::parse(&text).map_err(|fault| ValueError::new(format!("the value {fault}")))
-    };
-    let named = table.named_values("set_headers", template)?;
-    let count = named.len();
-    let mut headers = Vec::with_capacity(count);
-    for (name, template) in named {
-        match header_named(&name.value) {
-            Ok(header) => headers.push((name.map(|_| header), template)),
-            Err(wrong) => table.add(name.problem(wrong.message)),
-        }
-    }
-    (headers.len() == count).then_some(headers)
-}
-
 /// Decodes `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.
 fn client_key(table: &mut Table<'_>) -> Option<Spanned<RawKey>> {
-    if table.shape("key") == Shape::Table {
-        return table.table("key", named_key);
+    if table.shape(KEY_TABLE.name) == Shape::Table {
+        return table.table(&KEY_TABLE, named_key);
     }
-    table.get("key", |found| {
-        let known = KEYS.iter().find(|(word, _)| found.is_text(word));
-        if let Some((_, key)) = known {
-            return Ok(key.clone());
-        }
-        let words: &[(&str, ())] = &[("api_key", ()), ("address", ())];
-        word(words, &[])(found)
-            .map(|()| RawKey::ApiKey)
-            .map_err(|wrong| ValueError {
-                message: format!(
-                    "{}, or `{{ header = \"x-device-id\" }}`, `{{ claim = \"sub\" }}` or `{{ cookie = \"sid\" }}`",
-                    wrong.message
-                ),
-                hint: wrong.hint,
-            })
+    table.get(&KEY_WORD)
+}
+
+fn key_word(words: KeyWords, found: RawValue<'_>) -> Result<RawKey, ValueError> {
+    word(words)(found).map_err(|wrong| ValueError {
+        message: format!(
+            "{}, or `{{ header = \"x-device-id\" }}`, `{{ claim = \"sub\" }}` or `{{ cookie = \"sid\" }}`",
+            wrong.message
+        ),
+        hint: wrong.hint,
     })
 }
 
 fn named_key(key: &mut Table<'_>) -> Option<Spanned<RawKey>> {
-    let header: Option<Spanned<HeaderName>> = key.get("header", header);
-    let claim = key.get("claim", text);
-    let cookie = key.get("cookie", cookie);
+    let header = key.get(&KEY_HEADER);
+    let claim = key.get(&KEY_CLAIM);
+    let cookie = key.get(&KEY_COOKIE);
     let present = ["header", "claim", "cookie"];
     let present = present.into_iter();
     let present = present
@@ -283,105 +314,4 @@ fn cookie(found: RawValue<'_>) -> Result<String, ValueError> {
         "`{}` is not a cookie name",
         cut(&name)
     )))
-}
-
-/// Decodes `[rollout.bearer]`.
-pub(super) fn bearer(table: &mut Table<'_>) -> Option<RawBearer> {
-    let keys = table.tables("keys", token_key);
-    if keys.is_empty() && table.shape("keys") == Shape::Absent {
-        let here = table.here();
-        table.add(here.problem("`keys` is missing"));
-    }
-    let issuer = table.get("issuer", text);
-    let audience = table.one_or_many("audience", text);
-    let leeway = table.get_or("leeway", duration, LEEWAY);
-    Some(RawBearer {
-        place: table.at("keys"),
-        keys,
-        issuer,
-        audience: audience?,
-        leeway: leeway?,
-    })
-}
-
-/// Decodes a JWK set, or a key with its algorithm.
-fn token_key(table: &mut Table<'_>) -> Option<RawTokenKey> {
-    let set = table.get("file", file);
-    let secret = table.get("secret_file", file);
-    let public = table.get("public_key_file", file);
-    let names = ["file", "secret_file", "public_key_file"].into_iter();
-    let present: Vec<_> = names
-        .filter(|name| table.shape(name) != Shape::Absent)
-        .collect();
-    let (kind, file) = match present[..] {
-        ["file"] => {
-            if table.shape("algorithm") != Shape::Absent {
-                let message = "a JWK set names the algorithms of its keys; remove it";
-                table.report("algorithm", ValueError::new(message));
-            }
-            (RawTokenKeyFile::Set, set?)
-        }
-        ["secret_file"] => {
-            let algorithm = table.require("algorithm", word(Algorithm::OF_SECRETS, &[]));
-            (RawTokenKeyFile::Secret(algorithm?.value), secret?)
-        }
-        ["public_key_file"] => {
-            let algorithm = table.require("algorithm", word(Algorithm::OF_PUBLIC_KEYS, &[]));
-            (RawTokenKeyFile::PublicKey(algorithm?.value), public?)
-        }
-        _ => {
-            table.shape("algorithm");
-            let here = table.here();
-            let message = "write one of `file` (a JWK set), `secret_file` and `public_key_file`";
-            table.add(here.problem(message));
-            return None;
-        }
-    };
-    Some(RawTokenKey {
-        kind,
-        file: RawFile::at(file),
-    })
-}
-
-/// Decodes `[listen.tls]`.
-pub(super) fn tls(table: &mut Table<'_>) -> Option<RawTls> {
-    let certificate = table.require("certificate", file);
-    let key = table.require("key", file);
-    let client_ca = table.get("client_ca", file);
-    let http2 = table.get("http2", boolean(Http2::Off, Http2::Offered));
-    Some(RawTls {
-        certificate: RawFile::at(certificate?),
-        key: RawFile::at(key?),
-        client_ca: client_ca.map(RawFile::at),
-        http2,
-    })
-}
-
-/// Decodes `[upstream.NAME.tls]`.
-pub(super) fn client_tls(table: &mut Table<'_>) -> Option<RawClientTls> {
-    let place = table.here();
-    let ca = table.get("ca", file);
-    let certificate = table.get("certificate", file);
-    let key = table.get("key", file);
-    let server_name = table.get("server_name", text);
-    for word in ["verify", "insecure"] {
-        if table.shape(word) != Shape::Absent {
-            let message = "server certificates are always verified";
-            let hint = "name the CA that signed it, or the certificate itself, in `ca`";
-            table.report(word, ValueError::new(message).hint(hint));
-        }
-    }
-    for (one, other) in [("certificate", "key"), ("key", "certificate")] {
-        if table.shape(one) != Shape::Absent && table.shape(other) == Shape::Absent {
-            let message = format!("`{one}` needs `{other}`");
-            table.report(one, ValueError::new(message));
-        }
-    }
-    Some(RawClientTls {
-        place,
-        ca: ca.map(RawFile::at),
-        certificate: certificate.map(RawFile::at),
-        key: key.map(RawFile::at),
-        server_name,
-    })
 }

@@ -3,19 +3,53 @@
 use http::Uri;
 
 use super::shared::SIDES;
+use crate::config::key::{Key, SubTable, TableShape, key, section, table};
+use crate::config::kind::{ANY_TEXT, Kind, SOME_TEXT, other, words};
 use crate::config::raw::{RawDeprecated, RawEnd, RawWindow};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{RawValue, ValueError, boolean, cut, string, word};
-use dualgauge_model::time::Timestamp;
+use crate::config::value::{RawValue, ValueError, boolean, cut, string};
 use dualgauge_patterns::side::Side;
+use dualgauge_model::time::Timestamp;
+
+/// A date or a time.
+const MOMENT: Kind<Timestamp> = other("date", ANY_TEXT, moment);
+
+section! {
+    /// One of `brownouts`.
+    BROWNOUT {
+        /// Start of the brownout
+        FROM: Key<Timestamp> = key("from", MOMENT).required();
+        /// End of the brownout
+        UNTIL: Key<Timestamp> = key("until", MOMENT).required();
+    }
+}
+
+section! {
+    /// `[deprecated]`, or `deprecated` of a route.
+    pub(super) DEPRECATED {
+        /// Side to end
+        SIDE: Key<Side> = key("side", words(SIDES)).or("rest");
+        /// Date of the deprecation
+        SINCE: Key<Timestamp> = key("since", MOMENT).required();
+        /// Date after which the side may be gone
+        SUNSET: Key<Timestamp> = key("sunset", MOMENT);
+        /// Page about the deprecation
+        LINK: Key<String> = key(
+            "link",
+            other("absolute URL; write one such as `https://api.example/changes`", SOME_TEXT, absolute),
+        );
+        /// Times in which calls of the side fail
+        BROWNOUTS: SubTable = table("brownouts", &BROWNOUT).of(TableShape::List);
+    }
+}
 
 pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
     let here = table.here();
-    let side = table.get_or("side", word(SIDES, &[]), Side::Rest);
-    let since = table.require("since", moment);
-    let sunset = table.get("sunset", moment);
-    let link = table.get("link", absolute);
-    let brownouts = table.tables("brownouts", window);
+    let side = table.get(&SIDE);
+    let since = table.get(&SINCE);
+    let sunset = table.get(&SUNSET);
+    let link = table.get(&LINK);
+    let brownouts = table.tables(&BROWNOUTS, window);
     Some(RawDeprecated {
         here,
         side: side?,
@@ -27,29 +61,33 @@ pub(super) fn deprecated(table: &mut Table<'_>) -> Option<RawDeprecated> {
 }
 
 /// Decodes `deprecated` of a route: a table, or `false` to opt out of the default.
-pub(super) fn end(table: &mut Table<'_>) -> Option<RawEnd> {
-    if table.shape("deprecated") == Shape::Table {
-        let own = table.table("deprecated", deprecated)?;
+pub(super) fn end(table: &mut Table<'_>, never: &Key<()>, own: &SubTable) -> Option<RawEnd> {
+    if table.shape(own.name) == Shape::Table {
+        let own = table.table(own, deprecated)?;
         return Some(RawEnd::Table(Box::new(own)));
     }
-    let opted_out = table.get("deprecated", |found| {
-        match boolean(false, true)(found) {
-            Ok(false) => Ok(()),
-            Ok(true) | Err(_) => Err(ValueError {
-                message: format!("{} is not a table", found.describe()),
-                hint: Some(
-                    "write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`"
-                        .to_owned(),
-                ),
-            }),
-        }
-    });
-    opted_out.map(|_| RawEnd::Never)
+    table.get(never).map(|_| RawEnd::Never)
+}
+
+/// `false` in place of the table of a route.
+pub(super) const NEVER: Kind<()> = other("`false`", r#"{ "const": false }"#, never);
+
+fn never(found: RawValue<'_>) -> Result<(), ValueError> {
+    match boolean(false, true)(found) {
+        Ok(false) => Ok(()),
+        Ok(true) | Err(_) => Err(ValueError {
+            message: format!("{} is not a table", found.describe()),
+            hint: Some(
+                "write `{ since = \"2026-06-30\" }`, or `false` to leave the route out of `[deprecated]`"
+                    .to_owned(),
+            ),
+        }),
+    }
 }
 
 fn window(table: &mut Table<'_>) -> Option<RawWindow> {
-    let from = table.require("from", moment);
-    let until = table.require("until", moment);
+    let from = table.get(&FROM);
+    let until = table.get(&UNTIL);
     Some(RawWindow {
         from: from?,
         until: until?,

@@ -4,46 +4,47 @@
 
 use std::time::Duration;
 
+use super::shared::MOST;
+use crate::config::key::{Key, List, Tree, key, list, section, tree_table};
+use crate::config::kind::{TEXT, TIMEOUT, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::HandshakeWord;
-use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{ValueError, text, word};
-use dualgauge_model::pending::LogMessages;
+use crate::config::table_reader::Table;
+use crate::config::value::ValueError;
 use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_model::pending::LogMessages;
 
 /// The words of `handshake`.
 pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =
     &[("mcp", HandshakeWord::Mcp), ("none", HandshakeWord::None)];
 
-/// The words of `log_messages`.
-const LOG_MESSAGES: &[(&str, LogMessages)] = &[
+const LOG_WORDS: &[(&str, LogMessages)] = &[
     ("caller", LogMessages::Drop),
     ("broadcast", LogMessages::AllSubscribers),
 ];
 
-/// The maximum number of queued calls, if `queue` is absent.
-pub(super) const QUEUE: usize = 256;
-/// `start_timeout`, if it is absent.
-pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// `unanswered`, if it is absent.
-pub(super) const UNANSWERED: usize = 8;
-/// The default of `withhold`: methods with which one client would stop the child process of all clients.
-const WITHHOLD: [&str; 2] = ["shutdown", "exit"];
-
-/// Decodes the recipients of log messages that belong to no call.
-pub(super) fn log_messages(table: &mut Table<'_>) -> Option<Spanned<LogMessages>> {
-    table.get_or("log_messages", word(LOG_MESSAGES, &[]), LogMessages::Drop)
+section! {
+    /// Keys of child processes, MCP sessions and WebSockets.
+    pub(super) LINK {
+        /// Calls that wait for a turn on the link; more get `upstream_busy`
+        pub(super) QUEUE: Key<usize> = key("queue", whole(1, MOST)).or("256");
+        /// Params of `initialize`, with a handshake
+        pub(super) INITIALIZE: Tree = tree_table("initialize");
+        /// From the start of a link to the end of its handshake
+        pub(super) START_TIMEOUT: Key<Duration> = key("start_timeout", TIMEOUT).or("30s");
+        /// Receivers of log messages outside a call
+        pub(super) LOG_MESSAGES: Key<LogMessages> = key("log_messages", words(LOG_WORDS)).or("caller");
+        /// Consecutive timeouts after which the link is opened again; 0 for never
+        pub(super) UNANSWERED: Key<usize> = key("unanswered", whole(0, MOST)).or("8");
+        /// Methods refused to RPC clients: with them, one client would stop the child process of all clients
+        WITHHOLD: List<String> = list("withhold", TEXT).or(&["shutdown", "exit"]);
+    }
 }
 
 /// Decodes the methods that no client may use.
 pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
-    match table.shape("withhold") {
-        Shape::Absent => Some(WITHHOLD.map(str::to_owned).to_vec()),
-        Shape::Table | Shape::Value => {
-            let methods = table.list("withhold", text);
-            methods.map(|methods| methods.into_iter().map(|method| method.value).collect())
-        }
-    }
+    let methods = table.list(&WITHHOLD)?.into_iter();
+    Some(methods.map(|method| method.value).collect())
 }
 
 /// Decodes the configured params of the handshake.
@@ -51,18 +52,18 @@ pub(super) fn initialize(
     table: &mut Table<'_>,
     handshake: Option<&Spanned<HandshakeWord>>,
 ) -> Option<Json> {
-    let params = table.json("initialize")?;
+    let params = table.json(&INITIALIZE)?;
     if handshake.is_some_and(|word| word.value == HandshakeWord::None) {
         let wrong = ValueError::new("a link without a handshake sends no `initialize`");
         table.report(
-            "initialize",
+            INITIALIZE.name,
             wrong.hint("write `handshake = \"mcp\"`, or remove it"),
         );
     }
     if params.kind() != JsonKind::Object {
         let shown = params.kind().described();
         table.report(
-            "initialize",
+            INITIALIZE.name,
             ValueError::new(format!("{shown} is not a table")),
         );
         return None;

@@ -3,15 +3,22 @@
 use http::Method;
 
 use super::outcome::not_exactly_one;
+use crate::config::key::{
+    Key, List, NamedValues, SubTable, Tree, key, named_values, one_or_many, section, table, tree,
+    tree_table,
+};
+use crate::config::kind::{Kind, SOME_TEXT, STRING, TEXT, other, whole};
 use crate::config::problem::Spanned;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{RawValue, ValueError, cut, path, string, text, whole, word};
+use crate::config::value::{RawValue, ValueError, cut, path, string, text, word};
+use dualgauge_patterns::json::JsonKind;
 use dualgauge_model::jsonrpc::ErrorObject;
 use dualgauge_model::rollout::Glob;
-use dualgauge_patterns::json::JsonKind;
 
-const WORDS: &[(&str, LocalWord)] = &[
+type Words = &'static [(&'static str, LocalWord)];
+
+const WORDS: Words = &[
     ("openapi", LocalWord::OpenApi),
     ("openrpc", LocalWord::OpenRpc),
     ("none", LocalWord::Nothing),
@@ -19,10 +26,76 @@ const WORDS: &[(&str, LocalWord)] = &[
     ("discover", LocalWord::Discover),
 ];
 
+section! {
+    /// `answer.error` of a local reply.
+    ERROR {
+        /// Code of the error
+        CODE: Key<i64> = key("code", whole(i64::MIN, i64::MAX)).required();
+        /// Message of the error, a string
+        MESSAGE: Tree = tree("message").required();
+        /// Data of the error
+        DATA: Tree = tree("data");
+    }
+}
+
+section! {
+    /// `answer` of a local reply: to a REST call with a status, to RPC calls without, to a frame as a frame.
+    ANSWER {
+        /// Frame with the answer
+        ANSWER_FRAME: Tree = tree("frame");
+        /// Result of RPC calls
+        RESULT: Tree = tree("result");
+        /// Error of RPC calls
+        OF_ERROR: SubTable = table("error", &ERROR);
+        /// Status of the HTTP response
+        STATUS: Key<u16> = key("status", whole(200, 599));
+        /// JSON body of the response
+        BODY: Tree = tree("body");
+        /// Text of the response
+        BODY_TEXT: Key<String> = key("text", STRING);
+        /// Headers of the response
+        ANSWER_HEADERS: NamedValues<String> = named_values("headers", STRING);
+    }
+}
+
+section! {
+    /// `[[local]]`
+    pub(super) LOCAL {
+        /// Method and path without holes
+        REST: Key<(Method, String)> = key(
+            "rest",
+            other(
+                "call; write a method and a path without holes, such as `GET /openapi.json`",
+                SOME_TEXT,
+                call,
+            ),
+        );
+        /// RPC method, or a glob of methods
+        RPC: Key<Glob> = key("rpc", other("string", SOME_TEXT, |found| text(found).map(Glob::new)));
+        /// Pattern of a frame of a client
+        FRAME: Tree = tree("frame");
+        /// Built-in answer
+        ANSWER_WORD: Key<LocalWord> = key(
+            "answer",
+            Kind::Words(WORDS, answer_word),
+        ).required();
+        /// Answer in full
+        OF_ANSWER: SubTable = table("answer", &ANSWER);
+        /// Server information: `name`, `version`, `title` and other members
+        SERVER: Tree = tree_table("server");
+        /// Announced capabilities; those that routes and local answers offer by default
+        CAPABILITIES: Tree = tree_table("capabilities");
+        /// Instructions for the model
+        INSTRUCTIONS: Key<String> = key("instructions", TEXT);
+        /// Supported MCP revisions, oldest first
+        VERSIONS: List<String> = one_or_many("versions", TEXT);
+    }
+}
+
 pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
-    let rest = table.get("rest", call);
-    let rpc = table.get("rpc", |found| text(found).map(Glob::new));
-    let frame = table.tree("frame");
+    let rest = table.get(&REST);
+    let rpc = table.get(&RPC);
+    let frame = table.tree(&FRAME);
     let present = ["rest", "rpc", "frame"].map(|key| table.shape(key) != Shape::Absent);
     let here = table.here();
     match present {
@@ -54,8 +127,8 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
 
 /// Decodes the server information of the proxy as an MCP server.
 fn server_info(table: &mut Table<'_>) -> Option<RawServerInfo> {
-    let [server, capabilities] = ["server", "capabilities"].map(|name| {
-        let json = table.json(name)?;
+    let [server, capabilities] = [&SERVER, &CAPABILITIES].map(|key| {
+        let (json, name) = (table.json(key)?, key.name);
         match serde_json::from_slice(json.as_bytes()) {
             Ok(object) => Some(table.at(name).map(|()| object)),
             Err(_) => {
@@ -64,11 +137,8 @@ fn server_info(table: &mut Table<'_>) -> Option<RawServerInfo> {
             }
         }
     });
-    let instructions = table.get("instructions", text);
-    let versions = match table.shape("versions") {
-        Shape::Absent => Vec::new(),
-        Shape::Value | Shape::Table => table.one_or_many("versions", text)?,
-    };
+    let instructions = table.get(&INSTRUCTIONS);
+    let versions = table.list(&VERSIONS)?;
     Some(RawServerInfo {
         server,
         capabilities,
@@ -116,32 +186,29 @@ pub(super) fn line(found: RawValue<'_>, example: &str) -> Result<(Method, String
 fn answer(table: &mut Table<'_>) -> Option<Spanned<RawAnswer>> {
     let here = table.at("answer");
     let answer = match table.shape("answer") {
-        Shape::Absent => {
-            let here = table.here();
-            table.add(here.problem("`answer` is missing"));
-            None
-        }
-        Shape::Value => {
-            let word = table.get("answer", |found| {
-                word(WORDS, &[])(found).map_err(|wrong| ValueError {
-                    message: format!(
-                        "{}, or a table with `result`, `error` or `status`",
-                        wrong.message
-                    ),
-                    hint: wrong.hint,
-                })
-            });
+        Shape::Absent | Shape::Value => {
+            let word = table.get(&ANSWER_WORD);
             word.map(|word| RawAnswer::Word(word.value))
         }
-        Shape::Table => table.table("answer", written),
+        Shape::Table => table.table(&OF_ANSWER, written),
     };
     answer.map(|answer| here.map(|()| answer))
+}
+
+fn answer_word(words: Words, found: RawValue<'_>) -> Result<LocalWord, ValueError> {
+    word(words)(found).map_err(|wrong| ValueError {
+        message: format!(
+            "{}, or a table with `result`, `error` or `status`",
+            wrong.message
+        ),
+        hint: wrong.hint,
+    })
 }
 
 /// An answer in full: to a REST call with a status, to RPC calls without, to a frame as a frame.
 fn written(table: &mut Table<'_>) -> Option<RawAnswer> {
     if table.shape("frame") != Shape::Absent {
-        return table.tree("frame").map(RawAnswer::Frame);
+        return table.tree(&ANSWER_FRAME).map(RawAnswer::Frame);
     }
     let rpc = ["result", "error"].map(|name| table.shape(name) != Shape::Absent);
     let rest = ["status", "body", "text", "headers"].map(|name| table.shape(name) != Shape::Absent);
@@ -167,15 +234,15 @@ fn written(table: &mut Table<'_>) -> Option<RawAnswer> {
 }
 
 fn rpc_answer(table: &mut Table<'_>) -> Option<RawAnswer> {
-    let result = table.json("result");
-    let error = table.table("error", |error| {
-        let code = error.require("code", whole(i64::MIN..=i64::MAX));
-        let message = error.require_json("message");
-        let data = error.json("data");
+    let result = table.json(&RESULT);
+    let error = table.table(&OF_ERROR, |error| {
+        let code = error.get(&CODE);
+        let message = error.json(&MESSAGE);
+        let data = error.json(&DATA);
         let message = message?;
         if message.kind() != JsonKind::String {
             error.report(
-                "message",
+                MESSAGE.name,
                 ValueError::new("the message of an error must be a string"),
             );
             return None;
@@ -196,10 +263,10 @@ fn rpc_answer(table: &mut Table<'_>) -> Option<RawAnswer> {
 }
 
 fn reply(table: &mut Table<'_>) -> Option<RawAnswer> {
-    let status = table.require("status", whole(200..=599));
-    let body = table.json("body");
-    let text = table.get("text", string);
-    let headers = table.named_values("headers", string);
+    let status = table.require(&STATUS);
+    let body = table.json(&BODY);
+    let text = table.get(&BODY_TEXT);
+    let headers = table.named_values(&ANSWER_HEADERS);
     if table.shape("headers") != Shape::Absent && headers.is_none() {
         return None;
     }

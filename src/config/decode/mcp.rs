@@ -1,16 +1,16 @@
 //! Keys of an MCP upstream over Streamable HTTP. Used by `decode::stdio` and `decode::upstream`.
 
-use std::time::Duration;
-
 use http::Uri;
 
 use super::headers::headers;
-use super::link::log_messages;
+use super::link::{LOG_MESSAGES, QUEUE, START_TIMEOUT};
 use super::shared::MOST;
+use crate::config::key::{Key, key, section};
+use crate::config::kind::{SOME_TEXT, other, size, whole};
 use crate::config::problem::Spanned;
 use crate::config::raw::RawMcp;
 use crate::config::table_reader::Table;
-use crate::config::value::{RawValue, ValueError, size, string, timeout, whole};
+use crate::config::value::{RawValue, ValueError, string};
 use dualgauge_model::local_reply::{HANDSHAKES, STATELESS};
 use dualgauge_model::mcp::Revision;
 
@@ -49,19 +49,27 @@ const NOT_SENT: &[&str] = &[
     "upgrade",
 ];
 
-const IN_FLIGHT: usize = 64;
-const QUEUE: usize = 256;
-const START_TIMEOUT: Duration = Duration::from_secs(30);
-const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
+section! {
+    /// Keys of an MCP server, or of a child process that speaks MCP.
+    pub(super) MCP {
+        /// MCP revision, or `auto`
+        pub(super) REVISION: Key<Revision> =
+            key("revision", other("known MCP revision", SOME_TEXT, revision)).or("auto");
+        /// Concurrent calls of a session
+        IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("64");
+        /// Longest JSON response or stream event
+        MESSAGE_LIMIT: Key<usize> = key("message_limit", size(1024)).or("16MiB");
+    }
+}
 
 pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     let headers = headers(table, NOT_SENT, "MCP messages");
-    let revision = table.get_or("revision", revision, Revision::Auto);
-    let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
-    let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
-    let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
-    let log_messages = log_messages(table);
-    let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
+    let revision = table.get(&REVISION);
+    let in_flight = table.get(&IN_FLIGHT);
+    let queue = table.get(&QUEUE);
+    let start_timeout = table.get(&START_TIMEOUT);
+    let log_messages = table.get(&LOG_MESSAGES);
+    let message_limit = table.get(&MESSAGE_LIMIT);
     Some(RawMcp {
         url,
         headers: headers?,
@@ -74,7 +82,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     })
 }
 
-pub(super) fn revision(found: RawValue<'_>) -> Result<Revision, ValueError> {
+fn revision(found: RawValue<'_>) -> Result<Revision, ValueError> {
     let name = string(found)?;
     Revision::named(&name).ok_or_else(|| {
         let known: Vec<_> = HANDSHAKES.iter().chain(&STATELESS).copied().collect();

@@ -1,22 +1,73 @@
 //! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows. Used by `decode`.
 
 use super::frame;
+use crate::config::key::{Key, SubTable, Tree, key, section, table, tree, tree_table};
+use crate::config::kind::{STRING, TEXT};
 use crate::config::problem::Problem;
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{string, text};
 use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
+
+section! {
+    /// `rest` of a row.
+    REST {
+        /// Number, or list of numbers and classes, of which the first is written
+        STATUS: Tree = tree("status").required();
+        /// Patterns of headers
+        REST_HEADERS: Tree = tree_table("headers");
+        /// Pattern of a JSON body
+        BODY: Tree = tree("body");
+        /// Pattern of a text
+        BODY_TEXT: Key<String> = key("text", STRING);
+    }
+}
+
+section! {
+    /// `error` of a row.
+    ERROR {
+        /// Number, or list of numbers and classes, of which the first is written
+        CODE: Tree = tree("code").required();
+        /// Pattern of the message
+        MESSAGE: Tree = tree("message");
+        /// Pattern of the data
+        DATA: Tree = tree("data");
+    }
+}
+
+section! {
+    /// `rpc` of a row: exactly one of these keys.
+    RPC {
+        /// Pattern of the result
+        RESULT: Tree = tree("result");
+        /// Pattern of the error
+        OF_ERROR: SubTable = table("error", &ERROR);
+    }
+}
+
+section! {
+    /// `[[route.outcome]]` or `[[outcomes.NAME]]`
+    pub(super) ROW {
+        /// HTTP response
+        OF_REST: SubTable = table("rest", &REST);
+        /// Frame, in place of `rest`; without both: silence
+        FRAME: Tree = tree("frame");
+        /// JSON-RPC response
+        OF_RPC: SubTable = table("rpc", &RPC).required();
+        /// Reason for an accepted loss
+        LOSSY: Key<String> = key("lossy", TEXT);
+    }
+}
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     let here = table.here();
-    let rest = if table.shape("rest") == Shape::Absent {
+    let rest = if table.shape(OF_REST.name) == Shape::Absent {
         // A row without `frame` means silence. Later it is checked that its route has frames.
-        Some(RestReplySource::frame(frame::reply(table)))
+        Some(RestReplySource::frame(table.tree(&FRAME)))
     } else {
         frame::reject_both(table, &["frame"]);
-        table.require_table("rest", rest_reply)
+        table.table(&OF_REST, rest_reply)
     };
-    let rpc = table.require_table("rpc", rpc_reply);
-    let lossy = table.get("lossy", text);
+    let rpc = table.table(&OF_RPC, rpc_reply);
+    let lossy = table.get(&LOSSY);
     Some(RowSource {
         key: here.key,
         origin: 0,
@@ -27,10 +78,10 @@ pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
 }
 
 fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
-    let status = table.require_tree("status");
-    let headers = table.trees("headers");
-    let body = table.tree("body");
-    let text = table.get("text", string);
+    let status = table.tree(&STATUS);
+    let headers = table.trees(&REST_HEADERS);
+    let body = table.tree(&BODY);
+    let text = table.get(&BODY_TEXT);
     Some(RestReplySource {
         rest_protocol: Default::default(),
         status: status?,
@@ -41,11 +92,11 @@ fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
 }
 
 fn rpc_reply(table: &mut Table<'_>) -> Option<RpcReplySource> {
-    let result = table.tree("result");
-    let error = table.table("error", |error| {
-        let code = error.require_tree("code");
-        let message = error.tree("message");
-        let data = error.tree("data");
+    let result = table.tree(&RESULT);
+    let error = table.table(&OF_ERROR, |error| {
+        let code = error.tree(&CODE);
+        let message = error.tree(&MESSAGE);
+        let data = error.tree(&DATA);
         Some(RpcReplySource::Error {
             code: code?,
             message,

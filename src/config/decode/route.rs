@@ -1,16 +1,21 @@
 //! `[[route]]` Used by `decode` and `decode::stream`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{compare, example, frame, lifecycle, outcome};
+use crate::config::key::{
+    Key, List, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree, tree_table,
+};
+use crate::config::kind::{NAME, SOME_TEXT, TEXT, TIMEOUT, boolean, other, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawRoute, RawSchema, RawSchemas};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{ValueError, boolean, name, text, timeout, word};
-use dualgauge_model::route::{Effect, Extra};
+use crate::config::value::{RawValue, ValueError, text};
 use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_model::route::{Effect, Extra};
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -24,33 +29,117 @@ const EXTRAS: &[(&str, Extra)] = &[
     ("carry", Extra::Carry),
 ];
 
+section! {
+    /// Upstreams by side.
+    pub(super) BY_SIDE {
+        /// Name of the REST upstream
+        OF_REST: Key<String> = key("rest", NAME);
+        /// Name of the RPC upstream
+        OF_RPC: Key<String> = key("rpc", NAME);
+    }
+}
+
+section! {
+    /// `schema` of a route: each is a table, or the name of a file.
+    SCHEMAS {
+        /// File with the JSON Schema of the params
+        PARAMS_FILE: Key<PathBuf> = key("params", other("schema", SOME_TEXT, schema_file));
+        /// JSON Schema of the params
+        PARAMS_SCHEMA: Tree = tree_table("params");
+        /// File with the JSON Schema of the result
+        RESULT_FILE: Key<PathBuf> = key("result", other("schema", SOME_TEXT, schema_file));
+        /// JSON Schema of the result
+        RESULT_SCHEMA: Tree = tree_table("result");
+    }
+}
+
+section! {
+    /// `[[route]]`
+    pub(super) ROUTE {
+        /// Unique name, for flags, metrics and logs
+        ROUTE_NAME: Key<String> = key("name", NAME).required();
+        /// HTTP method and URL pattern
+        REST: Key<String> = key("rest", TEXT);
+        /// Pattern of a legacy frame, in place of `rest`
+        FRAME: Tree = tree("frame");
+        /// Beside `frame`: time without a reply, after which the outcome without `frame` applies
+        SILENCE: Key<Duration> = key("silence", TIMEOUT);
+        /// RPC method, with optional holes
+        RPC: Key<String> = key("rpc", TEXT).required();
+        /// Pattern of the RPC params; short form if absent
+        PARAMS: Tree = tree("params");
+        /// Pattern of the request body
+        BODY: Tree = tree("body");
+        /// Patterns of query parameters
+        QUERY: Tree = tree_table("query");
+        /// Patterns of headers, in lower case
+        HEADERS: Tree = tree_table("headers");
+        /// Unknown members; by the form of the route if absent
+        EXTRA: Key<Extra> = key("extra", words(EXTRAS));
+        /// Query names that translation drops; those of all routes if absent
+        IGNORE_QUERY: List<String> = list("ignore_query", TEXT);
+        /// The only entry side; both if absent
+        FROM: Key<frame::FromWord> = key("from", words(frame::FROM));
+        /// Whether translated REST calls become notifications; `false` by default
+        NOTIFY: Key<bool> = key("notify", boolean(&[false, true]));
+        /// Whether a call may be repeated; by its HTTP method if absent
+        EFFECT: Key<Effect> = key("effect", words(EFFECTS));
+        /// Longest wait for the response; that of the upstream if absent
+        CALL_TIMEOUT: Key<Duration> = key("timeout", TIMEOUT);
+        /// Hole that identifies a session
+        AFFINITY: Key<String> = key("affinity", TEXT);
+        /// Replacement, named to clients of a deprecated or retired side
+        SUCCESSOR: Key<String> = key("successor", TEXT);
+        /// Leaves the route out of `[deprecated]`
+        NEVER: Key<()> = key("deprecated", lifecycle::NEVER);
+        /// End of one side; that of `[deprecated]` if absent
+        DEPRECATED: SubTable = table("deprecated", &lifecycle::DEPRECATED);
+        /// Reason for an accepted loss
+        LOSSY: Key<String> = key("lossy", TEXT);
+        /// Name of an upstream; the default of each side if absent
+        UPSTREAM: Key<String> = key("upstream", NAME);
+        /// Names of upstreams, by side
+        UPSTREAMS: SubTable = table("upstream", &BY_SIDE);
+        /// Outcomes of the route
+        OUTCOME: SubTable = table("outcome", &outcome::ROW).of(TableShape::List);
+        /// Names of outcome sets
+        OUTCOMES: List<String> = one_or_many("outcomes", TEXT);
+        /// Calls that `check` translates both ways
+        EXAMPLE: SubTable = table("example", &example::EXAMPLE).of(TableShape::List);
+        /// JSON Schemas of params and result
+        SCHEMA: SubTable = table("schema", &SCHEMAS);
+        /// Further comparison rules
+        COMPARE: SubTable = table("compare", &compare::COMPARE);
+    }
+}
+
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let here = table.here();
-    let name = table.require("name", name);
-    let frame = frame::frame(table);
-    let rest = frame::line(table, frame.as_ref());
-    let silence = frame::silence(table);
-    let rpc = table.require("rpc", text);
-    let params = table.tree("params");
-    let body = table.tree("body");
-    let query = table.trees("query");
-    let headers = table.trees("headers");
-    let extra = table.get("extra", word(EXTRAS, &[]));
+    let name = table.get(&ROUTE_NAME);
+    let frame = frame::frame(table, &FRAME);
+    let rest = frame::line(table, &REST, frame.as_ref());
+    let silence = frame::silence(table, &SILENCE);
+    let rpc = table.get(&RPC);
+    let params = table.tree(&PARAMS);
+    let body = table.tree(&BODY);
+    let query = table.trees(&QUERY);
+    let headers = table.trees(&HEADERS);
+    let extra = table.get(&EXTRA);
     let ignore_query = ignore_query(table);
-    let from = frame::from(table);
-    let notify = table.get("notify", boolean(false, true));
-    let effect = table.get("effect", word(EFFECTS, &[]));
-    let timeout = table.get("timeout", timeout);
-    let affinity = table.get("affinity", text);
-    let successor = table.get("successor", text);
-    let deprecated = lifecycle::end(table);
-    let lossy = table.get("lossy", text);
-    let upstreams = upstreams(table);
-    let rows = table.tables("outcome", outcome::row);
-    let sets = table.one_or_many("outcomes", text);
-    let examples = table.tables("example", example::example);
-    let schema = table.table("schema", |table| Some(schemas(table)));
-    let compare = table.table("compare", compare::compare);
+    let from = frame::from(table, &FROM);
+    let notify = table.get(&NOTIFY);
+    let effect = table.get(&EFFECT);
+    let timeout = table.get(&CALL_TIMEOUT);
+    let affinity = table.get(&AFFINITY);
+    let successor = table.get(&SUCCESSOR);
+    let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
+    let lossy = table.get(&LOSSY);
+    let upstreams = upstreams(table, &UPSTREAM, &UPSTREAMS);
+    let rows = table.tables(&OUTCOME, outcome::row);
+    let sets = table.list(&OUTCOMES);
+    let examples = table.tables(&EXAMPLE, example::example);
+    let schema = table.table(&SCHEMA, |table| Some(schemas(table)));
+    let compare = table.table(&COMPARE, compare::compare);
     Some(RawRoute {
         place: here.place,
         key: here.key,
@@ -85,49 +174,58 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
 /// Returns the query parameters that the route ignores; `Some(None)` without a list of its own, `None` if the list is
 /// invalid.
 fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Spanned<String>>>> {
-    match table.shape("ignore_query") {
+    match table.shape(IGNORE_QUERY.name) {
         Shape::Absent => Some(None),
-        Shape::Table | Shape::Value => table.list("ignore_query", text).map(Some),
+        Shape::Table | Shape::Value => table.list(&IGNORE_QUERY).map(Some),
     }
 }
 
 /// Decodes the schemas of a route.
 fn schemas(table: &mut Table<'_>) -> RawSchemas {
     RawSchemas {
-        params: schema(table, "params"),
-        result: schema(table, "result"),
+        params: schema(table, &PARAMS_FILE, &PARAMS_SCHEMA),
+        result: schema(table, &RESULT_FILE, &RESULT_SCHEMA),
     }
 }
 
 /// Decodes a name, or one for each side.
-pub(super) fn upstreams(table: &mut Table<'_>) -> Vec<(Option<Side>, Spanned<String>)> {
-    if table.shape("upstream") != Shape::Table {
-        let one = table.get("upstream", name);
+pub(super) fn upstreams(
+    table: &mut Table<'_>,
+    one: &Key<String>,
+    by_side: &SubTable,
+) -> Vec<(Option<Side>, Spanned<String>)> {
+    if table.shape(one.name) != Shape::Table {
+        let one = table.get(one);
         return one.into_iter().map(|name| (None, name)).collect();
     }
-    let both = table.table("upstream", |sides| {
-        let rest = sides.get("rest", name).map(|name| (Some(Side::Rest), name));
-        let rpc = sides.get("rpc", name).map(|name| (Some(Side::Rpc), name));
+    let both = table.table(by_side, |sides| {
+        let rest = sides.get(&OF_REST).map(|name| (Some(Side::Rest), name));
+        let rpc = sides.get(&OF_RPC).map(|name| (Some(Side::Rpc), name));
         Some(rest.into_iter().chain(rpc).collect())
     });
     both.unwrap_or_default()
 }
 
 /// Decodes a schema: a table is the schema itself, a string its file name. Neither is a pattern, so braces are literal.
-fn schema(table: &mut Table<'_>, name: &'static str) -> Option<Spanned<RawSchema>> {
-    if table.shape(name) == Shape::Value {
-        let file = table.get(name, |found| {
-            text(found).map_err(|_| {
-                let shown = found.describe();
-                ValueError::new(format!(
-                    "{shown} is not a schema; write a table, or the name of a file"
-                ))
-            })
-        });
-        return file.map(|file| file.map(|path| RawSchema::File(PathBuf::from(path))));
+fn schema(table: &mut Table<'_>, file: &Key<PathBuf>, own: &Tree) -> Option<Spanned<RawSchema>> {
+    if table.shape(file.name) == Shape::Value {
+        return table.get(file).map(|file| file.map(RawSchema::File));
     }
-    let tree = table.tree(name)?;
-    Some(table.at(name).map(|()| RawSchema::Written(plain(&tree))))
+    let tree = table.tree(own)?;
+    Some(
+        table
+            .at(own.name)
+            .map(|()| RawSchema::Written(plain(&tree))),
+    )
+}
+
+fn schema_file(found: RawValue<'_>) -> Result<PathBuf, ValueError> {
+    text(found).map(PathBuf::from).map_err(|_| {
+        let shown = found.describe();
+        ValueError::new(format!(
+            "{shown} is not a schema; write a table, or the name of a file"
+        ))
+    })
 }
 
 fn plain(tree: &SourceTree) -> Value {

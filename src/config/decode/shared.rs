@@ -1,8 +1,5 @@
-//! Words, limits and values that several tables have. Used by `decode` and `flags`.
+//! Words and limits that several tables have. Used by `decode` and `flags`.
 
-use std::path::PathBuf;
-
-use crate::config::value::{RawValue, ValueError, text};
 use dualgauge_model::rollout::Stage;
 use dualgauge_patterns::side::Side;
 
@@ -18,9 +15,4 @@ pub(in crate::config) const STAGES: &[(&str, Stage)] = &[
 ];
 
 /// The maximum of counts that are split or summed: far from overflow.
-pub(super) const MOST: usize = 1_000_000;
-
-/// Decodes the path of a file.
-pub(super) fn file(found: RawValue<'_>) -> Result<PathBuf, ValueError> {
-    text(found).map(PathBuf::from)
-}
+pub(super) const MOST: i64 = 1_000_000;

@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use super::link::{
-    HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
+    HANDSHAKES, LOG_MESSAGES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold,
 };
 use super::mcp;
 use super::shared::MOST;
+use crate::config::key::{Key, List, NamedValues, key, list, named_values, section};
+use crate::config::kind::{ANY_TEXT, FILE, other, size, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{RawValue, ValueError, size, string, text, timeout, whole, word};
+use crate::config::value::{RawValue, ValueError, string};
+use dualgauge_patterns::json::Json;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::plan::SecretMap;
-use dualgauge_patterns::json::Json;
 
 /// Keys of child processes only, other than the command.
 pub(super) const OWN: &[&str] = &["env", "directory", "mode", "line_limit"];
@@ -22,37 +24,55 @@ const MODES: &[(&str, ModeWord)] = &[
     ("serial", ModeWord::Serial),
     ("pipelined", ModeWord::Pipelined),
 ];
-const IN_FLIGHT: usize = 16;
-const LINE_LIMIT: usize = 16 * 1024 * 1024;
+
+section! {
+    /// Keys of a child process.
+    pub(super) STDIO {
+        /// Program and arguments, without a shell
+        COMMAND: List<String> = list("command", other("string", ANY_TEXT, argument));
+        /// Variables of the child
+        ENV: NamedValues<String> = named_values("env", other("string", ANY_TEXT, variable));
+        /// Working directory; that of this process by default
+        DIRECTORY: Key<PathBuf> = key("directory", FILE);
+        /// One call at a time, or up to `in_flight`
+        MODE: Key<ModeWord> = key("mode", words(MODES)).or("serial");
+        /// Concurrent calls of a pipelined child
+        IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("16");
+        /// Handshake before the first call
+        HANDSHAKE: Key<HandshakeWord> = key("handshake", words(HANDSHAKES)).or("mcp");
+        /// Longest line read
+        LINE_LIMIT: Key<usize> = key("line_limit", size(1024)).or("16MiB");
+    }
+}
 
 pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
-    let command = table.list("command", argument);
+    let command = table.list(&COMMAND);
     if command.as_ref().is_some_and(Vec::is_empty) {
         let message = "the list is empty; write the program and its arguments";
-        table.report("command", ValueError::new(message));
+        table.report(COMMAND.name, ValueError::new(message));
     }
     let env = variables(table);
-    let directory = table.get("directory", |found| text(found).map(PathBuf::from));
-    let mode = table.get_or("mode", word(MODES, &[]), ModeWord::Serial);
-    let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
+    let directory = table.get(&DIRECTORY);
+    let mode = table.get(&MODE);
+    let in_flight = table.get(&IN_FLIGHT);
     let is_serial = mode
         .as_ref()
         .is_some_and(|mode| mode.value == ModeWord::Serial);
-    if is_serial && table.shape("in_flight") != Shape::Absent {
+    if is_serial && table.shape(IN_FLIGHT.name) != Shape::Absent {
         let wrong = ValueError::new("a serial child has one call in flight");
         table.report(
-            "in_flight",
+            IN_FLIGHT.name,
             wrong.hint("write `mode = \"pipelined\"`, or remove it"),
         );
     }
-    let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
-    let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::Mcp);
+    let queue = table.get(&QUEUE);
+    let handshake = table.get(&HANDSHAKE);
     let initialize = initialize(table, handshake.as_ref());
     let revision = revision(table, handshake.as_ref(), initialize.as_ref());
-    let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
-    let log_messages = log_messages(table);
-    let line_limit = table.get_or("line_limit", size(1024), LINE_LIMIT);
-    let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
+    let start_timeout = table.get(&START_TIMEOUT);
+    let log_messages = table.get(&LOG_MESSAGES);
+    let line_limit = table.get(&LINE_LIMIT);
+    let unanswered = table.get(&UNANSWERED);
     let withhold = withhold(table);
     Some(RawStdio {
         command: command?,
@@ -78,9 +98,9 @@ fn revision(
     handshake: Option<&Spanned<HandshakeWord>>,
     initialize: Option<&Json>,
 ) -> Option<Spanned<Revision>> {
-    let is_set = table.shape("revision") != Shape::Absent;
+    let is_set = table.shape(mcp::REVISION.name) != Shape::Absent;
     let is_none = handshake.is_some_and(|word| word.value == HandshakeWord::None);
-    let revision = table.get_or("revision", mcp::revision, Revision::Auto);
+    let revision = table.get(&mcp::REVISION);
     let wrong = match (is_none, initialize) {
         (true, _) => "a link without a handshake has no revision",
         (false, Some(_)) => "`initialize` already contains the revision",
@@ -88,7 +108,7 @@ fn revision(
     };
     if is_set {
         let wrong = ValueError::new(wrong);
-        table.report("revision", wrong.hint("remove one of the two"));
+        table.report(mcp::REVISION.name, wrong.hint("remove one of the two"));
     }
     None
 }
@@ -101,21 +121,23 @@ fn argument(found: RawValue<'_>) -> Result<String, ValueError> {
     Ok(text)
 }
 
+fn variable(found: RawValue<'_>) -> Result<String, ValueError> {
+    // The value is never shown: it may be a secret.
+    let wrong = "the value of a variable must be a string; write it in quotes";
+    let value = string(found).map_err(|_| ValueError::new(wrong))?;
+    if value.contains('\0') {
+        return Err(ValueError::new(
+            "the value of a variable cannot contain NUL",
+        ));
+    }
+    Ok(value)
+}
+
 fn variables(table: &mut Table<'_>) -> Option<SecretMap> {
-    if table.shape("env") == Shape::Absent {
+    if table.shape(ENV.name) == Shape::Absent {
         return Some(SecretMap::default());
     }
-    let variables = table.named_values("env", |found| {
-        // The value is never shown: it may be a secret.
-        let wrong = "the value of a variable must be a string; write it in quotes";
-        let value = string(found).map_err(|_| ValueError::new(wrong))?;
-        if value.contains('\0') {
-            return Err(ValueError::new(
-                "the value of a variable cannot contain NUL",
-            ));
-        }
-        Ok(value)
-    })?;
+    let variables = table.named_values(&ENV)?;
     for (name, _) in &variables {
         if name.value.is_empty() || name.value.contains(['=', '\0']) {
             table.add(name.problem("this is not a variable name; write it without `=`"));

@@ -2,35 +2,30 @@
 
 use std::time::Duration;
 
-use http::Uri;
+use http::{HeaderName, Uri};
 
-use super::envelope::envelope;
+use super::addresses::ADDRESSES;
+use super::envelope::{ENVELOPE, envelope};
+use super::headers::HEADERS as LINK_HEADERS;
+use super::link::LINK as LINKS;
+use super::mcp::MCP;
 use super::shared::{MOST, SIDES};
-use super::{addresses, identity, mcp, stdio, websocket};
+use super::stdio::STDIO;
+use super::websocket::WEBSOCKET;
+use super::{addresses, mcp, stdio, tls, websocket};
+use crate::config::key::{Key, List, SubTable, TableShape, key, list, section, table};
+use crate::config::kind::{DURATION, HEADER, NAME, TIMEOUT, boolean, other, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawServer, RawUpstream};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{
-    RawValue, ValueError, boolean, duration, header, name, timeout, whole, word,
-};
+use crate::config::value::{self, RawValue, ValueError};
 use dualgauge_model::plan::{Credentials, Multiplexing};
 use dualgauge_patterns::side::Side;
 
-const CREDENTIALS: &[(&str, Credentials)] = &[
+const CREDENTIAL_WORDS: &[(&str, Credentials)] = &[
     ("forward", Credentials::Forward),
     ("drop", Credentials::Drop),
 ];
-
-/// Below the keep-alive timeout of common servers (5 s), so that no call meets a closing connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(4);
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-const TIMEOUT: Duration = Duration::from_secs(30);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Open connections to one upstream, per worker.
-const CONNECTIONS: usize = 256;
-
-/// Queued calls to one upstream, per worker.
-const QUEUE: usize = 1024;
 
 /// Keys of upstreams with an address.
 const OF_URL: &[&str] = &[
@@ -62,41 +57,80 @@ const LINK: &[&str] = &[
 /// The words of `protocol`: whether it is MCP over Streamable HTTP, or plain JSON-RPC.
 const PROTOCOLS: &[(&str, bool)] = &[("jsonrpc", false), ("mcp", true)];
 
+section! {
+    /// `[upstream.NAME]`
+    pub(super) UPSTREAM + ADDRESSES + LINK_HEADERS + LINKS + STDIO + WEBSOCKET + MCP {
+        /// Side of the server
+        SIDE: Key<Side> = key("side", words(SIDES)).required();
+        /// JSON-RPC over HTTP, or MCP over Streamable HTTP
+        PROTOCOL: Key<bool> = key("protocol", words(PROTOCOLS)).or("jsonrpc");
+        /// Until the response head; if translated, until the whole response
+        CALL_TIMEOUT: Key<Duration> = key("timeout", TIMEOUT).or("30s");
+        /// Until a connection is open
+        CONNECT_TIMEOUT: Key<Duration> = key("connect_timeout", TIMEOUT).or("5s");
+        /// Wait for a connection or a turn; that of the call, or of a link `connect_timeout`, by default
+        QUEUE_TIMEOUT: Key<Duration> = key("queue_timeout", TIMEOUT);
+        /// Lifetime of an idle connection, below that of common servers (5 s)
+        KEEP_ALIVE: Key<Duration> = key("keep_alive", DURATION).or("4s");
+        /// Longest silence of a streamed response or upgraded connection
+        IDLE_TIMEOUT: Key<Duration> = key("idle_timeout", TIMEOUT).or("5m");
+        /// Age limit of connections
+        MAX_AGE: Key<Duration> = key("max_age", TIMEOUT);
+        /// HTTP/2 to the server; `false` by default
+        HTTP2: Key<Multiplexing> =
+            key("http2", other("`true`, `false` or `auto`", r#"{ "enum": [true, false, "auto"] }"#, http2));
+        /// Concurrent calls per worker
+        CONNECTIONS: Key<usize> = key("connections", whole(1, MOST)).or("256");
+        /// Queued calls per worker over HTTP; more get `upstream_busy`
+        HTTP_QUEUE: Key<usize> = key("queue", whole(0, MOST)).or("1024");
+        /// Whether the server receives `authorization` and `cookie` of callers
+        CREDENTIALS: Key<Credentials> = key("credentials", words(CREDENTIAL_WORDS)).or("forward");
+        /// Further headers that translation forwards
+        FORWARD: List<HeaderName> = list("forward", HEADER);
+        /// Members of a message that carry credentials, each with its header; those of `rpc` by default
+        OF_UPSTREAM: SubTable = table("envelope", &ENVELOPE).of(TableShape::Named);
+        /// TLS to the server
+        TLS: SubTable = table("tls", &tls::CLIENT);
+        /// Whether the upstream takes calls of routes without `upstream`; `false` by default
+        DEFAULT: Key<bool> = key("default", boolean(&[false, true]));
+    }
+}
+
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {
-    let name = table.named(chosen, name);
-    let side = table.require("side", word(SIDES, &[]));
+    let name = table.named(chosen, &NAME);
+    let side = table.get(&SIDE);
     let is_rest = side.as_ref().is_some_and(|side| side.value == Side::Rest);
     let own_side = if is_rest { Side::Rest } else { Side::Rpc };
     let (server, more) = server(table, own_side).unzip();
     let addresses = addresses::addresses(table, more.unwrap_or_default());
-    let timeout_after = table.get_or("timeout", timeout, TIMEOUT);
-    let connect_timeout = table.get_or("connect_timeout", timeout, CONNECT_TIMEOUT);
-    let queue_timeout = table.get("queue_timeout", timeout);
-    let keep_alive = table.get_or("keep_alive", duration, KEEP_ALIVE);
-    let idle_timeout = table.get_or("idle_timeout", timeout, IDLE_TIMEOUT);
-    let max_age = table.get("max_age", timeout);
-    let http2 = table.get("http2", http2);
-    let connections = table.get_or("connections", whole(1..=MOST), CONNECTIONS);
+    let timeout = table.get(&CALL_TIMEOUT);
+    let connect_timeout = table.get(&CONNECT_TIMEOUT);
+    let queue_timeout = table.get(&QUEUE_TIMEOUT);
+    let keep_alive = table.get(&KEEP_ALIVE);
+    let idle_timeout = table.get(&IDLE_TIMEOUT);
+    let max_age = table.get(&MAX_AGE);
+    let http2 = table.get(&HTTP2);
+    let connections = table.get(&CONNECTIONS);
     let queue = match &server {
-        Some(RawServer::Url(_)) => table.get_or("queue", whole(0..=MOST), QUEUE),
+        Some(RawServer::Url(_)) => table.get(&HTTP_QUEUE),
         // A link has decoded its own `queue`.
         Some(RawServer::Mcp(_) | RawServer::Socket(_) | RawServer::Command(_)) | None => None,
     };
-    let credentials = table.get_or("credentials", word(CREDENTIALS, &[]), Credentials::Forward);
-    let forward = table.list("forward", header);
-    let envelope = envelope(table);
-    let tls = table.table("tls", identity::client_tls);
+    let credentials = table.get(&CREDENTIALS);
+    let forward = table.list(&FORWARD);
+    let envelope = envelope(table, &OF_UPSTREAM);
+    let tls = table.table(&TLS, tls::client);
     let is_plain = server.as_ref().is_some_and(|server| !is_secured(server));
     if let (true, Some(tls)) = (is_plain, &tls) {
         let message = "`tls` belongs to an upstream with an `https://` or `wss://` url; remove it";
         table.add(tls.place.problem(message));
     }
-    let usual = table.get("default", boolean(false, true));
+    let usual = table.get(&DEFAULT);
     Some(RawUpstream {
         name: name?,
         side: side?,
         server: server?,
-        timeout: timeout_after?,
+        timeout: timeout?,
         connect_timeout: connect_timeout?,
         queue_timeout,
         keep_alive: keep_alive?,
@@ -119,7 +153,7 @@ fn http2(found: RawValue<'_>) -> Result<Multiplexing, ValueError> {
     if found.is_text("auto") {
         return Ok(Multiplexing::Offered);
     }
-    let truth = boolean(Multiplexing::Off, Multiplexing::Required)(found);
+    let truth = value::boolean(Multiplexing::Off, Multiplexing::Required)(found);
     truth.map_err(|_| {
         let message = format!(
             "{} is not allowed here; write `true`, `false` or `auto`",
@@ -151,7 +185,7 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<U
 /// Decodes a server with an address, by its protocol.
 fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<Uri>>)> {
     foreign(table, stdio::OWN, "`command`");
-    let protocol = table.get("protocol", word(PROTOCOLS, &[]));
+    let protocol = table.get(&PROTOCOL);
     let is_mcp = protocol.is_some_and(|is_mcp| is_mcp.value);
     let (url, more) = addresses::urls(table)?;
     match (matches!(url.value.scheme_str(), Some("ws" | "wss")), is_mcp) {

@@ -1,19 +1,20 @@
 //! Keys of a WebSocket upstream. Used by `decode::upstream`.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::Uri;
 
 use super::headers::headers;
 use super::link::{
-    HANDSHAKES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, log_messages, withhold,
+    HANDSHAKES, LOG_MESSAGES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold,
 };
 use super::shared::MOST;
+use crate::config::key::{Key, key, section};
+use crate::config::kind::{DURATION, TIMEOUT, size, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, RawWebSocket};
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{ValueError, duration, size, timeout, whole, word};
+use crate::config::value::ValueError;
 use dualgauge_model::plan::Sharing;
 use dualgauge_patterns::side::Side;
 
@@ -58,12 +59,28 @@ const OF_RPC: [&str; 10] = [
     "withhold",
 ];
 
-/// Allowed number of shared sockets: each has its own health check and reconnects separately.
-const SOCKETS: RangeInclusive<usize> = 1..=64;
-const IN_FLIGHT: usize = 256;
-const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
-const HEARTBEAT: Duration = Duration::from_secs(30);
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest number of shared sockets: each has its own health check and reconnects separately.
+const MOST_SOCKETS: i64 = 64;
+
+section! {
+    /// Keys of a WebSocket.
+    pub(super) WEBSOCKET {
+        /// Whether clients share a socket; by default `shared`, for frames `client`
+        SHARING: Key<Sharing> = key("sharing", words(SHARINGS));
+        /// Number of shared sockets
+        SOCKETS: Key<usize> = key("sockets", whole(1, MOST_SOCKETS)).or("1");
+        /// Concurrent calls on a socket
+        IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("256");
+        /// Handshake before the first call
+        HANDSHAKE: Key<HandshakeWord> = key("handshake", words(HANDSHAKES)).or("none");
+        /// Longest message or frame read
+        MESSAGE_LIMIT: Key<usize> = key("message_limit", size(1024)).or("16MiB");
+        /// Silence after which the proxy pings the server; zero for never
+        HEARTBEAT: Key<Duration> = key("heartbeat", DURATION).or("30s");
+        /// Wait for a pong or any other data
+        HEARTBEAT_TIMEOUT: Key<Duration> = key("heartbeat_timeout", TIMEOUT).or("10s");
+    }
+}
 
 pub(super) fn websocket(
     table: &mut Table<'_>,
@@ -78,7 +95,7 @@ pub(super) fn websocket(
     if side == Side::Rest {
         refuse_of_rpc(table);
     }
-    let sharing = table.get_or("sharing", word(SHARINGS, &[]), usual);
+    let sharing = table.get_or(&SHARING, usual);
     let shared = sharing
         .as_ref()
         .is_none_or(|word| word.value == Sharing::Shared);
@@ -90,28 +107,28 @@ pub(super) fn websocket(
             table.report(key, ValueError::new(message).hint(hint));
         }
     }
-    if side == Side::Rpc && !shared && table.shape("sockets") != Shape::Absent {
+    if side == Side::Rpc && !shared && table.shape(SOCKETS.name) != Shape::Absent {
         let message = "`sockets` is the number of shared sockets, but each client has its own";
         let hint =
             "write `sharing = \"shared\"`, or remove it; `connections` limits those of clients";
-        table.report("sockets", ValueError::new(message).hint(hint));
+        table.report(SOCKETS.name, ValueError::new(message).hint(hint));
     }
-    if side == Side::Rpc && !shared && table.shape("log_messages") != Shape::Absent {
+    if side == Side::Rpc && !shared && table.shape(LOG_MESSAGES.name) != Shape::Absent {
         let message = "`log_messages` selects recipients among the clients of a shared socket, but each client has its own";
         let hint = "remove it: each client receives every message of its socket";
-        table.report("log_messages", ValueError::new(message).hint(hint));
+        table.report(LOG_MESSAGES.name, ValueError::new(message).hint(hint));
     }
-    let sockets = table.get_or("sockets", whole(SOCKETS), 1);
-    let in_flight = table.get_or("in_flight", whole(1..=MOST), IN_FLIGHT);
-    let queue = table.get_or("queue", whole(1..=MOST), QUEUE);
-    let handshake = table.get_or("handshake", word(HANDSHAKES, &[]), HandshakeWord::None);
+    let sockets = table.get(&SOCKETS);
+    let in_flight = table.get(&IN_FLIGHT);
+    let queue = table.get(&QUEUE);
+    let handshake = table.get(&HANDSHAKE);
     let initialize = initialize(table, handshake.as_ref());
-    let start_timeout = table.get_or("start_timeout", timeout, START_TIMEOUT);
-    let log_messages = log_messages(table);
-    let message_limit = table.get_or("message_limit", size(1024), MESSAGE_LIMIT);
-    let heartbeat = table.get_or("heartbeat", duration, HEARTBEAT);
-    let heartbeat_timeout = table.get_or("heartbeat_timeout", timeout, HEARTBEAT_TIMEOUT);
-    let unanswered = table.get_or("unanswered", whole(0..=MOST), UNANSWERED);
+    let start_timeout = table.get(&START_TIMEOUT);
+    let log_messages = table.get(&LOG_MESSAGES);
+    let message_limit = table.get(&MESSAGE_LIMIT);
+    let heartbeat = table.get(&HEARTBEAT);
+    let heartbeat_timeout = table.get(&HEARTBEAT_TIMEOUT);
+    let unanswered = table.get(&UNANSWERED);
     let withhold = withhold(table);
     Some(RawWebSocket {
         url,

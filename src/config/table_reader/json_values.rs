@@ -5,60 +5,47 @@
 use figment::value::{Num, Value};
 
 use super::{Table, TableWalk};
+use crate::config::key::Tree;
 use crate::config::layer::{ValueKind, element, join};
 use crate::config::value::ValueError;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
 
 impl Table<'_> {
-    /// Reads an optional free-form value.
-    pub(in crate::config) fn tree(&mut self, name: &'static str) -> Option<SourceTree> {
-        let value = self.ask(name)?;
-        self.walk.tree(value, &join(&self.key, name))
-    }
-
-    /// Reads a required free-form value.
-    pub(in crate::config) fn require_tree(&mut self, name: &'static str) -> Option<SourceTree> {
-        if self.ask(name).is_none() {
-            self.missing(name);
-        }
-        self.tree(name)
+    /// Reads a free-form value.
+    pub(in crate::config) fn tree(&mut self, tree: &Tree) -> Option<SourceTree> {
+        let Some(value) = self.ask(tree.name) else {
+            if tree.is_required {
+                self.missing(tree.name);
+            }
+            return None;
+        };
+        self.walk.tree(value, &join(&self.key, tree.name))
     }
 
     /// Reads a table of free-form values, in order; empty if absent.
-    pub(in crate::config) fn trees(
-        &mut self,
-        name: &'static str,
-    ) -> Option<Vec<(String, SourceTree)>> {
-        let Some(value) = self.ask(name) else {
+    pub(in crate::config) fn trees(&mut self, tree: &Tree) -> Option<Vec<(String, SourceTree)>> {
+        let Some(value) = self.ask(tree.name) else {
             return Some(Vec::new());
         };
-        self.dict(value, name)?;
-        match self.walk.tree(value, &join(&self.key, name))? {
+        self.dict(value, tree.name)?;
+        match self.walk.tree(value, &join(&self.key, tree.name))? {
             SourceTree::Table(members) => Some(members),
             SourceTree::Text(_) | SourceTree::Literal(_) | SourceTree::List(_) => None,
         }
     }
 
-    /// Reads an optional value without holes; problems are reported.
-    pub(in crate::config) fn json(&mut self, name: &'static str) -> Option<Json> {
-        let tree = self.tree(name)?;
-        match tree.value() {
+    /// Reads a value without holes; problems are reported.
+    pub(in crate::config) fn json(&mut self, tree: &Tree) -> Option<Json> {
+        let found = self.tree(tree)?;
+        match found.value() {
             Ok(json) => Some(json),
             Err(error) => {
-                let key = error.under(&join(&self.key, name));
+                let key = error.under(&join(&self.key, tree.name));
                 self.walk.report(key.key, ValueError::new(key.what));
                 None
             }
         }
-    }
-
-    /// Reads a required value without holes.
-    pub(in crate::config) fn require_json(&mut self, name: &'static str) -> Option<Json> {
-        if self.ask(name).is_none() {
-            self.missing(name);
-        }
-        self.json(name)
     }
 }
 

@@ -3,17 +3,19 @@
 use figment::value::Value;
 
 use super::{Table, found};
+use crate::config::key::{NamedValues, SubTable};
 use crate::config::layer::join;
 use crate::config::problem::Spanned;
-use crate::config::value::{RawValue, ValueError};
+use crate::config::value::ValueError;
 
 impl Table<'_> {
     /// Reads tables under user-chosen names (`[upstream.old]`) with one function.
     pub(in crate::config) fn named_tables<T>(
         &mut self,
-        name: &'static str,
+        table: &SubTable,
         by: impl Fn(&mut Table<'_>, &str) -> Option<T>,
     ) -> Vec<T> {
+        let name = table.name;
         let Some(entries) = self.ask(name).and_then(|value| self.dict(value, name)) else {
             return Vec::new();
         };
@@ -35,9 +37,10 @@ impl Table<'_> {
     /// Reads arrays of tables under user-chosen names (`[[outcomes.common]]`) with one function.
     pub(in crate::config) fn named_lists<T>(
         &mut self,
-        name: &'static str,
+        table: &SubTable,
         by: impl Fn(&mut Table<'_>) -> Option<T>,
     ) -> Vec<(Spanned<String>, Vec<T>)> {
+        let name = table.name;
         let Some(entries) = self.ask(name).and_then(|value| self.dict(value, name)) else {
             return Vec::new();
         };
@@ -62,9 +65,9 @@ impl Table<'_> {
     /// Reads values under user-chosen names (`header = { x-client = "ios-*" }`); returns `None` if absent.
     pub(in crate::config) fn named_values<T>(
         &mut self,
-        name: &'static str,
-        kind: impl Fn(RawValue<'_>) -> Result<T, ValueError>,
+        values: &NamedValues<T>,
     ) -> Option<Vec<(Spanned<String>, Spanned<T>)>> {
+        let name = values.name;
         let value = self.ask(name)?;
         let entries = self.dict(value, name)?;
         let map = join(&self.key, name);
@@ -78,7 +81,7 @@ impl Table<'_> {
             };
             read.extend(
                 self.walk
-                    .value(value, key, &kind)
+                    .value(value, key, |found| values.kind.decode(found))
                     .map(|value| (named, value)),
             );
         }

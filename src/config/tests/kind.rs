@@ -86,8 +86,8 @@ fn text_stands_for_a_number_in_variables_only() {
         value: &value,
         spelling,
     };
-    assert_eq!(whole(1..=9_usize)(found(NameForm::Text)).unwrap(), 8);
-    let wrong = whole(1..=9_usize)(found(NameForm::Typed)).unwrap_err();
+    assert_eq!(whole::<usize>(1, 9)(found(NameForm::Text)).unwrap(), 8);
+    let wrong = whole::<usize>(1, 9)(found(NameForm::Typed)).unwrap_err();
     assert_eq!(
         wrong.message,
         "the string `8` is not a whole number from 1 to 9"

@@ -4,12 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::config::compile;
+use crate::config::key::{SubTable, TableShape, table};
 use crate::config::layer::{Layer, Merged};
 use crate::config::problem::Problems;
 use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument};
-use crate::config::value::string;
 use dualgauge_model::rollout::{Fast, Guard, Limits, Mode, Percent, Ramp, Ratio, Share};
+
+static FLAGS: SubTable = table("flag", &super::GUARD).of(TableShape::List);
+static OF_GUARD: SubTable = table("guard", &super::GUARD);
+static OF_RAMP: SubTable = table("ramp", &super::RAMP);
 
 /// The guard and the ramp of a flag.
 type Both = (Option<Guard>, Option<Ramp>);
@@ -21,12 +25,12 @@ fn flags(text: &str) -> Result<Vec<Both>, Problems> {
     let mut problems = document.add_to(&mut layer, KeyPath::Main)?;
     let merged = Merged::new(vec![layer])?;
     let flags = table_reader::read(&merged, &mut problems, |table| {
-        Some(table.tables("flag", |flag| {
+        Some(table.tables(&FLAGS, |flag| {
             for other in ["name", "client", "route", "side", "stage"] {
-                flag.get(other, string);
+                flag.shape(other);
             }
-            let guard = flag.table("guard", super::guard);
-            let ramp = flag.table("ramp", super::ramp);
+            let guard = flag.table(&OF_GUARD, super::guard);
+            let ramp = flag.table(&OF_RAMP, super::ramp);
             Some((guard, ramp))
         }))
     });

@@ -1,0 +1,83 @@
+//! `tls` of the listener, of upstreams and of the store.
+//!
+//! Used by `decode::listen`, `decode::store` and `decode::upstream`.
+
+use std::path::PathBuf;
+
+use crate::config::key::{Key, key, section};
+use crate::config::kind::{FILE, TEXT, boolean};
+use crate::config::raw::{RawClientTls, RawFile, RawTls};
+use crate::config::table_reader::{Shape, Table};
+use crate::config::value::ValueError;
+use dualgauge_model::tls::Http2;
+
+section! {
+    /// `[listen.tls]`
+    pub(super) SERVER {
+        /// PEM file with the certificate chain
+        CERTIFICATE: Key<PathBuf> = key("certificate", FILE).required();
+        /// PEM file with the private key
+        PRIVATE_KEY: Key<PathBuf> = key("key", FILE).required();
+        /// PEM file with the CAs of client certificates, which are optional
+        CLIENT_CA: Key<PathBuf> = key("client_ca", FILE);
+        /// Whether HTTP/2 is offered beside HTTP/1.1; `true` by default
+        HTTP2: Key<Http2> = key("http2", boolean(&[Http2::Off, Http2::Offered]));
+    }
+}
+
+section! {
+    /// `tls` of a server that the proxy calls.
+    pub(super) CLIENT {
+        /// PEM file with CAs that replace the public ones
+        CA: Key<PathBuf> = key("ca", FILE);
+        /// PEM file with the client certificate
+        OWN_CERTIFICATE: Key<PathBuf> = key("certificate", FILE);
+        /// PEM file with the key of the client certificate
+        OWN_KEY: Key<PathBuf> = key("key", FILE);
+        /// Required name in the certificate of the server; its host by default
+        SERVER_NAME: Key<String> = key("server_name", TEXT);
+    }
+}
+
+/// Decodes `[listen.tls]`.
+pub(super) fn server(table: &mut Table<'_>) -> Option<RawTls> {
+    let certificate = table.get(&CERTIFICATE);
+    let key = table.get(&PRIVATE_KEY);
+    let client_ca = table.get(&CLIENT_CA);
+    let http2 = table.get(&HTTP2);
+    Some(RawTls {
+        certificate: RawFile::at(certificate?),
+        key: RawFile::at(key?),
+        client_ca: client_ca.map(RawFile::at),
+        http2,
+    })
+}
+
+/// Decodes `tls` of an upstream or of the store.
+pub(super) fn client(table: &mut Table<'_>) -> Option<RawClientTls> {
+    let place = table.here();
+    let ca = table.get(&CA);
+    let certificate = table.get(&OWN_CERTIFICATE);
+    let key = table.get(&OWN_KEY);
+    let server_name = table.get(&SERVER_NAME);
+    for word in ["verify", "insecure"] {
+        if table.shape(word) != Shape::Absent {
+            let message = "server certificates are always verified";
+            let hint = "name the CA that signed it, or the certificate itself, in `ca`";
+            table.report(word, ValueError::new(message).hint(hint));
+        }
+    }
+    for (one, other) in [("certificate", "key"), ("key", "certificate")] {
+        if table.shape(one) != Shape::Absent && table.shape(other) == Shape::Absent {
+            let message = format!("`{one}` needs `{other}`");
+            table.report(one, ValueError::new(message));
+        }
+    }
+    Some(RawClientTls {
+        place,
+        ca: ca.map(RawFile::at),
+        certificate: certificate.map(RawFile::at),
+        key: key.map(RawFile::at),
+        server_name,
+    })
+}

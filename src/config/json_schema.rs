@@ -1,0 +1,113 @@
+//! JSON Schemas (2020-12) of the main file and of the flags file, from the table of keys.
+//!
+//! They describe the form of values. Rules between keys, such as two that exclude each other, are left to `check`.
+//!
+//! Used by `cli`.
+
+use serde_json::{Map, Value, json};
+
+use crate::config::decode;
+use crate::config::flags;
+use crate::config::key::{DefaultValue, DescribedValue, Description, Section, TableShape};
+
+/// Returns the schema of the main file, which is also that of included files.
+#[must_use]
+pub fn main_file() -> Value {
+    document("Configuration of dualgauge", &decode::CONFIG)
+}
+
+/// Returns the schema of the flags file.
+#[must_use]
+pub fn flags_file() -> Value {
+    document("Flags of dualgauge", &flags::FILE)
+}
+
+fn document(title: &str, section: &Section) -> Value {
+    let mut schema = table(section);
+    if let Value::Object(members) = &mut schema {
+        let dialect = "https://json-schema.org/draft/2020-12/schema";
+        members.insert("$schema".to_owned(), dialect.into());
+        members.insert("title".to_owned(), title.into());
+    }
+    schema
+}
+
+fn table(section: &Section) -> Value {
+    let mut forms: Map<String, Value> = Map::new();
+    let mut required = Vec::new();
+    for key in section.keys.iter().map(|key| key.describe()) {
+        if key.is_required {
+            required.push(key.name);
+        }
+        add(&key, &mut forms);
+    }
+    let more = section.more.iter().flat_map(|more| more.keys);
+    for key in more {
+        add(&key.describe(), &mut forms);
+    }
+    let properties: Map<String, Value> = forms
+        .into_iter()
+        .map(|(name, forms)| (name, any_of(forms)))
+        .collect();
+    let mut schema = json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = required.into();
+    }
+    schema
+}
+
+/// Adds the form of a key; several entries of one name are alternatives.
+fn add(key: &Description, forms: &mut Map<String, Value>) {
+    let form = form(key);
+    let of_name = forms.entry(key.name).or_insert_with(|| json!([]));
+    if let Value::Array(known) = of_name
+        && !known.contains(&form)
+    {
+        known.push(form);
+    }
+}
+
+fn any_of(forms: Value) -> Value {
+    match forms.as_array().map(Vec::as_slice) {
+        Some([only]) => only.clone(),
+        Some(_) | None => json!({ "anyOf": forms }),
+    }
+}
+
+fn form(key: &Description) -> Value {
+    let (mut schema, accepts) = match &key.value {
+        DescribedValue::Value { accepts, schema } => (schema.clone(), Some(accepts)),
+        DescribedValue::Tables(section, shape) => (tables(table(section), *shape), None),
+    };
+    if schema == Value::Bool(true) {
+        schema = json!({});
+    }
+    let about = key.about.trim();
+    schema["description"] = match accepts {
+        Some(accepts) => format!("{about}\n\nAccepts: {accepts}").into(),
+        None => about.into(),
+    };
+    match &key.default {
+        Some(DefaultValue::Fixed(default)) => schema["default"] = default.clone(),
+        Some(DefaultValue::Computed(default)) => {
+            schema["description"] = format!("{about}\n\nDefault: {default}").into();
+        }
+        None => {}
+    }
+    schema
+}
+
+fn tables(table: Value, shape: TableShape) -> Value {
+    let list = |table: Value| json!({ "type": "array", "items": table });
+    let named = |table: Value| json!({ "type": "object", "additionalProperties": table });
+    match shape {
+        TableShape::One => table,
+        TableShape::List => list(table),
+        TableShape::Named => named(table),
+        TableShape::NamedLists => named(list(table)),
+    }
+}
