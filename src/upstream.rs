@@ -31,7 +31,9 @@
 mod body;
 mod body_copy;
 mod boxed;
+mod callers;
 mod channel;
+mod client_queue;
 mod coalescing_socket;
 mod collect;
 mod connect;

@@ -346,12 +346,12 @@ async fn conduct(
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();
             let transport = Mcp::new(&plan, *server, tasks, memory);
-            run_link((&plan.name, transport), settings, inbox, &standing).await;
+            run_link(&plan.name, transport, settings, inbox, &standing).await;
         }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child).with_open_files(open_files);
-            run_link((&plan.name, transport), settings, inbox, &standing).await;
+            run_link(&plan.name, transport, settings, inbox, &standing).await;
         }
         Transport::WebSocket(ref socket) => {
             let server = Server::new(&plan, socket, tasks);

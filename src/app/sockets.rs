@@ -37,7 +37,8 @@ impl Server {
     /// Runs one socket at a time.
     pub(super) async fn own(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
         run_link(
-            (&self.name, self.transport),
+            &self.name,
+            self.transport,
             self.settings,
             inbox,
             &standing,
@@ -54,7 +55,7 @@ impl Server {
             let one = self.clone().own(inbox, own);
             self.tasks.start(one);
         };
-        rotate(inbox, &standing, (self.settings.queue, age), begin).await;
+        rotate(inbox, &standing, self.settings.queue, age, begin).await;
     }
 
     /// Runs `count` sockets.
@@ -68,6 +69,6 @@ impl Server {
             let one = self.clone().conduct(inbox, own);
             self.tasks.start(one);
         };
-        balance(inbox, &standing, (count, self.settings.queue), begin).await;
+        balance(inbox, &standing, count, self.settings.queue, begin).await;
     }
 }

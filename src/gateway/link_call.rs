@@ -37,6 +37,13 @@ pub(super) struct LinkRequest<'a> {
     pub(super) subscription: Option<RequestId>,
 }
 
+/// A message for a link.
+struct LinkMessage {
+    outbound: Outbound,
+    retry_rule: RetryRule,
+    cancel_signal: Option<Arc<CancelSignal>>,
+}
+
 /// Sends a request, and returns the response with the id that the call had on the link.
 pub(super) async fn send(
     record: &mut AccessRecord,
@@ -57,20 +64,20 @@ pub(super) async fn send(
         None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
         None => Outbound::Call(call),
     };
-    let limit = remaining_time(&record.context, limit)?;
-    let limit_bytes = record.context.runtime_plan().plan.limits.answer;
-    let sent = SentRequest {
-        message,
+    let message = LinkMessage {
+        outbound: message,
         retry_rule,
         cancel_signal,
     };
+    let limit = remaining_time(&record.context, limit)?;
+    let limit_bytes = record.context.runtime_plan().plan.limits.answer;
     let reply = match &subscription {
-        None => exchange(record, link, sent, limit).await?,
+        None => exchange(record, link, message, limit).await?,
         Some(_) => {
             let mut drain_signal = record.context.worker().drain_signal();
             // Dropping the request cancels the subscription at its server.
             tokio::select! {
-                reply = exchange(record, link, sent, limit) => reply?,
+                reply = exchange(record, link, message, limit) => reply?,
                 () = until_shutdown(&mut drain_signal) => LinkReply::Ended,
             }
         }
@@ -128,8 +135,8 @@ pub(super) async fn send_notification(
     if link.plan().keeps(method) {
         return Ok(());
     }
-    let notification = SentRequest {
-        message: Outbound::Notice(message),
+    let notification = LinkMessage {
+        outbound: Outbound::Notice(message),
         retry_rule: RetryRule::Never,
         cancel_signal: None,
     };
@@ -138,17 +145,10 @@ pub(super) async fn send_notification(
         .map(|_| ())
 }
 
-/// A request as it is written to the link.
-struct SentRequest {
-    message: Outbound,
-    retry_rule: RetryRule,
-    cancel_signal: Option<Arc<CancelSignal>>,
-}
-
 async fn exchange(
     record: &mut AccessRecord,
     link: &LinkUpstream,
-    request: SentRequest,
+    message: LinkMessage,
     limit: Duration,
 ) -> Result<LinkReply, Failure> {
     ensure_client_open(&record.context)?;
@@ -156,10 +156,10 @@ async fn exchange(
     record.start_upstream_time(since);
     let requester = Requester {
         links: record.context.links(),
-        cancel_signal: request.cancel_signal,
+        cancel_signal: message.cancel_signal,
         notifier: record.context.notifications(),
     };
-    let reply_future = link.request_for(requester, (request.message, request.retry_rule), limit);
+    let reply_future = link.request_for(requester, message.outbound, message.retry_rule, limit);
     let reply = record.context.worker().until_shutdown(reply_future).await;
     record.add_upstream_time(since);
     reply?.map_err(

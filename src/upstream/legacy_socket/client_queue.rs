@@ -7,8 +7,6 @@
 //! Used by `legacy_socket::connection` and `legacy_socket::connections`.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
-use std::future::pending;
 use std::rc::Rc;
 
 use tokio::sync::mpsc;
@@ -16,6 +14,7 @@ use tokio::sync::mpsc;
 use super::request::{
     LegacyServerMessage, SequencedSocketReply, SocketCallError, SocketReply, SocketReplySender,
 };
+use crate::upstream::client_queue::{ClientChannel, ClientQueue};
 use crate::upstream::link::Delivery;
 
 /// The sender to one client.
@@ -49,48 +48,74 @@ impl ClientSender {
     }
 }
 
-/// The queue.
+/// A reply to a caller.
 #[derive(Debug)]
-pub(super) struct SocketClientQueue {
-    sender: ClientSender,
-    items: VecDeque<QueuedItem>,
+pub(super) struct QueuedReply {
+    reply: SocketReplySender,
+    result: Result<SocketReply, SocketCallError>,
 }
 
-#[derive(Debug)]
-enum QueuedItem {
-    Message(LegacyServerMessage),
-    Answer(SocketReplySender, Result<SocketReply, SocketCallError>),
+impl ClientChannel for ClientSender {
+    type Message = LegacyServerMessage;
+    type Permit = mpsc::OwnedPermit<LegacyServerMessage>;
+    type Reply = QueuedReply;
+
+    fn try_reserve(&self, _: &LegacyServerMessage) -> Option<Self::Permit> {
+        self.messages.clone()?.try_reserve_owned().ok()
+    }
+
+    async fn reserve(&self, _: &LegacyServerMessage) -> Option<Self::Permit> {
+        self.messages.clone()?.reserve_owned().await.ok()
+    }
+
+    fn send(&mut self, permit: Self::Permit, message: LegacyServerMessage) {
+        drop(permit.send(message));
+        self.sent.set(self.sent.get() + 1);
+    }
+
+    fn discard(&mut self, _: LegacyServerMessage) {
+        // The client is gone; only replies to callers remain.
+        self.messages = None;
+    }
+
+    fn reply(&mut self, queued: QueuedReply) {
+        let sequence = self.sent.get();
+        let result = queued.result;
+        // A send fails only if the caller no longer waits.
+        drop(queued.reply.send(SequencedSocketReply { result, sequence }));
+    }
 }
+
+/// The queue.
+#[derive(Debug)]
+pub(super) struct SocketClientQueue(ClientQueue<ClientSender>);
 
 impl SocketClientQueue {
     pub(super) fn new(sender: ClientSender) -> SocketClientQueue {
-        SocketClientQueue {
-            sender,
-            items: VecDeque::new(),
-        }
+        SocketClientQueue(ClientQueue::new(sender))
     }
 
     /// Returns the number of queued items.
     pub(super) fn len(&self) -> usize {
-        self.items.len()
+        self.0.len()
     }
 
     /// Returns true if the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.0.is_empty()
     }
 
     /// Marks the socket as lost, before the client has received [`LegacyServerMessage::Gone`].
     pub(super) fn mark_lost(&self) {
-        self.sender.lost.set(true);
+        self.0.channel().lost.set(true);
     }
 
     /// Queues a server message; returns whether the client has a receiver.
     pub(super) fn notify(&mut self, message: LegacyServerMessage) -> Delivery {
-        if self.sender.messages.is_none() {
+        if !self.0.channel().has_receiver() {
             return Delivery::NoSubscriber;
         }
-        self.items.push_back(QueuedItem::Message(message));
+        self.0.notify(message);
         Delivery::Delivered
     }
 
@@ -100,43 +125,12 @@ impl SocketClientQueue {
         reply: SocketReplySender,
         result: Result<SocketReply, SocketCallError>,
     ) {
-        self.items.push_back(QueuedItem::Answer(reply, result));
-        self.send_front_replies();
-    }
-
-    fn send_front_replies(&mut self) {
-        while let Some(QueuedItem::Answer(..)) = self.items.front() {
-            if let Some(QueuedItem::Answer(reply, result)) = self.items.pop_front() {
-                let sequence = self.sender.sent.get();
-                // A send fails only if the caller no longer waits.
-                drop(reply.send(SequencedSocketReply { result, sequence }));
-            }
-        }
+        self.0.answer(QueuedReply { reply, result });
     }
 
     /// Waits for capacity, and sends the first item. Cancel-safe. Pends forever if the queue is empty.
     pub(super) async fn send_next(&mut self) {
-        let (Some(messages), false) = (&self.sender.messages, self.items.is_empty()) else {
-            return pending().await;
-        };
-        let permit = messages.clone().reserve_owned().await;
-        match (permit, self.items.pop_front()) {
-            (Ok(permit), Some(QueuedItem::Message(first))) => {
-                drop(permit.send(first));
-                self.sender.sent.set(self.sender.sent.get() + 1);
-            }
-            (Ok(_), Some(QueuedItem::Answer(reply, result))) => self.answer(reply, result),
-            (Ok(_), None) => {}
-            (Err(_), first) => {
-                // The client is gone; only replies to callers remain.
-                self.sender.messages = None;
-                let all = first.into_iter().chain(std::mem::take(&mut self.items));
-                self.items = all
-                    .filter(|item| matches!(item, QueuedItem::Answer(..)))
-                    .collect();
-            }
-        }
-        self.send_front_replies();
+        self.0.send_next().await;
     }
 
     /// Sends all items and then the end; waits until the client has received them or is gone.

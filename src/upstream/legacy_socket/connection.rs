@@ -4,7 +4,7 @@
 //! opened with until no call waits. While the client's queue is not empty, nothing is read from the server. When every
 //! handle is dropped the socket closes without replies, because all callers have left.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use super::request::{
 };
 use super::server::LegacySocketUpstream;
 use crate::telemetry::clock;
+use crate::upstream::callers::{Caller, Callers};
 use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
 use crate::upstream::{
     Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks,
@@ -116,7 +117,7 @@ pub(super) struct ConnectionTask {
     plan: Arc<Plan>,
     count_undelivered: Rc<dyn Fn(Undelivered)>,
     correlator: FrameCorrelator,
-    callers: BTreeMap<Ticket, SocketReplySender>,
+    callers: Callers<SocketReplySender>,
     /// Frames to be written.
     out: VecDeque<(Ticket, Bytes)>,
     writing: Option<Ticket>,
@@ -125,7 +126,6 @@ pub(super) struct ConnectionTask {
     idle_timer: IdleTimer,
     /// The maximum age; an older socket closes as soon as no call waits.
     max_age: Option<Duration>,
-    next: u64,
     /// The origin of the correlator's clock.
     began: Instant,
     /// Counts of events, for reporting.
@@ -133,11 +133,10 @@ pub(super) struct ConnectionTask {
     stats: StatsHandle<Arc<LinkStats>>,
 }
 
-/// The intake of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Intake {
-    Open,
-    Closed,
+impl Caller for SocketReplySender {
+    fn is_gone(&self) -> bool {
+        self.is_closed()
+    }
 }
 
 impl ConnectionTask {
@@ -152,13 +151,12 @@ impl ConnectionTask {
             plan: context.plan,
             count_undelivered: context.count_undelivered,
             correlator: FrameCorrelator::new(frames.in_flight).with_first_id(FIRST_ID),
-            callers: BTreeMap::new(),
+            callers: Callers::default(),
             out: VecDeque::new(),
             writing: None,
             client_queue: SocketClientQueue::new(client_sender),
             idle_timer: IdleTimer::new(plan.idle_timeout, frames.heartbeat),
             max_age: plan.max_age,
-            next: 0,
             began: clock::now(),
             counts: LinkCounts {
                 opened: 1,
@@ -175,7 +173,7 @@ impl ConnectionTask {
         inbox: &mut mpsc::Receiver<QueuedRequest>,
         caller_gone: &Notify,
     ) -> Option<String> {
-        let mut intake = Intake::Open;
+        let mut takes_requests = true;
         self.idle_timer.on_activity();
         let end = self.max_age.map(|age| clock::now() + age);
         loop {
@@ -186,10 +184,10 @@ impl ConnectionTask {
                 self.writing = Some(ticket);
                 frames.send(text);
             }
-            if intake == Intake::Closed && !frames.is_writing() {
+            if !takes_requests && !frames.is_writing() {
                 return None;
             }
-            let has_capacity = intake == Intake::Open && self.out.len() < QUEUE;
+            let has_capacity = takes_requests && self.out.len() < QUEUE;
             let read_mode = match self.client_queue.is_empty() {
                 true => ReadMode::Open,
                 false => ReadMode::Shut,
@@ -202,7 +200,7 @@ impl ConnectionTask {
             tokio::select! {
                 queued = inbox.recv(), if has_capacity => match queued {
                     Some(queued) => self.on_request(queued),
-                    None => intake = Intake::Closed,
+                    None => takes_requests = false,
                 },
                 () = self.server.wait_for_end() => {}
                 () = caller_gone.notified() => self.cancel_abandoned(),
@@ -295,9 +293,7 @@ impl ConnectionTask {
         if self.correlator.is_empty() && !Arc::ptr_eq(&self.plan, &queued.plan) {
             self.plan = queued.plan;
         }
-        let ticket = Ticket(self.next);
-        self.next += 1;
-        self.callers.insert(ticket, queued.reply);
+        let ticket = self.callers.add(queued.reply);
         if queued.deadline <= clock::now() {
             return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Late)));
         }
@@ -307,7 +303,7 @@ impl ConnectionTask {
                 let call = MethodCall::new(&method, params.as_ref());
                 self.call(ticket, call, deadline);
             }
-            SocketRequest::Passed { frame, text } => self.pass(ticket, (frame, text), deadline),
+            SocketRequest::Passed { frame, text } => self.pass(ticket, frame, text, deadline),
         }
         self.apply_all(None);
     }
@@ -330,10 +326,10 @@ impl ConnectionTask {
     }
 
     /// Writes a frame of the client, and watches for its answer if the route describes it.
-    fn pass(&mut self, ticket: Ticket, (frame, text): (Json, Bytes), deadline: Duration) {
+    fn pass(&mut self, ticket: Ticket, frame: Json, text: Bytes, deadline: Duration) {
         let (plan, context) = (self.plan.clone(), self.translate_context());
         let table = &plan.routes;
-        match observe(table, (ticket, frame.clone()), (deadline, context)) {
+        match observe(table, ticket, frame.clone(), deadline, context) {
             Some(observed) if self.correlator.clashes(table, &observed) => {
                 return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Busy)));
             }
@@ -346,11 +342,7 @@ impl ConnectionTask {
     }
 
     fn cancel_abandoned(&mut self) {
-        let callers = self.callers.iter();
-        let gone = callers.filter(|(_, reply)| reply.is_closed());
-        let gone: Vec<Ticket> = gone.map(|(ticket, _)| *ticket).collect();
-        for ticket in gone {
-            self.callers.remove(&ticket);
+        for (ticket, _) in self.callers.take_gone() {
             self.correlator.cancel(ticket);
             self.withdraw(ticket);
         }
@@ -479,7 +471,7 @@ impl ConnectionTask {
     }
 
     fn send_reply(&mut self, ticket: Ticket, result: Result<SocketReply, SocketCallError>) {
-        if let Some(reply) = self.callers.remove(&ticket) {
+        if let Some(reply) = self.callers.take(ticket) {
             self.client_queue.answer(reply, result);
         }
     }
@@ -488,8 +480,10 @@ impl ConnectionTask {
 /// Reads a client's frame whose answer its route describes.
 fn observe(
     table: &RouteTable,
-    (ticket, frame): (Ticket, Json),
-    (deadline, context): (Duration, TranslateContext),
+    ticket: Ticket,
+    frame: Json,
+    deadline: Duration,
+    context: TranslateContext,
 ) -> Option<ObservedRequest> {
     let route = table.select_frame(&frame)?;
     let read = command_to_rpc(table.route(route), frame, context).ok()?;

@@ -28,7 +28,8 @@ impl BalancedLink {
 pub async fn balance(
     mut inbox: RequestReceiver,
     parent_stats: &Arc<LinkStats>,
-    (count, queue): (usize, usize),
+    count: usize,
+    queue: usize,
     mut start: impl FnMut(RequestReceiver, Arc<LinkStats>),
 ) {
     let mut all_stats: Vec<Arc<LinkStats>> = Vec::with_capacity(count);

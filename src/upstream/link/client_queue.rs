@@ -5,8 +5,6 @@
 //!
 //! Used by `link::subscribers` and `link::task`.
 
-use std::collections::VecDeque;
-use std::future::pending;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +15,7 @@ use super::notifications::{
 };
 use super::stats::{Delivery, LinkStats};
 use crate::telemetry::clock;
+use crate::upstream::client_queue::{ClientChannel, ClientQueue};
 use dualgauge_model::pending::RequestError;
 
 /// The longest time in which a client may take nothing from its queue.
@@ -24,9 +23,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The messages that wait for the client.
 #[derive(Debug)]
-pub(super) struct LinkClientQueue<'a> {
+pub(super) struct LinkClientQueue<'a>(ClientQueue<LinkChannel<'a>>);
+
+/// The notification channel of the client, and the load of the queue before it.
+#[derive(Debug)]
+struct LinkChannel<'a> {
     notifier: NotificationSender,
-    waiting: VecDeque<QueuedItem>,
     /// The size of the queued notifications, in units.
     units: usize,
     /// The time at which a message last left the queue.
@@ -34,83 +36,25 @@ pub(super) struct LinkClientQueue<'a> {
     stats: &'a LinkStats,
 }
 
+/// A reply to a caller, with the notification channel of its client.
 #[derive(Debug)]
-enum QueuedItem {
-    Notification(Bytes),
-    Answer(
-        ReplySender,
-        Option<NotificationSender>,
-        Result<LinkReply, RequestError>,
-    ),
+struct QueuedReply {
+    reply: ReplySender,
+    notifier: Option<NotificationSender>,
+    result: Result<LinkReply, RequestError>,
 }
 
-impl<'a> LinkClientQueue<'a> {
-    pub(super) fn new(notifier: NotificationSender, stats: &'a LinkStats) -> LinkClientQueue<'a> {
-        LinkClientQueue {
-            notifier,
-            waiting: VecDeque::new(),
-            units: 0,
-            since: clock::now(),
-            stats,
-        }
+impl ClientChannel for LinkChannel<'_> {
+    type Message = Bytes;
+    type Permit = QueuePermit;
+    type Reply = QueuedReply;
+
+    fn try_reserve(&self, text: &Bytes) -> Option<QueuePermit> {
+        self.notifier.permit(text)
     }
 
-    /// Returns true if nothing waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// Returns true if the server must not be read for now. Below this limit its pings are still seen.
-    pub(super) fn is_full(&self) -> bool {
-        self.units >= PER_CLIENT
-    }
-
-    /// Returns the time by which the client must take a message, if any waits.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        (!self.is_empty()).then_some(self.since + PATIENCE)
-    }
-
-    /// Marks the client as one that has lost its link, so that it gets no other.
-    pub(super) fn mark_lost(&self) {
-        self.notifier.mark_lost();
-    }
-
-    /// Queues a notification.
-    pub(super) fn notify(&mut self, text: Bytes) {
-        self.units += units(&text, PER_CLIENT);
-        self.push(QueuedItem::Notification(text));
-    }
-
-    /// Queues a reply to a caller.
-    pub(super) fn answer(
-        &mut self,
-        (reply, notifier): (ReplySender, Option<NotificationSender>),
-        result: Result<LinkReply, RequestError>,
-    ) {
-        self.push(QueuedItem::Answer(reply, notifier, result));
-    }
-
-    fn push(&mut self, item: QueuedItem) {
-        if self.is_empty() {
-            self.since = clock::now();
-        }
-        self.waiting.push_back(item);
-        self.advance();
-    }
-
-    /// Sends everything that the client's channel has capacity for.
-    fn advance(&mut self) {
-        while let Some(first) = self.waiting.pop_front() {
-            match first {
-                QueuedItem::Notification(text) => match self.notifier.permit(&text) {
-                    Some(permit) => self.send(permit, text),
-                    None => return self.waiting.push_front(QueuedItem::Notification(text)),
-                },
-                QueuedItem::Answer(reply, notifier, result) => {
-                    notifications::answer(reply, notifier.as_ref(), result)
-                }
-            }
-        }
+    async fn reserve(&self, text: &Bytes) -> Option<QueuePermit> {
+        self.notifier.reserve(text).await
     }
 
     fn send(&mut self, permit: QueuePermit, text: Bytes) {
@@ -120,32 +64,79 @@ impl<'a> LinkClientQueue<'a> {
             .on_delivery(self.notifier.notify_with(permit, text));
     }
 
+    fn discard(&mut self, text: Bytes) {
+        self.units -= units(&text, PER_CLIENT);
+        self.stats.on_delivery(Delivery::QueueFull);
+    }
+
+    fn reply(&mut self, queued: QueuedReply) {
+        notifications::answer(queued.reply, queued.notifier.as_ref(), queued.result);
+    }
+}
+
+impl<'a> LinkClientQueue<'a> {
+    pub(super) fn new(notifier: NotificationSender, stats: &'a LinkStats) -> LinkClientQueue<'a> {
+        LinkClientQueue(ClientQueue::new(LinkChannel {
+            notifier,
+            units: 0,
+            since: clock::now(),
+            stats,
+        }))
+    }
+
+    /// Returns true if the server must not be read for now. Below this limit its pings are still seen.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.channel().units >= PER_CLIENT
+    }
+
+    /// Returns the time by which the client must take a message, if any waits.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        (!self.0.is_empty()).then_some(self.0.channel().since + PATIENCE)
+    }
+
+    /// Marks the client as one that has lost its link, so that it gets no other.
+    pub(super) fn mark_lost(&self) {
+        self.0.channel().notifier.mark_lost();
+    }
+
+    /// Queues a notification.
+    pub(super) fn notify(&mut self, text: Bytes) {
+        self.start_patience();
+        self.0.channel_mut().units += units(&text, PER_CLIENT);
+        self.0.notify(text);
+    }
+
+    /// Queues a reply to a caller.
+    pub(super) fn answer(
+        &mut self,
+        reply: ReplySender,
+        notifier: Option<NotificationSender>,
+        result: Result<LinkReply, RequestError>,
+    ) {
+        self.start_patience();
+        self.0.answer(QueuedReply {
+            reply,
+            notifier,
+            result,
+        });
+    }
+
+    /// Measures the client's patience from now on if nothing waited so far.
+    fn start_patience(&mut self) {
+        if self.0.is_empty() {
+            self.0.channel_mut().since = clock::now();
+        }
+    }
+
     /// Waits for capacity for the first queued notification and sends it; cancel-safe. Never completes while nothing
     /// waits.
     pub(super) async fn send_next(&mut self) {
-        if let Some(QueuedItem::Notification(text)) = self.waiting.front()
-            && let Some(permit) = self.notifier.reserve(text).await
-        {
-            if let Some(QueuedItem::Notification(text)) = self.waiting.pop_front() {
-                self.send(permit, text);
-            }
-            return self.advance();
-        }
-        // Replies leave the queue at once, so only a notification can wait here; its semaphore is never closed.
-        pending().await
+        self.0.send_next().await;
     }
 
     /// Drops the queued notifications and counts them; replies are still sent.
     pub(super) fn drop_notifications(&mut self) {
-        self.units = 0;
-        for item in std::mem::take(&mut self.waiting) {
-            match item {
-                QueuedItem::Notification(_) => self.stats.on_delivery(Delivery::QueueFull),
-                QueuedItem::Answer(reply, notifier, result) => {
-                    notifications::answer(reply, notifier.as_ref(), result)
-                }
-            }
-        }
+        self.0.drop_messages();
     }
 
     /// Sends what the client takes in time, then reports the loss of the link, if the client is to get no other.
@@ -157,7 +148,7 @@ impl<'a> LinkClientQueue<'a> {
             }
         }
         if let Some(loss) = loss {
-            self.notifier.report_loss(loss);
+            self.0.channel().notifier.report_loss(loss);
         }
     }
 }

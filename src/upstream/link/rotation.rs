@@ -28,7 +28,8 @@ struct CurrentLink {
 pub async fn rotate(
     mut inbox: RequestReceiver,
     parent_stats: &Arc<LinkStats>,
-    (queue, max_age): (usize, Duration),
+    queue: usize,
+    max_age: Duration,
     mut start: impl FnMut(RequestReceiver, Arc<LinkStats>),
 ) {
     let subscribers = inbox.subscribers.clone();

@@ -5,14 +5,6 @@ use std::pin::Pin;
 
 use super::transport::{Event, Link};
 
-/// The choice to read from the server or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listening {
-    Listens,
-    /// The queue of the link's only client is full.
-    Busy,
-}
-
 /// The state of the link.
 pub(super) enum LinkConnection<L> {
     Down,
@@ -29,14 +21,15 @@ pub(super) enum LinkEvent<L> {
 }
 
 impl<L: Link + 'static> LinkConnection<L> {
-    /// Waits for the next event; cancel-safe, because the futures are stored in the state.
-    pub(super) async fn next(&mut self, attention: Listening) -> LinkEvent<L> {
+    /// Waits for the next event, with or without reading messages; cancel-safe, because the futures are stored in the
+    /// state.
+    pub(super) async fn next(&mut self, reads: bool) -> LinkEvent<L> {
         match self {
             LinkConnection::Down => pending().await,
             LinkConnection::Opening(opening) => LinkEvent::Opened(opening.await),
-            LinkConnection::Open(link) => LinkEvent::Event(match attention {
-                Listening::Listens => link.event().await,
-                Listening::Busy => link.event_while_unread().await,
+            LinkConnection::Open(link) => LinkEvent::Event(match reads {
+                true => link.event().await,
+                false => link.event_while_unread().await,
             }),
             LinkConnection::Closing(leaving) => {
                 leaving.await;

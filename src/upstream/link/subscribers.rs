@@ -24,18 +24,24 @@ pub(super) struct Subscribers<'a> {
     all: SubscriberSet,
     upstream: &'a str,
     stats: &'a LinkStats,
+    /// The maximum nesting depth of messages.
+    depth: u16,
 }
 
 impl<'a> Subscribers<'a> {
     pub(super) fn new(
-        (owner, all): (Option<NotificationSender>, SubscriberSet),
-        (upstream, stats): (&'a str, &'a LinkStats),
+        owner: Option<NotificationSender>,
+        all: SubscriberSet,
+        upstream: &'a str,
+        stats: &'a LinkStats,
+        depth: u16,
     ) -> Subscribers<'a> {
         Subscribers {
             owner: owner.map(|notifier| LinkClientQueue::new(notifier, stats)),
             all,
             upstream,
             stats,
+            depth,
         }
     }
 
@@ -59,22 +65,20 @@ impl<'a> Subscribers<'a> {
     /// Delivers a notification: to the client of the link, to the caller it belongs to, or to all subscribers.
     pub(super) fn deliver<'p>(
         &mut self,
-        (recipients, message): (Recipients, Bytes),
-        (caller, mut progress_sinks, depth): (
-            Option<&NotificationSender>,
-            impl Iterator<Item = &'p ProgressSink>,
-            u16,
-        ),
+        recipients: Recipients,
+        message: Bytes,
+        caller: Option<&NotificationSender>,
+        mut progress_sinks: impl Iterator<Item = &'p ProgressSink>,
     ) {
         if let Some(owner) = &mut self.owner {
             return owner.notify(message);
         }
         match recipients {
             Recipients::Token => {
-                let token = progress_token(&message, depth);
+                let token = progress_token(&message, self.depth);
                 let sink = progress_sinks.find(|sink| Some(&sink.token) == token.as_ref());
                 let delivery = sink.and_then(|sink| {
-                    let message = with_progress_token(&message, &sink.client_token, depth)?;
+                    let message = with_progress_token(&message, &sink.client_token, self.depth)?;
                     Some(self.notify(&sink.to, message))
                 });
                 self.count(delivery);
@@ -108,11 +112,12 @@ impl<'a> Subscribers<'a> {
     /// Sends a reply to a caller, after the notifications that its client was sent before.
     pub(super) fn answer(
         &mut self,
-        (reply, notifier): (ReplySender, Option<NotificationSender>),
+        reply: ReplySender,
+        notifier: Option<NotificationSender>,
         result: Result<LinkReply, RequestError>,
     ) {
         match &mut self.owner {
-            Some(owner) => owner.answer((reply, notifier), result),
+            Some(owner) => owner.answer(reply, notifier, result),
             None => notifications::answer(reply, notifier.as_ref(), result),
         }
     }

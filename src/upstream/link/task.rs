@@ -2,7 +2,6 @@
 //!
 //! Used by `app::link_thread` and `app::sockets`.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -16,11 +15,12 @@ use super::cancel::CancelSignal;
 use super::client_queue::LinkClientQueue;
 use super::handle::{InFlightGuard, LinkRequest, ProgressSink, RequestReceiver};
 use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender, ReplySender};
-use super::state::{LinkConnection, LinkEvent, Listening};
+use super::state::{LinkConnection, LinkEvent};
 use super::stats::{LinkStats, StatsHandle};
 use super::subscribers::Subscribers;
 use super::transport::{Event, Link, Transport};
 use crate::telemetry::clock;
+use crate::upstream::callers::{Caller, Callers};
 use dualgauge_model::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
 };
@@ -38,32 +38,42 @@ struct PendingCaller {
     _load: Option<InFlightGuard>,
 }
 
+impl Caller for PendingCaller {
+    fn is_gone(&self) -> bool {
+        self.reply.is_closed()
+    }
+}
+
 /// Runs the links of one upstream until no more requests can come and all callers are answered.
 pub async fn run_link<T: Transport>(
-    (name, transport): (&str, T),
+    name: &str,
+    transport: T,
     settings: LinkSettings,
     mut inbox: RequestReceiver,
     stats: &LinkStats,
 ) {
+    let depth = settings.depth;
     let mut owner = LinkTask {
         name,
         transport,
         pending: LinkMachine::new(settings),
         account: StatsHandle::new(stats),
         state: LinkConnection::Down,
-        reopen: Reopen::No,
-        callers: BTreeMap::new(),
-        next: 0,
+        reopen: false,
+        callers: Callers::default(),
         started: clock::now(),
         subscribers: Subscribers::new(
-            (inbox.notifier.clone(), inbox.subscribers.clone()),
-            (name, stats),
+            inbox.notifier.clone(),
+            inbox.subscribers.clone(),
+            name,
+            stats,
+            depth,
         ),
         last_used: clock::now(),
         ready: inbox.ready.clone(),
         since: None,
-        intake: RequestChannel::Open,
-        retired: Retired::No,
+        takes_requests: true,
+        is_retired: false,
         loss: None,
     };
     owner.run(&mut inbox).await;
@@ -87,10 +97,9 @@ struct LinkTask<'a, T: Transport> {
     pending: LinkMachine,
     account: StatsHandle<&'a LinkStats>,
     state: LinkConnection<T::Link>,
-    /// Requests another link once the previous one is closed.
-    reopen: Reopen,
-    callers: BTreeMap<Ticket, PendingCaller>,
-    next: u64,
+    /// True if another link is opened once the previous one is closed.
+    reopen: bool,
+    callers: Callers<PendingCaller>,
     /// The epoch of the state machine's times.
     started: Instant,
     /// The recipients of the server's notifications.
@@ -101,31 +110,12 @@ struct LinkTask<'a, T: Transport> {
     ready: Option<Arc<Notify>>,
     /// The time at which the link became ready.
     since: Option<Instant>,
-    /// The state of the request channel.
-    intake: RequestChannel,
-    retired: Retired,
+    /// False once the request channel is closed.
+    takes_requests: bool,
+    /// True once the upstream was changed or removed.
+    is_retired: bool,
     /// The reason why the only client of this link gets no other.
     loss: Option<LinkLost>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reopen {
-    Yes,
-    No,
-}
-
-/// The state of the request channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RequestChannel {
-    Open,
-    Closed,
-}
-
-/// Set when the upstream was changed or removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Retired {
-    No,
-    Yes,
 }
 
 impl<T: Transport> LinkTask<'_, T> {
@@ -136,11 +126,11 @@ impl<T: Transport> LinkTask<'_, T> {
             if self.loss.is_some() {
                 return inbox.refuse();
             }
-            if self.intake == RequestChannel::Closed && self.pending.is_idle() {
+            if !self.takes_requests && self.pending.is_idle() {
                 // The server must still be sent the cancellations of the last calls.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_sent_all() || until <= clock::now() {
-                    if self.retired == Retired::Yes {
+                    if self.is_retired {
                         self.mark_lost(LostBy::Plan);
                     }
                     return;
@@ -152,7 +142,7 @@ impl<T: Transport> LinkTask<'_, T> {
             let age = inbox.max_age.filter(|_| !inbox.requests.is_closed());
             let end = self.since.zip(age).map(|(since, age)| since + age);
             let next_tick = self.pending.alarm().map(|at| self.started + at);
-            let listening = self.listening();
+            let reads = self.reads();
             let client_deadline = self
                 .subscribers
                 .owner
@@ -160,15 +150,15 @@ impl<T: Transport> LinkTask<'_, T> {
                 .and_then(LinkClientQueue::deadline);
             // All branches are cancel-safe: nothing is lost before the next iteration.
             tokio::select! {
-                request = inbox.requests.recv(), if self.intake == RequestChannel::Open => match request {
+                request = inbox.requests.recv(), if self.takes_requests => match request {
                     Some(request) => self.on_request(request),
                     None => {
-                        self.intake = RequestChannel::Closed;
+                        self.takes_requests = false;
                         self.take(LinkInput::Unsubscribe);
                     }
                 },
                 () = inbox.caller_gone.notified() => self.forget_abandoned(),
-                event = self.state.next(listening) => self.on_event(event),
+                event = self.state.next(reads) => self.on_event(event),
                 () = wait_for_client(&mut self.subscribers) => {}
                 () = sleep_until(client_deadline.unwrap_or(self.started)), if client_deadline.is_some() => self.expire_notifications(),
                 () = sleep_until(next_tick.unwrap_or(self.started)), if next_tick.is_some() => self.tick(),
@@ -193,7 +183,7 @@ impl<T: Transport> LinkTask<'_, T> {
         if inbox.requests.is_closed() {
             return;
         }
-        self.retired = Retired::Yes;
+        self.is_retired = true;
         // Marked at once, so that the client opens no other link while this one still has calls to answer.
         if let Some(owner) = &self.subscribers.owner {
             owner.mark_lost();
@@ -205,20 +195,17 @@ impl<T: Transport> LinkTask<'_, T> {
         inbox.requests.close();
     }
 
-    /// Returns `Busy` while the queue of the owner is full, so that the server is not read.
-    fn listening(&self) -> Listening {
+    /// Returns false while the queue of the owner is full: the server is not read.
+    fn reads(&self) -> bool {
         let queue = self.subscribers.owner.as_ref();
-        match queue.is_some_and(LinkClientQueue::is_full) {
-            true => Listening::Busy,
-            false => Listening::Listens,
-        }
+        !queue.is_some_and(LinkClientQueue::is_full)
     }
 
     fn tick(&mut self) {
-        self.take(match self.listening() {
-            Listening::Listens => LinkInput::Tick,
+        self.take(match self.reads() {
+            true => LinkInput::Tick,
             // The server's signs of life are not read meanwhile, so it is treated as alive.
-            Listening::Busy => LinkInput::Sign,
+            false => LinkInput::Sign,
         });
     }
 
@@ -255,16 +242,13 @@ impl<T: Transport> LinkTask<'_, T> {
             return;
         }
         self.last_used = clock::now();
-        let ticket = Ticket(self.next);
-        self.next += 1;
-        let caller = PendingCaller {
+        let ticket = self.callers.add(PendingCaller {
             reply: request.reply,
             notifier: request.notifier,
             progress: request.progress,
             cancel_signal: request.cancel_signal,
             _load: request.load,
-        };
-        self.callers.insert(ticket, caller);
+        });
         let queued = Request {
             ticket,
             message: request.outbound,
@@ -277,19 +261,14 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn forget_abandoned(&mut self) {
-        let callers = self.callers.iter();
-        let abandoned = callers.filter(|(_, caller)| caller.reply.is_closed());
-        let abandoned: Vec<Ticket> = abandoned.map(|(ticket, _)| *ticket).collect();
-        for ticket in abandoned {
-            let caller = self.callers.remove(&ticket);
+        for (ticket, caller) in self.callers.take_gone() {
             self.last_used = clock::now();
-            let cancel_signal = caller.and_then(|caller| caller.cancel_signal);
-            self.take(
-                match cancel_signal.is_some_and(|cancel_signal| cancel_signal.is_cancelled()) {
-                    true => LinkInput::ClientCancel(ticket),
-                    false => LinkInput::Cancel(ticket),
-                },
-            );
+            let signal = caller.cancel_signal;
+            let by_client = signal.is_some_and(|signal| signal.is_cancelled());
+            self.take(match by_client {
+                true => LinkInput::ClientCancel(ticket),
+                false => LinkInput::Cancel(ticket),
+            });
         }
     }
 
@@ -321,7 +300,7 @@ impl<T: Transport> LinkTask<'_, T> {
             }
             LinkEvent::Gone => {
                 self.state = LinkConnection::Down;
-                if self.reopen == Reopen::Yes {
+                if self.reopen {
                     self.open();
                 }
             }
@@ -342,30 +321,28 @@ impl<T: Transport> LinkTask<'_, T> {
     fn on_lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
-        match (self.retired, self.intake) {
-            (Retired::Yes, _) => self.mark_lost(LostBy::Plan),
-            (Retired::No, RequestChannel::Open) if self.since.is_some() => {
-                self.mark_lost(LostBy::Server)
-            }
+        if self.is_retired {
+            self.mark_lost(LostBy::Plan);
+        } else if self.takes_requests && self.since.is_some() {
             // A link that takes no more requests has a successor, or no users.
-            (Retired::No, RequestChannel::Open | RequestChannel::Closed) => {}
+            self.mark_lost(LostBy::Server);
         }
         self.take(LinkInput::Lost {
             jitter: random_jitter(),
         });
         // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
-        let ends = self.intake == RequestChannel::Closed && self.subscribers.is_per_client();
-        if self.loss.is_some() || self.retired == Retired::Yes || ends {
+        let ends = !self.takes_requests && self.subscribers.is_per_client();
+        if self.loss.is_some() || self.is_retired || ends {
             self.take(LinkInput::Over);
         }
     }
 
     fn open(&mut self) {
         if matches!(self.state, LinkConnection::Closing(_)) {
-            self.reopen = Reopen::Yes;
+            self.reopen = true;
             return;
         }
-        self.reopen = Reopen::No;
+        self.reopen = false;
         let transport = self.transport.clone();
         self.state = LinkConnection::Opening(Box::pin(async move { transport.open().await }));
     }
@@ -383,7 +360,7 @@ impl<T: Transport> LinkTask<'_, T> {
         match output {
             LinkOutput::Open => self.open(),
             LinkOutput::Close(fault) => {
-                self.reopen = Reopen::No;
+                self.reopen = false;
                 self.state.close();
                 // Takes the loss in at once, although `take` is still executing its outputs.
                 self.on_lost(&fault.to_string());
@@ -432,21 +409,21 @@ impl<T: Transport> LinkTask<'_, T> {
 
     fn on_notification(&mut self, message: Bytes, recipients: Recipients) {
         let caller = match recipients {
-            Recipients::Caller(ticket) => self.callers.get(&ticket),
+            Recipients::Caller(ticket) => self.callers.get(ticket),
             Recipients::Token | Recipients::All | Recipients::NoClient => None,
         };
         let caller = caller.and_then(|caller| caller.notifier.as_ref());
-        let progress = self.callers.values();
+        let progress = self.callers.iter();
         let progress = progress.filter_map(|caller| caller.progress.as_ref());
-        let callers = (caller, progress, self.pending.depth());
-        self.subscribers.deliver((recipients, message), callers);
+        self.subscribers
+            .deliver(recipients, message, caller, progress);
     }
 
     fn reply(&mut self, ticket: Ticket, result: Result<LinkReply, RequestError>) {
-        if let Some(caller) = self.callers.remove(&ticket) {
+        if let Some(caller) = self.callers.take(ticket) {
             self.last_used = clock::now();
             self.subscribers
-                .answer((caller.reply, caller.notifier), result);
+                .answer(caller.reply, caller.notifier, result);
         }
     }
 }

@@ -181,7 +181,7 @@ async fn beside_one(
         let stats = Arc::<LinkStats>::default();
         let shared = stats.clone();
         let tasks = Tasks::default();
-        tasks.start(async move { run_link(("fake", fake), settings(), inbox, &shared).await });
+        tasks.start(async move { run_link("fake", fake, settings(), inbox, &shared).await });
         test(Driven {
             server: LinkUpstream::new(plan(), handle, Priority::Client),
             peers,
@@ -333,7 +333,7 @@ async fn a_client_whose_first_call_is_cancelled_at_once_receives_notifications_f
                 ..Requester::default()
             };
             let what = (call(), RetryRule::Never);
-            driven.server.request_for(asker, what, SECOND)
+            driven.server.request_for(asker, what.0, what.1, SECOND)
         };
         // The owner, on the same thread, comes to see it when nobody waits for it any more.
         assert!(ask().now_or_never().is_none());

@@ -85,7 +85,7 @@ impl LinkUpstream {
         repeat: RetryRule,
     ) -> Result<LinkReply, RequestError> {
         let requester = Requester::default();
-        self.request_for(requester, (outbound, repeat), limit).await
+        self.request_for(requester, outbound, repeat, limit).await
     }
 
     /// Sends a request for a client whose connection may have a link of its own.
@@ -95,7 +95,8 @@ impl LinkUpstream {
     pub async fn request_for(
         &self,
         requester: Requester<'_>,
-        (outbound, repeat): (Outbound, RetryRule),
+        outbound: Outbound,
+        repeat: RetryRule,
         limit: Duration,
     ) -> Result<LinkReply, RequestError> {
         let Requester {
