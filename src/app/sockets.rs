@@ -36,14 +36,7 @@ impl Server {
 
     /// Runs one socket at a time.
     pub(super) async fn own(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
-        run_link(
-            &self.name,
-            self.transport,
-            self.settings,
-            inbox,
-            &standing,
-        )
-        .await;
+        run_link(&self.name, self.transport, self.settings, inbox, &standing).await;
     }
 
     /// Runs one socket, and opens the next one when it reaches its maximum age.

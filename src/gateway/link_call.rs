@@ -58,14 +58,13 @@ pub(super) async fn send(
         cancel_signal,
         subscription,
     } = request;
-    let message = match &subscription {
-        Some(id) => Outbound::Subscription(call, id.clone()),
-        // The proxy initialized the link itself, so every client gets the server's response to that.
-        None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
-        None => Outbound::Call(call),
-    };
     let message = LinkMessage {
-        outbound: message,
+        outbound: match &subscription {
+            Some(id) => Outbound::Subscription(call, id.clone()),
+            // The proxy initialized the link itself, so every client gets the server's response to that.
+            None if link.plan().sends_initialize() && method == "initialize" => Outbound::Greeting,
+            None => Outbound::Call(call),
+        },
         retry_rule,
         cancel_signal,
     };

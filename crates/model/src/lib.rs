@@ -7,6 +7,7 @@ pub mod batch;
 pub mod check;
 pub mod client_ip;
 pub mod compare;
+pub mod correlator;
 pub mod cors;
 pub mod descriptors;
 pub mod document;

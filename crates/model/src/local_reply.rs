@@ -183,7 +183,7 @@ impl LocalReplies {
         let route = self.frames.route(self.frames.select_frame(frame)?);
         let read = command_to_rpc(route, frame.clone(), context).ok()?;
         let reply = ResponseReply::Result(Json::literal("{}"));
-        Some(answer_to_frame(route, (reply, &read.bindings), context).answer)
+        Some(answer_to_frame(route, reply, &read.bindings, context).answer)
     }
 
     /// Returns the supported MCP revisions, oldest first; empty if the proxy is no MCP server.

@@ -116,8 +116,8 @@ fn failure_frame(
     let route = plan.routes.route(route?);
     let call = route.bindings_with_id_only(frame);
     let context = context(&plan.limits);
-    let failure = (failure, &plan.face.failure_codes);
-    frame_text(failure_to_frame(route, failure, &call, context).answer)
+    let codes = &plan.face.failure_codes;
+    frame_text(failure_to_frame(route, failure, codes, &call, context).answer)
 }
 
 fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {
@@ -229,7 +229,7 @@ async fn translate(
         return Ok(Disposition::Replied(None));
     };
     let (reply, code) = parse_reply(record, route, &reply)?;
-    let translated = answer_to_frame(route, (reply, &call.bindings), context);
+    let translated = answer_to_frame(route, reply, &call.bindings, context);
     record.add_dropped(translated.dropped);
     if translated.answer == frame::FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";

@@ -1,10 +1,9 @@
 //! The task that owns one socket at a server that uses frames.
 //!
-//! It feeds events to [`FrameCorrelator`] and applies the outputs. It keeps the routes of the plan that the socket was
+//! It feeds events to [`FrameMachine`] and applies the outputs. It keeps the routes of the plan that the socket was
 //! opened with until no call waits. While the client's queue is not empty, nothing is read from the server. When every
 //! handle is dropped the socket closes without replies, because all callers have left.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,15 +26,11 @@ use crate::upstream::{
     Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks,
 };
 use dualgauge_model::frame::{
-    CorrelatorOutput, FrameCallError, FrameCommand, FrameCorrelator, ObservedRequest,
-    SocketMessage, Undelivered, command_to_rpc,
+    ClientFrame, FrameCallError, FrameCommand, FrameContext, FrameMachine, FrameOutput, Undelivered,
 };
 use dualgauge_model::pending::{LinkCounts, RequestError, Ticket};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::route::{RouteTable, Wire};
-use dualgauge_model::translate::{MethodCall, TranslateContext};
-use dualgauge_patterns::json::Json;
-use dualgauge_patterns::rope::Rope;
+use dualgauge_model::translate::TranslateContext;
 
 /// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;
@@ -77,15 +72,15 @@ pub(super) async fn serve(
     };
     tracing::debug!(upstream = name, "legacy socket opened");
     if let Some(error) = task.run(&mut frames, &mut inbox, &caller_gone).await {
-        let waiting = task.correlator.len();
+        let waiting = task.machine.pending();
         tracing::warn!(
             upstream = name,
             waiting,
             cause = error,
             "legacy socket lost"
         );
-        task.correlator.connection_lost();
-        task.apply_all(None);
+        task.machine.connection_lost();
+        task.apply_all();
         task.report(0);
     }
     task.stats.end();
@@ -116,20 +111,17 @@ pub(super) struct ConnectionTask {
     /// The plan whose routes apply while a call waits.
     plan: Arc<Plan>,
     count_undelivered: Rc<dyn Fn(Undelivered)>,
-    correlator: FrameCorrelator,
+    machine: FrameMachine,
     callers: Callers<SocketReplySender>,
-    /// Frames to be written.
-    out: VecDeque<(Ticket, Bytes)>,
-    writing: Option<Ticket>,
+    /// The frame to be written next.
+    next_write: Option<Bytes>,
     /// Messages to the client, and replies to callers.
     client_queue: SocketClientQueue,
     idle_timer: IdleTimer,
     /// The maximum age; an older socket closes as soon as no call waits.
     max_age: Option<Duration>,
-    /// The origin of the correlator's clock.
+    /// The origin of the machine's clock.
     began: Instant,
-    /// Counts of events, for reporting.
-    counts: LinkCounts,
     stats: StatsHandle<Arc<LinkStats>>,
 }
 
@@ -150,18 +142,13 @@ impl ConnectionTask {
             server: upstream.clone(),
             plan: context.plan,
             count_undelivered: context.count_undelivered,
-            correlator: FrameCorrelator::new(frames.in_flight).with_first_id(FIRST_ID),
+            machine: FrameMachine::new(frames.in_flight, FIRST_ID),
             callers: Callers::default(),
-            out: VecDeque::new(),
-            writing: None,
+            next_write: None,
             client_queue: SocketClientQueue::new(client_sender),
             idle_timer: IdleTimer::new(plan.idle_timeout, frames.heartbeat),
             max_age: plan.max_age,
             began: clock::now(),
-            counts: LinkCounts {
-                opened: 1,
-                ..LinkCounts::default()
-            },
             stats: StatsHandle::new(upstream.stats().clone()),
         }
     }
@@ -179,20 +166,19 @@ impl ConnectionTask {
         loop {
             self.report(1);
             if !frames.is_writing()
-                && let Some((ticket, text)) = self.out.pop_front()
+                && let Some(text) = self.next_write.take()
             {
-                self.writing = Some(ticket);
                 frames.send(text);
             }
             if !takes_requests && !frames.is_writing() {
                 return None;
             }
-            let has_capacity = takes_requests && self.out.len() < QUEUE;
+            let has_capacity = takes_requests && self.queued() < QUEUE;
             let read_mode = match self.client_queue.is_empty() {
                 true => ReadMode::Open,
                 false => ReadMode::Shut,
             };
-            let call_timeout = self.correlator.alarm().map(|at| self.began + at);
+            let call_timeout = self.machine.alarm().map(|at| self.began + at);
             let idle_deadline = self.idle_timer.next_deadline();
             let is_quiet = self.is_idle() && self.client_queue.is_empty() && !frames.is_writing();
             let end = self.close_time(end).filter(|_| is_quiet);
@@ -250,19 +236,32 @@ impl ConnectionTask {
         }
     }
 
+    /// Returns the number of frames whose writing has not begun.
+    fn queued(&self) -> usize {
+        self.machine.queued() + usize::from(self.next_write.is_some())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.machine.is_idle() && self.next_write.is_none()
+    }
+
     /// Reports the state of the socket; `ready` is 1 while it accepts calls.
     fn report(&mut self, ready: usize) {
-        let queued = self.out.len();
+        let queued = self.queued();
         let levels = LinkGauges {
             ready,
             in_flight: self.callers.len().saturating_sub(queued),
             queued,
         };
-        self.stats.set_gauges(levels, self.counts);
-    }
-
-    fn is_idle(&self) -> bool {
-        self.correlator.is_empty() && self.out.is_empty()
+        let counts = self.machine.counts();
+        let counts = LinkCounts {
+            opened: 1,
+            late: counts.unmatched,
+            skipped: counts.skipped,
+            notified: counts.notified,
+            ..LinkCounts::default()
+        };
+        self.stats.set_gauges(levels, counts);
     }
 
     fn next_deadline(&mut self) -> IdleAction {
@@ -270,19 +269,8 @@ impl ConnectionTask {
             // Reading is paused, so silence says nothing about the server.
             self.idle_timer.on_received();
         }
-        let open = self.correlator.len() + self.out.len() + self.client_queue.len();
+        let open = self.machine.pending() + self.queued() + self.client_queue.len();
         self.idle_timer.on_deadline(Activity::new(open))
-    }
-
-    fn now(&self) -> Duration {
-        clock::now().saturating_duration_since(self.began)
-    }
-
-    fn translate_context(&self) -> TranslateContext {
-        TranslateContext {
-            depth: self.plan.limits.depth,
-            now: clock::rfc3339,
-        }
     }
 
     fn on_request(&mut self, queued: QueuedRequest) {
@@ -290,7 +278,7 @@ impl ConnectionTask {
             return;
         }
         self.idle_timer.on_activity();
-        if self.correlator.is_empty() && !Arc::ptr_eq(&self.plan, &queued.plan) {
+        if self.machine.pending() == 0 && !Arc::ptr_eq(&self.plan, &queued.plan) {
             self.plan = queued.plan;
         }
         let ticket = self.callers.add(queued.reply);
@@ -300,63 +288,42 @@ impl ConnectionTask {
         let deadline = queued.deadline.saturating_duration_since(self.began);
         match queued.request {
             SocketRequest::Call { method, params } => {
-                let call = MethodCall::new(&method, params.as_ref());
-                self.call(ticket, call, deadline);
+                let command = FrameCommand {
+                    ticket,
+                    method: &method,
+                    params: params.as_ref(),
+                    deadline,
+                };
+                self.update(|machine, context| machine.call(context, command));
             }
-            SocketRequest::Passed { frame, text } => self.pass(ticket, frame, text, deadline),
+            SocketRequest::Passed { frame, text } => {
+                let sent = ClientFrame {
+                    ticket,
+                    frame,
+                    text,
+                    deadline,
+                };
+                self.update(|machine, context| machine.forward(context, sent));
+            }
         }
-        self.apply_all(None);
-    }
-
-    fn call(&mut self, ticket: Ticket, call: MethodCall<'_>, deadline: Duration) {
-        let plan = self.plan.clone();
-        let (context, now) = (self.translate_context(), self.now());
-        let table = &plan.routes;
-        let Some(route) = table.select_rpc_to(Wire::Frame, call) else {
-            // A plan that was installed in between has the route, and this one does not.
-            return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Busy)));
-        };
-        let command = FrameCommand {
-            ticket,
-            route,
-            call,
-            deadline,
-        };
-        self.correlator.ask(table, (now, command), context);
-    }
-
-    /// Writes a frame of the client, and watches for its answer if the route describes it.
-    fn pass(&mut self, ticket: Ticket, frame: Json, text: Bytes, deadline: Duration) {
-        let (plan, context) = (self.plan.clone(), self.translate_context());
-        let table = &plan.routes;
-        match observe(table, ticket, frame.clone(), deadline, context) {
-            Some(observed) if self.correlator.clashes(table, &observed) => {
-                return self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Busy)));
-            }
-            Some(observed) => self.correlator.observe(table, observed),
-            None => self
-                .correlator
-                .forward_unread(table, (ticket, &frame), deadline),
-        };
-        self.out.push_back((ticket, text));
     }
 
     fn cancel_abandoned(&mut self) {
         for (ticket, _) in self.callers.take_gone() {
-            self.correlator.cancel(ticket);
-            self.withdraw(ticket);
+            self.machine.cancel(ticket);
         }
     }
 
     /// Handles an event of the socket; returns the cause if the socket is lost.
     fn on_event(&mut self, event: Event) -> Option<String> {
         match event {
-            Event::Message(text) => self.on_message(text),
+            Event::Message(text) => {
+                self.idle_timer.on_activity();
+                self.update(|machine, context| machine.receive(context, text));
+            }
             Event::Written => {
                 self.idle_timer.on_activity();
-                if let Some(ticket) = self.writing.take() {
-                    self.on_written(ticket);
-                }
+                self.update(FrameMachine::written);
             }
             Event::SignOfLife => self.idle_timer.on_received(),
             // `Event::Lost` follows.
@@ -371,103 +338,47 @@ impl ConnectionTask {
         None
     }
 
-    fn on_written(&mut self, ticket: Ticket) {
-        let (plan, now) = (self.plan.clone(), self.now());
-        self.correlator.sent(&plan.routes, (now, ticket));
-        if !self.correlator.waits(ticket) {
-            self.send_reply(ticket, Ok(SocketReply::Sent));
-        }
-    }
-
-    fn on_message(&mut self, text: Bytes) {
-        self.idle_timer.on_activity();
-        let plan = self.plan.clone();
-        let table = &plan.routes;
-        let (context, now) = (self.translate_context(), self.now());
-        match SocketMessage::new(&text, context.depth) {
-            SocketMessage::Frame(frame) => {
-                // Expired calls first, so that their outcome does not count as the effect of this frame.
-                self.correlator.tick(table, now, context);
-                self.apply_all(None);
-                self.correlator.receive(table, (now, frame), context);
-                self.apply_all(Some(&text));
-            }
-            // A client with forwarded frames talks to the server itself, and may understand the message.
-            SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_)
-                if self.correlator.has_passed() =>
-            {
-                self.client_queue.notify(LegacyServerMessage::Answer(text));
-            }
-            SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => {
-                self.counts.skipped += 1;
-                (self.count_undelivered)(Undelivered::Noise);
-            }
-        }
-    }
-
     fn tick(&mut self) {
-        let plan = self.plan.clone();
-        let (context, now) = (self.translate_context(), self.now());
-        self.correlator.tick(&plan.routes, now, context);
-        self.apply_all(None);
+        self.update(FrameMachine::tick);
     }
 
-    /// Applies all outputs of the correlator; `received_text` is the text of the frame that was just read.
-    fn apply_all(&mut self, received_text: Option<&Bytes>) {
-        while let Some(output) = self.correlator.output() {
-            self.apply(output, received_text);
-        }
-        let undelivered = self.correlator.counts().unmatched;
-        for _ in self.counts.late..undelivered {
-            (self.count_undelivered)(Undelivered::Late);
-        }
-        self.counts.late = undelivered;
+    /// Feeds an event to the machine, and applies the outputs.
+    fn update(&mut self, event: impl FnOnce(&mut FrameMachine, FrameContext<'_>)) {
+        let context = FrameContext {
+            routes: &self.plan.routes,
+            translate: TranslateContext {
+                depth: self.plan.limits.depth,
+                now: clock::rfc3339,
+            },
+            now: clock::now().saturating_duration_since(self.began),
+        };
+        event(&mut self.machine, context);
+        self.apply_all();
     }
 
-    fn apply(&mut self, output: CorrelatorOutput, received_text: Option<&Bytes>) {
-        let text = |frame: Json| received_text.cloned().unwrap_or_else(|| frame.into_bytes());
+    fn apply_all(&mut self) {
+        while let Some(output) = self.machine.output() {
+            self.apply(output);
+        }
+    }
+
+    fn apply(&mut self, output: FrameOutput) {
         match output {
-            CorrelatorOutput::Write(ticket, frame) => {
-                let frame: Rope = frame;
-                self.out.push_back((ticket, frame.into_bytes()));
-            }
-            CorrelatorOutput::Answer(ticket, answer) => {
+            FrameOutput::Write(_, text) => self.next_write = Some(text),
+            FrameOutput::Answer(ticket, answer) => {
                 self.send_reply(ticket, Ok(SocketReply::Answer(answer)))
             }
-            CorrelatorOutput::Failed(ticket, error) => {
-                self.withdraw(ticket);
-                self.send_reply(ticket, Err(call_error(error)));
-            }
-            CorrelatorOutput::Notification(frame) => {
-                self.counts.notified += 1;
-                let delivery = self
-                    .client_queue
-                    .notify(LegacyServerMessage::Event(text(frame)));
+            FrameOutput::Sent(ticket) => self.send_reply(ticket, Ok(SocketReply::Sent)),
+            FrameOutput::Failed(ticket, error) => self.send_reply(ticket, Err(call_error(error))),
+            FrameOutput::Notification(text) => {
+                let delivery = self.client_queue.notify(LegacyServerMessage::Event(text));
                 self.stats.stats().on_delivery(delivery);
             }
-            CorrelatorOutput::Passed(frame) => {
-                self.client_queue
-                    .notify(LegacyServerMessage::Answer(text(frame)));
+            FrameOutput::Passed(text) => {
+                self.client_queue.notify(LegacyServerMessage::Answer(text));
             }
-            // The deadline has passed before the frame was written completely.
-            CorrelatorOutput::Done(ticket)
-                if received_text.is_none() && self.is_unwritten(ticket) =>
-            {
-                self.withdraw(ticket);
-                self.send_reply(ticket, Err(SocketCallError::Link(RequestError::Late)));
-            }
-            CorrelatorOutput::Done(ticket) => self.send_reply(ticket, Ok(SocketReply::Sent)),
+            FrameOutput::Undelivered(why) => (self.count_undelivered)(why),
         }
-    }
-
-    /// Returns true if the frame is queued or being written.
-    fn is_unwritten(&self, ticket: Ticket) -> bool {
-        self.writing == Some(ticket) || self.out.iter().any(|(queued, _)| *queued == ticket)
-    }
-
-    /// Removes a frame from the write queue; a frame that is being written stays.
-    fn withdraw(&mut self, ticket: Ticket) {
-        self.out.retain(|(queued, _)| *queued != ticket);
     }
 
     fn send_reply(&mut self, ticket: Ticket, result: Result<SocketReply, SocketCallError>) {
@@ -475,24 +386,6 @@ impl ConnectionTask {
             self.client_queue.answer(reply, result);
         }
     }
-}
-
-/// Reads a client's frame whose answer its route describes.
-fn observe(
-    table: &RouteTable,
-    ticket: Ticket,
-    frame: Json,
-    deadline: Duration,
-    context: TranslateContext,
-) -> Option<ObservedRequest> {
-    let route = table.select_frame(&frame)?;
-    let read = command_to_rpc(table.route(route), frame, context).ok()?;
-    Some(ObservedRequest {
-        ticket,
-        route,
-        call: read.bindings,
-        deadline,
-    })
 }
 
 fn call_error(error: FrameCallError) -> SocketCallError {

@@ -45,7 +45,7 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
         let route = case.plan.routes.route(index);
         let call = route.bindings_with_id_only(frame);
         let codes = &case.plan.face.failure_codes;
-        failure_to_frame(route, (&failure, codes), &call, case.context).answer
+        failure_to_frame(route, &failure, codes, &call, case.context).answer
     });
     if let Some(refused) = &mut explanation.refused {
         // A failure is sent as a frame or not at all.
@@ -153,7 +153,7 @@ fn answer(
     if let ResponseReply::Result(result) = &response.reply {
         rejections::unless_valid(route, result)?;
     }
-    let answered = answer_to_frame(route, (response.reply, call), case.context);
+    let answered = answer_to_frame(route, response.reply, call, case.context);
     if answered.answer == FrameReply::NoRow {
         let message = "no outcome of the route maps the server's answer to a frame";
         return Err(Failure::new(Reason::UpstreamNotProtocol, message));

@@ -21,6 +21,14 @@ const TERMS: TranslateContext = TranslateContext {
     now: || "2026-01-01T12:00:00Z".to_owned(),
 };
 
+fn context(routes: &RouteTable, now: Duration) -> FrameContext<'_> {
+    FrameContext {
+        routes,
+        translate: TERMS,
+        now,
+    }
+}
+
 fn json(text: &str) -> Json {
     Json::parse(Bytes::copy_from_slice(text.as_bytes()), 32).unwrap()
 }
@@ -190,7 +198,7 @@ fn a_command_becomes_a_call_and_its_answer_has_its_id() {
     assert_eq!((&*called.method, called.dropped), ("file/get", 1));
     assert_eq!(text(called.params), r#"{"path":"a.go"}"#);
     let result = ResponseReply::Result(json(r#"{"path":"a.go","content":"<b>"}"#));
-    let said = answer_to_frame(route, (result, &called.bindings), TERMS).answer;
+    let said = answer_to_frame(route, result, &called.bindings, TERMS).answer;
     let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
@@ -211,7 +219,7 @@ fn a_command_without_an_id_gets_an_answer_without_one() {
         message: json("\"no\""),
         data: None,
     });
-    let said = answer_to_frame(route, (error, &called.bindings), TERMS).answer;
+    let said = answer_to_frame(route, error, &called.bindings, TERMS).answer;
     let FrameReply::Frame(said) = said else {
         panic!("{said:?}")
     };
@@ -228,7 +236,7 @@ fn an_answer_may_be_silence_or_match_no_row() {
     let route = table.route(table.select_frame(&frame).unwrap());
     let called = command_to_rpc(route, frame, TERMS).unwrap();
     assert_eq!(text(called.params), r#"{"prompt":"p","mode":"new"}"#);
-    let answer = |reply| answer_to_frame(route, (reply, &called.bindings), TERMS).answer;
+    let answer = |reply| answer_to_frame(route, reply, &called.bindings, TERMS).answer;
     let started = ResponseReply::Result(json(r#"{"status":"started","pid":7}"#));
     assert_eq!(answer(started), FrameReply::Silence);
     assert_eq!(
@@ -248,7 +256,8 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     let codes = crate::failure::FailureCodes::default();
     let said = failure_to_frame(
         route,
-        (&failure, &codes),
+        &failure,
+        &codes,
         &route.bindings_with_id_only(&frame),
         TERMS,
     )

@@ -2,10 +2,11 @@
 //!
 //! Used by `explain`, `frame`, `local_reply` and `gateway`.
 
+use super::context::{FrameCommand, FrameContext};
 use crate::failure::{Failure, FailureCodes};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{TranslatedReply, error_object};
-use crate::route::{MatchError, Route, RouteTable};
+use crate::route::{MatchError, Route};
 use crate::translate::{MethodCall, ToRpc, TranslateContext, rest_to_rpc};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
@@ -24,13 +25,13 @@ pub enum FrameReply {
 
 /// An RPC call, written as a command.
 #[derive(Debug)]
-pub struct Framed {
+pub(super) struct Framed {
     /// The frame.
-    pub frame: Rope,
+    pub(super) frame: Rope,
     /// The values of the holes, for the answer.
-    pub call: Bindings,
+    pub(super) call: Bindings,
     /// The number of members that the route has no place for.
-    pub dropped: usize,
+    pub(super) dropped: usize,
 }
 
 /// Renders the RPC call of a command that matches a route.
@@ -48,17 +49,18 @@ pub fn command_to_rpc(
 }
 
 /// Renders the command of an RPC call that matches a route. `number` becomes its id if the frame has one.
-///
-/// # Errors
-/// [`MatchError`] names the member that does not fit.
-pub fn rpc_to_command(
-    table: &RouteTable,
+/// A [`MatchError`] names the member that does not fit.
+pub(super) fn rpc_to_command(
+    context: FrameContext<'_>,
     route: usize,
-    (call, number): (MethodCall<'_>, u64),
-    context: TranslateContext,
+    command: FrameCommand<'_>,
+    number: u64,
 ) -> Result<Framed, MatchError> {
-    let id = table.route(route).id_for(number);
-    let written = table.write_rest_of(route, call, id, context)?;
+    let id = context.routes.route(route).id_for(number);
+    let call = MethodCall::new(command.method, command.params);
+    let written = context
+        .routes
+        .write_rest_of(route, call, id, context.translate)?;
     Ok(Framed {
         frame: written.body.unwrap_or_default(),
         call: written.bindings,
@@ -70,7 +72,8 @@ pub fn rpc_to_command(
 #[must_use]
 pub fn answer_to_frame(
     route: &Route,
-    (reply, call): (ResponseReply, &Bindings),
+    reply: ResponseReply,
+    call: &Bindings,
     context: TranslateContext,
 ) -> TranslatedReply<FrameReply> {
     let answered = route.outcomes.rpc_to_rest(reply, call, context);
@@ -94,10 +97,11 @@ pub fn answer_to_frame(
 #[must_use]
 pub fn failure_to_frame(
     route: &Route,
-    (failure, codes): (&Failure, &FailureCodes),
+    failure: &Failure,
+    codes: &FailureCodes,
     call: &Bindings,
     context: TranslateContext,
 ) -> TranslatedReply<FrameReply> {
     let error = error_object(failure, codes);
-    answer_to_frame(route, (ResponseReply::Error(error), call), context)
+    answer_to_frame(route, ResponseReply::Error(error), call, context)
 }

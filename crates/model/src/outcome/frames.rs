@@ -4,7 +4,7 @@
 //! hole that it shares with the call has the same value in both: holes that the row borrows by `{>x}`, and holes with
 //! the name of one of the call's.
 //!
-//! Used by `frame::correlator`.
+//! Used by `frame`.
 
 use http::HeaderMap;
 

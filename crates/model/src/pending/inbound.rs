@@ -36,8 +36,8 @@ impl LinkMachine {
         let Some(id) = stream else {
             return MessageOrigin::Link;
         };
-        match (self.in_flight.get(&id), self.subscriptions.ticket(id)) {
-            (Some(in_flight), _) => MessageOrigin::Call(in_flight.queued.request.ticket),
+        match (self.in_flight.get(id), self.subscriptions.ticket(id)) {
+            (Some(in_flight), _) => MessageOrigin::Call(in_flight.request.ticket),
             (None, Some(_)) => MessageOrigin::Subscription(id),
             (None, None) => MessageOrigin::Abandoned,
         }
@@ -83,9 +83,9 @@ impl LinkMachine {
             self.counts.skipped += 1;
             return;
         };
-        if let Some(in_flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
-            self.fail(in_flight.queued.request.ticket, RequestError::TooLarge(0));
+            self.fail(in_flight.request.ticket, RequestError::TooLarge(0));
         }
     }
 
@@ -100,9 +100,9 @@ impl LinkMachine {
         if matches!(self.state, LinkState::Greeting { id: expected, .. } if expected == id) {
             return self.greeted(now, id, message);
         }
-        if let Some(in_flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
-            let ticket = in_flight.queued.request.ticket;
+            let ticket = in_flight.request.ticket;
             self.out.push_back(LinkOutput::Answer {
                 ticket,
                 id,
@@ -146,9 +146,9 @@ impl LinkMachine {
             self.counts.foreign += 1;
             return;
         };
-        if let Some(in_flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
-            let ticket = in_flight.queued.request.ticket;
+            let ticket = in_flight.request.ticket;
             self.out.push_back(LinkOutput::Answer {
                 ticket,
                 id,
@@ -166,12 +166,13 @@ impl LinkMachine {
             return self.close(LinkFault::Refused);
         }
         let id = spelled.or_else(|| self.only_addressee());
-        let Some((id, in_flight)) = id.and_then(|id| self.in_flight.remove_entry(&id)) else {
+        let ended = id.and_then(|id| Some((id, self.in_flight.end(id)?)));
+        let Some((id, in_flight)) = ended else {
             self.counts.foreign += 1;
             return;
         };
         self.consecutive_timeouts = 0;
-        self.fail(in_flight.queued.request.ticket, RequestError::Misnumbered);
+        self.fail(in_flight.request.ticket, RequestError::Misnumbered);
         if spelled.is_some() {
             // The id only looks like that number: the response may belong to something else.
             self.unattributed.add(id, UnattributedReply::Abandoned);
@@ -180,11 +181,9 @@ impl LinkMachine {
 
     /// Returns the only request in flight if nothing else that was written can still cause a reply.
     fn only_addressee(&self) -> Option<u64> {
-        let mut ids_in_flight = self.in_flight.keys();
-        let (first, second) = (ids_in_flight.next(), ids_in_flight.next());
         let is_sure = self.unattributed.none() && !self.subscriptions.may_fail();
-        let alone = second.is_none() && is_sure && self.wire == WriteState::Free;
-        first.copied().filter(|_| alone)
+        let only = self.in_flight.only();
+        only.filter(|_| is_sure && self.wire == WriteState::Free)
     }
 
     /// Rejects a request of the server, because no client can answer it. A `ping` is answered here: it asks only

@@ -2,18 +2,19 @@
 //!
 //! Used by `pending`, `gateway`, `telemetry` and `upstream`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::queue::{Attempted, QueuedRequest, RequestQueue};
+use super::queue::{QueuedRequest, RequestQueue};
 use super::state::{Handshake, LinkState, WriteState};
 use super::subscriptions::Subscriptions;
 use super::unattributed::{UnattributedReplies, UnattributedReply};
 use super::{
     LinkFault, LinkInput, LinkOutput, LinkSettings, Outbound, Request, RequestError, Ticket,
 };
+use crate::correlator::{AssignedIds, Correlator};
 use crate::jsonrpc;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
@@ -38,12 +39,6 @@ pub struct LinkCounts {
     pub notified: u64,
 }
 
-/// A request that is written and has no reply yet.
-#[derive(Debug)]
-pub(super) struct InFlightRequest {
-    pub(super) queued: QueuedRequest,
-}
-
 /// Selects whether the server is notified of a cancelled request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CancelNotice {
@@ -57,13 +52,14 @@ pub struct LinkMachine {
     pub(super) settings: LinkSettings,
     pub(super) state: LinkState,
     pub(super) wire: WriteState,
-    pub(super) in_flight: BTreeMap<u64, InFlightRequest>,
+    /// The requests that are written and have no reply yet, by id.
+    pub(super) in_flight: Correlator<u64, QueuedRequest>,
     pub(super) queue: RequestQueue,
     pub(super) subscriptions: Subscriptions,
     pub(super) unattributed: UnattributedReplies,
     pub(super) greeted: Option<Handshake>,
     pub(super) controls: VecDeque<Bytes>,
-    next_id: u64,
+    ids: AssignedIds,
     /// Consecutive calls without a reply in time.
     pub(super) consecutive_timeouts: usize,
     /// Consecutive links that did not last for `backoff.steady`.
@@ -79,16 +75,16 @@ impl LinkMachine {
     #[must_use]
     pub fn new(settings: LinkSettings) -> LinkMachine {
         LinkMachine {
+            in_flight: Correlator::new(settings.order.in_flight()),
             settings,
             state: LinkState::Down(Duration::ZERO),
             wire: WriteState::Free,
-            in_flight: BTreeMap::new(),
             queue: RequestQueue::default(),
             subscriptions: Subscriptions::default(),
             unattributed: UnattributedReplies::default(),
             greeted: None,
             controls: VecDeque::new(),
-            next_id: 1,
+            ids: AssignedIds::from(1),
             consecutive_timeouts: 0,
             attempts: 0,
             last_received: Duration::ZERO,
@@ -140,16 +136,13 @@ impl LinkMachine {
             LinkState::Ready(_) => self.heartbeat(),
             LinkState::Closing => None,
         };
-        let ids_in_flight = self.in_flight.values();
-        let deadline = ids_in_flight
-            .map(|in_flight| in_flight.queued.request.deadline)
-            .min();
         let wire = match self.wire {
             WriteState::Notice(_, at) | WriteState::Resting(at) => Some(at),
             WriteState::Free | WriteState::Busy | WriteState::Unanswered => None,
         };
+        let in_flight = self.in_flight.alarm();
         let subscriptions = self.subscriptions.alarm();
-        [state, deadline, wire, self.queue.alarm(), subscriptions]
+        [state, in_flight, wire, self.queue.alarm(), subscriptions]
             .into_iter()
             .flatten()
             .min()
@@ -222,7 +215,7 @@ impl LinkMachine {
         }
         self.queue.push(QueuedRequest {
             request,
-            past: Attempted::Unsent,
+            was_sent: false,
         });
     }
 
@@ -230,10 +223,8 @@ impl LinkMachine {
         if self.queue.remove(ticket) || self.unsubscribe(ticket) {
             return;
         }
-        let mut ids_in_flight = self.in_flight.iter();
-        let found = ids_in_flight.find(|(_, in_flight)| in_flight.queued.request.ticket == ticket);
-        if let Some(id) = found.map(|(id, _)| *id) {
-            self.in_flight.remove(&id);
+        let is_own = |in_flight: &QueuedRequest| (in_flight.request.ticket == ticket).then_some(());
+        if let Some((id, ..)) = self.in_flight.end_first(is_own) {
             self.abandon(id, notice);
         }
     }
@@ -269,9 +260,7 @@ impl LinkMachine {
     }
 
     pub(super) fn next_id(&mut self) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
-        id
+        self.ids.assign()
     }
 
     fn opened(&mut self, now: Duration) {
@@ -346,7 +335,7 @@ impl LinkMachine {
         }
         self.wire = WriteState::Free;
         self.cut_subscriptions();
-        for (_, in_flight) in std::mem::take(&mut self.in_flight).into_iter().rev() {
+        for (_, in_flight) in self.in_flight.end_all().rev() {
             self.cut(in_flight);
         }
     }
@@ -392,9 +381,9 @@ impl LinkMachine {
             | LinkState::Closing => RequestError::Unreachable,
         };
         for over in self.queue.take_expired(now) {
-            let why = match over.past {
-                Attempted::Unsent => unsent_error,
-                Attempted::Sent => RequestError::Cut,
+            let why = match over.was_sent {
+                false => unsent_error,
+                true => RequestError::Cut,
             };
             self.fail(over.request.ticket, why);
             let writes = !matches!(self.wire, WriteState::Free | WriteState::Resting(_));
@@ -411,18 +400,10 @@ impl LinkMachine {
             self.consecutive_timeouts += 1;
         }
         self.expire_subscriptions(now);
-        let late = |in_flight: &InFlightRequest| in_flight.queued.request.deadline <= now;
-        let late = self
-            .in_flight
-            .iter()
-            .filter(|(_, in_flight)| late(in_flight));
-        let late: Vec<u64> = late.map(|(id, _)| *id).collect();
-        for id in late {
-            if let Some(in_flight) = self.in_flight.remove(&id) {
-                self.fail(in_flight.queued.request.ticket, RequestError::Late);
-                self.abandon(id, self.cancel_notice());
-                self.consecutive_timeouts += 1;
-            }
+        for (id, in_flight) in self.in_flight.end_expired(now) {
+            self.fail(in_flight.request.ticket, RequestError::Late);
+            self.abandon(id, self.cancel_notice());
+            self.consecutive_timeouts += 1;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Outbound messages of a link: its own control messages first, then queued requests as their turn comes.
 
-use super::link_machine::{InFlightRequest, LinkMachine};
+use super::link_machine::LinkMachine;
 use super::queue::QueuedRequest;
 use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
@@ -39,7 +39,7 @@ impl LinkMachine {
             Outbound::Call(call) => {
                 let id = self.next_id();
                 let message = call.with_id(id);
-                self.in_flight.insert(id, InFlightRequest { queued: next });
+                self.in_flight.begin(id, next);
                 self.write(message, WriteState::Busy);
             }
             Outbound::Subscription(call, client) => {
@@ -68,7 +68,7 @@ impl LinkMachine {
     /// Takes the first queued request whose turn has come. A subscription needs no slot and overtakes calls that wait
     /// for one. A serial server receives it, like a notification, only after replying to the earlier requests.
     fn pop_next(&mut self) -> Option<QueuedRequest> {
-        let free = self.in_flight.len() < self.settings.order.in_flight();
+        let free = self.in_flight.has_capacity();
         let first = self.queue.first()?;
         let has_turn = match (&first.request.message, self.settings.order) {
             (Outbound::Greeting, _) => true,

@@ -6,22 +6,20 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Outbound, Priority, Request, Ticket};
+use crate::correlator::PendingCall;
 
-/// A queued request.
+/// A request that is queued, or in flight.
 #[derive(Debug)]
 pub(super) struct QueuedRequest {
     pub(super) request: Request,
-    /// Tells whether it was already written to a link that broke.
-    pub(super) past: Attempted,
+    /// True if it was already written to a link that broke.
+    pub(super) was_sent: bool,
 }
 
-/// The history of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempted {
-    /// Nothing of it was written.
-    Unsent,
-    /// It was written to a link that broke.
-    Sent,
+impl PendingCall for QueuedRequest {
+    fn ends(&self) -> Option<Duration> {
+        Some(self.request.deadline)
+    }
 }
 
 #[derive(Debug, Default)]

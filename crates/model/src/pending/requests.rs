@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::link_machine::{InFlightRequest, LinkMachine};
-use super::queue::{Attempted, QueuedRequest};
+use super::link_machine::LinkMachine;
+use super::queue::QueuedRequest;
 use super::state::{LinkState, WriteState};
 use super::{LinkFault, RequestError, RetryRule};
 
@@ -15,7 +15,7 @@ impl LinkMachine {
     /// Fails one request and leaves the link as it is.
     pub(super) fn failed(&mut self, id: u64, why: RequestError) {
         self.subscription_failed(id, why);
-        if let Some(in_flight) = self.in_flight.remove(&id) {
+        if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
             match why {
                 RequestError::Cut => self.cut(in_flight),
@@ -26,7 +26,7 @@ impl LinkMachine {
                 | RequestError::NoMemory
                 | RequestError::CodedStream
                 | RequestError::Misnumbered
-                | RequestError::Unusable(_) => self.fail(in_flight.queued.request.ticket, why),
+                | RequestError::Unusable(_) => self.fail(in_flight.request.ticket, why),
             }
         }
     }
@@ -49,21 +49,21 @@ impl LinkMachine {
         if let Some(id) = id {
             self.subscription_failed(id, RequestError::Cut);
         }
-        let Some(in_flight) = id.and_then(|id| self.in_flight.remove(&id)) else {
+        let Some(in_flight) = id.and_then(|id| self.in_flight.end(id)) else {
             return;
         };
-        match in_flight.queued.past {
-            Attempted::Unsent => self.again(in_flight),
-            Attempted::Sent => self.fail(in_flight.queued.request.ticket, RequestError::Cut),
+        match in_flight.was_sent {
+            false => self.again(in_flight),
+            true => self.fail(in_flight.request.ticket, RequestError::Cut),
         }
     }
 
     /// Fails all queued requests because no link follows. The error tells whether the request was ever written.
     pub(super) fn over(&mut self) {
         while let Some(queued) = self.queue.pop_first() {
-            let why = match queued.past {
-                Attempted::Unsent => RequestError::Unreachable,
-                Attempted::Sent => RequestError::Cut,
+            let why = match queued.was_sent {
+                false => RequestError::Unreachable,
+                true => RequestError::Cut,
             };
             self.fail(queued.request.ticket, why);
         }
@@ -79,20 +79,20 @@ impl LinkMachine {
     }
 
     /// Retries or fails a request that was written and whose fate is unknown.
-    pub(super) fn cut(&mut self, in_flight: InFlightRequest) {
-        match (in_flight.queued.request.repeat, in_flight.queued.past) {
-            (RetryRule::Once, Attempted::Unsent) => self.again(in_flight),
-            (RetryRule::Once, Attempted::Sent) | (RetryRule::Never, _) => {
-                self.fail(in_flight.queued.request.ticket, RequestError::Cut);
+    pub(super) fn cut(&mut self, in_flight: QueuedRequest) {
+        match (in_flight.request.repeat, in_flight.was_sent) {
+            (RetryRule::Once, false) => self.again(in_flight),
+            (RetryRule::Once, true) | (RetryRule::Never, _) => {
+                self.fail(in_flight.request.ticket, RequestError::Cut);
             }
         }
     }
 
     /// Puts a request back into the queue, at the front of its rank.
-    fn again(&mut self, in_flight: InFlightRequest) {
-        let mut request = in_flight.queued.request;
+    fn again(&mut self, in_flight: QueuedRequest) {
+        let mut request = in_flight.request;
         request.start_by = request.deadline;
-        let past = Attempted::Sent;
-        self.queue.put_back(QueuedRequest { request, past });
+        let was_sent = true;
+        self.queue.put_back(QueuedRequest { request, was_sent });
     }
 }

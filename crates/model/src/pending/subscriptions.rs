@@ -7,13 +7,13 @@
 //!
 //! Used by `descriptors` and `pending::link_machine`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::link_machine::{CancelNotice, LinkMachine};
 use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket};
+use crate::correlator::{Correlator, PendingCall};
 use crate::jsonrpc::{RequestId, cancelled_id, subscription_of, with_client_id};
 use crate::plan::CANCELLED;
 
@@ -30,9 +30,21 @@ struct Subscription {
     until: Option<Duration>,
 }
 
+impl PendingCall for Subscription {
+    fn ends(&self) -> Option<Duration> {
+        self.until
+    }
+}
+
 /// The subscriptions of a link, by their ids on it.
-#[derive(Debug, Default)]
-pub(super) struct Subscriptions(BTreeMap<u64, Subscription>);
+#[derive(Debug)]
+pub(super) struct Subscriptions(Correlator<u64, Subscription>);
+
+impl Default for Subscriptions {
+    fn default() -> Subscriptions {
+        Subscriptions(Correlator::new(SUBSCRIPTIONS))
+    }
+}
 
 impl Subscriptions {
     pub(super) fn is_empty(&self) -> bool {
@@ -40,12 +52,12 @@ impl Subscriptions {
     }
 
     pub(super) fn has_capacity(&self) -> bool {
-        self.0.len() < SUBSCRIPTIONS
+        self.0.has_capacity()
     }
 
     /// Returns true if an error without an id may be the response to one of them.
     pub(super) fn may_fail(&self) -> bool {
-        self.0.values().any(|one| one.until.is_some())
+        self.0.alarm().is_some()
     }
 
     pub(super) fn begin(&mut self, id: u64, request: &Request, client: RequestId) {
@@ -54,17 +66,17 @@ impl Subscriptions {
             client,
             until: Some(request.deadline),
         };
-        self.0.insert(id, subscription);
+        self.0.begin(id, subscription);
     }
 
     /// Returns the earliest time by which a subscription must be acknowledged.
     pub(super) fn alarm(&self) -> Option<Duration> {
-        self.0.values().filter_map(|one| one.until).min()
+        self.0.alarm()
     }
 
     /// Returns the ticket of the subscription with this id.
     pub(super) fn ticket(&self, id: u64) -> Option<Ticket> {
-        self.0.get(&id).map(|one| one.ticket)
+        self.0.get(id).map(|one| one.ticket)
     }
 }
 
@@ -72,19 +84,17 @@ impl LinkMachine {
     /// Ends the subscription that a client has closed and notifies the server, even without a handshake. Returns false
     /// if `ticket` is no subscription.
     pub(super) fn unsubscribe(&mut self, ticket: Ticket) -> bool {
-        let all = &self.subscriptions.0;
-        let found = all.iter().find(|(_, one)| one.ticket == ticket);
-        let Some(id) = found.map(|(id, _)| *id) else {
+        let is_own = |one: &Subscription| (one.ticket == ticket).then_some(());
+        let Some((id, ..)) = self.subscriptions.0.end_first(is_own) else {
             return false;
         };
-        self.subscriptions.0.remove(&id);
         self.abandon(id, CancelNotice::Send);
         true
     }
 
     /// Ends all subscriptions normally, because no more requests go over this link.
     pub(super) fn end_subscriptions(&mut self) {
-        for (id, one) in std::mem::take(&mut self.subscriptions.0) {
+        for (id, one) in self.subscriptions.0.end_all() {
             self.out.push_back(LinkOutput::Ended(one.ticket));
             self.abandon(id, CancelNotice::Send);
         }
@@ -92,29 +102,21 @@ impl LinkMachine {
 
     /// Fails all subscriptions, because they ended with the link.
     pub(super) fn cut_subscriptions(&mut self) {
-        for one in std::mem::take(&mut self.subscriptions.0).into_values() {
+        for (_, one) in self.subscriptions.0.end_all() {
             self.fail(one.ticket, RequestError::Cut);
         }
     }
 
     pub(super) fn expire_subscriptions(&mut self, now: Duration) {
-        if self.subscriptions.alarm().is_none_or(|until| until > now) {
-            return;
-        }
-        let all = self.subscriptions.0.iter();
-        let late = all.filter(|(_, one)| one.until.is_some_and(|until| until <= now));
-        let late: Vec<u64> = late.map(|(id, _)| *id).collect();
-        for id in late {
-            if let Some(one) = self.subscriptions.0.remove(&id) {
-                self.fail(one.ticket, RequestError::Late);
-                self.abandon(id, CancelNotice::Send);
-            }
+        for (id, one) in self.subscriptions.0.end_expired(now) {
+            self.fail(one.ticket, RequestError::Late);
+            self.abandon(id, CancelNotice::Send);
         }
     }
 
     /// Delivers the response to a subscription, which ends it. Returns false if `id` is no subscription.
     pub(super) fn subscription_answered(&mut self, id: u64, message: &Bytes) -> bool {
-        let Some(one) = self.subscriptions.0.remove(&id) else {
+        let Some(one) = self.subscriptions.0.end(id) else {
             return false;
         };
         self.out.push_back(LinkOutput::Answer {
@@ -128,7 +130,7 @@ impl LinkMachine {
     /// Ends a subscription that gets no response. An acknowledged one ends normally with its stream, since servers may
     /// end subscriptions that way.
     pub(super) fn subscription_failed(&mut self, id: u64, why: RequestError) {
-        let Some(one) = self.subscriptions.0.remove(&id) else {
+        let Some(one) = self.subscriptions.0.end(id) else {
             return;
         };
         match (why, one.until) {
@@ -148,7 +150,7 @@ impl LinkMachine {
         if method == CANCELLED && !self.subscriptions.is_empty() {
             let id = cancelled_id(&message, depth)?;
             let id = std::str::from_utf8(&id).ok().and_then(|id| id.parse().ok());
-            return match id.and_then(|id: u64| self.subscriptions.0.remove(&id)) {
+            return match id.and_then(|id: u64| self.subscriptions.0.end(id)) {
                 Some(one) => {
                     self.out.push_back(LinkOutput::Ended(one.ticket));
                     None
@@ -164,7 +166,7 @@ impl LinkMachine {
         let Some(id) = named.or(stream) else {
             return Some((message, None));
         };
-        let Some(one) = self.subscriptions.0.get_mut(&id) else {
+        let Some(one) = self.subscriptions.0.get_mut(id) else {
             return Some((message, Some(Recipients::NoClient)));
         };
         one.until = None;

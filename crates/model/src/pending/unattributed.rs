@@ -22,15 +22,8 @@ pub(super) enum UnattributedReply {
 #[derive(Debug, Default)]
 pub(super) struct UnattributedReplies {
     all: BTreeMap<u64, UnattributedReply>,
-    memory: ReplyMemory,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum ReplyMemory {
-    #[default]
-    Whole,
-    /// Some entries were dropped.
-    Gaps,
+    /// True if some entries were dropped.
+    has_gaps: bool,
 }
 
 impl UnattributedReplies {
@@ -38,13 +31,13 @@ impl UnattributedReplies {
         self.all.insert(id, doubt);
         if self.all.len() > MOST {
             self.all.pop_first();
-            self.memory = ReplyMemory::Gaps;
+            self.has_gaps = true;
         }
     }
 
     /// Returns true if only pending requests can still cause a reply.
     pub(super) fn none(&self) -> bool {
-        self.all.is_empty() && self.memory == ReplyMemory::Whole
+        self.all.is_empty() && !self.has_gaps
     }
 
     pub(super) fn len(&self) -> usize {
@@ -74,6 +67,6 @@ impl UnattributedReplies {
 
     pub(super) fn clear(&mut self) {
         self.all.clear();
-        self.memory = ReplyMemory::Whole;
+        self.has_gaps = false;
     }
 }

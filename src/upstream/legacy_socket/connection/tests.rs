@@ -14,6 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::*;
 use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
+use dualgauge_model::frame::SocketMessage;
 use dualgauge_model::plan::Transport;
 
 const LIMIT: Duration = Duration::from_millis(100);

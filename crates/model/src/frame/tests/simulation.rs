@@ -1,11 +1,17 @@
-//! Seeded simulations of callers and a server, and the laws that hold in all of them. In every other simulation the
-//! client also writes frames, with its own ids; some of them are the ids that the correlator would assign next.
+//! Seeded simulations of callers, a connection and a server, and the laws that hold in all of them. In every other
+//! simulation the client also writes frames, with its own ids; some of them are the ids that the machine would assign
+//! next. In half of them, frames take time to be written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::outcome::TranslatedReply;
 use crate::pending::Ticket;
+
+mod messages;
+mod outputs;
+
+use messages::{command, error, file, unwatched, watched};
 
 /// The number of simulations.
 const WORLDS: u64 = 2000;
@@ -51,15 +57,24 @@ struct World {
     seed: u64,
     dice: Dice,
     now: Duration,
-    waiting: FrameCorrelator,
+    machine: FrameMachine,
     next: u64,
     /// The pending requests, and those that were cancelled or answered.
     open: BTreeMap<u64, Caller>,
     past: Vec<Caller>,
-    to_send: Vec<u64>,
-    /// Ids that the client used although the correlator could assign them: a late answer with one of them is ambiguous.
+    /// The frame that is being written.
+    writing: Option<u64>,
+    /// The last frame whose writing began.
+    last_written: u64,
+    /// Frames that must not be written any more.
+    withdrawn: BTreeSet<u64>,
+    /// Frames of the client that are not observed and not written.
+    unobserved: BTreeSet<u64>,
+    /// Ids that the client used although the machine could assign them: a late answer with one of them is ambiguous.
     taken: Vec<String>,
     passed: u64,
+    /// True once the client has written a frame itself.
+    has_forwarded: bool,
 }
 
 impl World {
@@ -67,14 +82,18 @@ impl World {
         World {
             taken: Vec::new(),
             passed: 0,
+            has_forwarded: false,
             seed,
             dice: Dice(seed),
             now: Duration::ZERO,
-            waiting: FrameCorrelator::new(MOST),
+            machine: FrameMachine::new(MOST, 1),
             next: 1,
             open: BTreeMap::new(),
             past: Vec::new(),
-            to_send: Vec::new(),
+            writing: None,
+            last_written: 0,
+            withdrawn: BTreeSet::new(),
+            unobserved: BTreeSet::new(),
         }
     }
 
@@ -85,18 +104,40 @@ impl World {
             7 => self.cancel(),
             8 => self.foreign(table),
             9 => {
-                for ticket in std::mem::take(&mut self.to_send) {
-                    self.waiting.sent(table, (self.now, Ticket(ticket)));
+                for _ in 0..self.dice.below(4) {
+                    self.complete_write(table);
                 }
             }
             12..=14 => self.pass(table),
-            10 if self.dice.below(10) == 0 => self.waiting.connection_lost(),
+            10 if self.dice.below(10) == 0 => self.lose(),
             _ => {
                 self.now += Duration::from_millis(self.dice.below(400));
-                self.waiting.tick(table, self.now, TERMS);
+                self.machine.tick(context(table, self.now));
             }
         }
         self.settle(table);
+    }
+
+    /// Returns true if frames are written as soon as they can be.
+    fn is_prompt(&self) -> bool {
+        self.seed % 4 < 2
+    }
+
+    fn complete_write(&mut self, table: &RouteTable) {
+        if let Some(ticket) = self.writing.take() {
+            self.machine.written(context(table, self.now));
+            let delivered = self.settle_outputs(table);
+            assert!(delivered.is_empty(), "seed {}: {delivered:?}", self.seed);
+            let is_sent = !self.unobserved.contains(&ticket);
+            assert!(is_sent, "seed {}: {ticket} got no reply", self.seed);
+        }
+    }
+
+    fn lose(&mut self) {
+        self.machine.connection_lost();
+        self.writing = None;
+        self.unobserved.clear();
+        self.withdrawn.extend(self.last_written + 1..self.next);
     }
 
     fn ask(&mut self, table: &RouteTable) {
@@ -125,11 +166,11 @@ impl World {
         self.open.insert(ticket, caller);
         let command = FrameCommand {
             ticket: Ticket(ticket),
-            route: usize::try_from(kind).unwrap(),
-            call: MethodCall::new(method, Some(&params)),
+            method,
+            params: Some(&params),
             deadline,
         };
-        self.waiting.ask(table, (self.now, command), TERMS);
+        self.machine.call(context(table, self.now), command);
     }
 
     /// The client itself writes a frame.
@@ -141,7 +182,7 @@ impl World {
             0 => format!("own-{ticket}"),
             _ => self.dice.below(ticket).to_string(),
         };
-        let frame = json(&command(kind, &id, subject));
+        let text = command(kind, &id, subject);
         let all = self.open.values();
         let of_client = |caller: &&Caller| caller.speaks == Speaks::Frames;
         let mut own = all
@@ -151,39 +192,71 @@ impl World {
             // Even this client uses an id for one command only.
             return;
         }
-        let route = table.select_frame(&frame).unwrap();
-        let call = command_to_rpc(table.route(route), frame, TERMS).unwrap();
         let deadline = self.now + Duration::from_millis(1 + self.dice.below(1500));
-        let overheard = ObservedRequest {
-            ticket: Ticket(ticket),
-            route,
-            call: call.bindings,
-            deadline,
-        };
-        let mut given = self.open.values().filter(|caller| !of_client(caller));
-        let waits = given.any(|caller| caller.id.as_ref() == Some(&id));
-        let clashes = self.waiting.clashes(table, &overheard);
-        assert_eq!(clashes, waits, "seed {}: {id}", self.seed);
-        if clashes {
-            return;
-        }
-        if !id.starts_with("own") {
-            self.taken.push(id.clone());
-        }
         let caller = Caller {
             kind,
             subject,
             deadline,
-            id: Some(id),
+            id: Some(id.clone()),
             serial: ticket,
             speaks: Speaks::Frames,
         };
-        if self.waiting.observe(table, overheard) {
+        let pending = self.machine.pending();
+        let Some(outputs) = self.forward(table, &caller, text) else {
+            return;
+        };
+        self.has_forwarded = true;
+        if !id.starts_with("own") {
+            self.taken.push(id);
+        }
+        if self.machine.pending() > pending {
             self.open.insert(ticket, caller);
         } else {
             self.past.push(caller);
+            self.unobserved.insert(ticket);
         }
-        self.to_send.push(ticket);
+        let mut delivered = Vec::new();
+        for output in outputs {
+            self.take(table, output, &mut delivered);
+        }
+        assert!(delivered.is_empty(), "seed {}: {delivered:?}", self.seed);
+    }
+
+    /// Forwards a frame. Returns `None` if it is refused, which it must be if its id was assigned to a pending call.
+    fn forward(
+        &mut self,
+        table: &RouteTable,
+        of: &Caller,
+        text: String,
+    ) -> Option<Vec<FrameOutput>> {
+        let seed = self.seed;
+        let of_rpc = |caller: &&Caller| caller.speaks == Speaks::Rpc;
+        let mut given = self.open.values().filter(of_rpc);
+        let waits = given.any(|caller| caller.id == of.id);
+        // The id of a call is seen once its frame is written.
+        let mut given = self.open.values().filter(of_rpc);
+        let may_wait = waits || given.any(|caller| caller.id.is_none());
+        let sent = ClientFrame {
+            ticket: Ticket(of.serial),
+            frame: json(&text),
+            text: Bytes::from(text),
+            deadline: of.deadline,
+        };
+        self.machine.forward(context(table, self.now), sent);
+        let outputs: Vec<FrameOutput> = std::iter::from_fn(|| self.machine.output()).collect();
+        let clashes = match &outputs[..] {
+            [FrameOutput::Failed(ticket, FrameCallError::Busy)] => ticket.0 == of.serial,
+            _ => false,
+        };
+        assert!(!waits || clashes, "seed {seed}: {of:?}");
+        assert!(may_wait || !clashes, "seed {seed}: {of:?}");
+        let is_exact = !self.is_prompt() || waits == clashes;
+        assert!(is_exact, "seed {seed}: {of:?}");
+        if clashes {
+            self.withdrawn.insert(of.serial);
+            return None;
+        }
+        Some(outputs)
     }
 
     /// Whether the server may answer: if two requests used an id in turn, it answers only the pending one.
@@ -228,9 +301,9 @@ impl World {
 
     /// The server sends a frame: the client gets it once if it answers the client, else never.
     fn hear(&mut self, table: &RouteTable, frame: &Json, whose: Speaks) {
-        self.waiting
-            .receive(table, (self.now, frame.clone()), TERMS);
-        let delivered = self.settle_outputs();
+        let message = Bytes::copy_from_slice(frame.as_bytes());
+        self.machine.receive(context(table, self.now), message);
+        let delivered = self.settle_outputs(table);
         let expected: Vec<Json> = match whose {
             Speaks::Rpc => Vec::new(),
             Speaks::Frames => vec![frame.clone()],
@@ -249,7 +322,7 @@ impl World {
         };
         let frame = json(&frame);
         // If the client writes frames, an answer to no pending call belongs to the client.
-        let whose = match !frame.has("request_id") || self.waiting.has_passed() {
+        let whose = match !frame.has("request_id") || self.has_forwarded {
             true => Speaks::Frames,
             false => Speaks::Rpc,
         };
@@ -263,150 +336,54 @@ impl World {
         }
         let place = self.dice.below(tickets.len() as u64);
         let ticket = tickets[usize::try_from(place).unwrap()];
-        self.waiting.cancel(Ticket(ticket));
+        self.machine.cancel(Ticket(ticket));
+        self.withdraw(ticket);
         self.past.extend(self.open.remove(&ticket));
     }
 
-    /// Handles all outputs; returns the frames that the client gets.
-    fn settle_outputs(&mut self) -> Vec<Json> {
-        let mut delivered = Vec::new();
-        while let Some(output) = self.waiting.output() {
-            match output {
-                CorrelatorOutput::Write(Ticket(ticket), frame) => {
-                    let frame = json(&text(frame));
-                    let id = frame.member("request_id").unwrap().text().unwrap().unwrap();
-                    let mut others = self.open.values();
-                    let is_known = others.any(|caller| caller.id.as_ref() == Some(&id));
-                    assert!(!is_known, "seed {}: {id} is given twice", self.seed);
-                    self.open.get_mut(&ticket).unwrap().id = Some(id);
-                    self.to_send.push(ticket);
-                }
-                CorrelatorOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
-                CorrelatorOutput::Failed(Ticket(ticket), why) => {
-                    let caller = self.end(ticket);
-                    let in_time =
-                        !matches!(why, FrameCallError::Late) || caller.deadline <= self.now;
-                    assert!(in_time, "seed {}: given up too early", self.seed);
-                }
-                CorrelatorOutput::Passed(frame) => {
-                    assert!(self.waiting.has_passed(), "seed {}", self.seed);
-                    self.passed += 1;
-                    delivered.push(frame);
-                }
-                CorrelatorOutput::Done(ticket) => panic!("seed {}: {ticket:?}", self.seed),
-                CorrelatorOutput::Notification(frame) => {
-                    let bears = frame.has("request_id");
-                    assert!(!bears, "seed {}: an answer became news", self.seed);
-                    delivered.push(frame);
-                }
-            }
-        }
-        delivered
-    }
-
     fn settle(&mut self, table: &RouteTable) {
-        let delivered = self.settle_outputs();
+        let delivered = self.settle_outputs(table);
         assert!(delivered.is_empty(), "seed {}: {delivered:?}", self.seed);
         let over = |caller: &Caller| caller.deadline < self.now;
         // Requests that are over get their output in the next step.
-        self.waiting.tick(table, self.now, TERMS);
-        assert!(self.waiting.len() <= MOST, "seed {}: unbounded", self.seed);
-        let late = self.open.values().filter(|caller| over(caller)).count();
-        let mut delivered = 0;
-        let mut outputs = Vec::new();
-        while let Some(output) = self.waiting.output() {
-            delivered += 1;
-            outputs.push(output);
-        }
+        self.machine.tick(context(table, self.now));
         assert!(
-            late <= delivered,
+            self.machine.pending() <= MOST,
+            "seed {}: unbounded",
+            self.seed
+        );
+        let late = self.open.values().filter(|caller| over(caller)).count();
+        let outputs: Vec<FrameOutput> = std::iter::from_fn(|| self.machine.output()).collect();
+        assert!(
+            late <= outputs.len(),
             "seed {}: somebody waits past his deadline",
             self.seed
         );
         for output in outputs {
             match output {
-                CorrelatorOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
-                CorrelatorOutput::Failed(Ticket(ticket), _) => {
+                FrameOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+                FrameOutput::Failed(Ticket(ticket), _) => {
+                    self.withdraw(ticket);
                     self.end(ticket);
                 }
-                CorrelatorOutput::Write(..)
-                | CorrelatorOutput::Notification(_)
-                | CorrelatorOutput::Passed(_)
-                | CorrelatorOutput::Done(_) => {
+                FrameOutput::Write(..)
+                | FrameOutput::Sent(_)
+                | FrameOutput::Notification(_)
+                | FrameOutput::Passed(_)
+                | FrameOutput::Undelivered(_) => {
                     panic!("time alone says nothing")
                 }
             }
         }
-        assert_eq!(self.waiting.len(), self.open.len(), "seed {}", self.seed);
+        assert_eq!(
+            self.machine.pending(),
+            self.open.len(),
+            "seed {}",
+            self.seed
+        );
+        let writes = self.writing.is_some() || self.machine.queued() == 0;
+        assert!(writes, "seed {}: a frame waits for nothing", self.seed);
     }
-
-    fn end(&mut self, ticket: u64) -> Caller {
-        let caller = self.open.remove(&ticket);
-        let caller = caller.unwrap_or_else(|| panic!("seed {}: {ticket} is told twice", self.seed));
-        self.past.push(caller.clone());
-        caller
-    }
-
-    /// Checks that the answer belongs to the command of the caller.
-    fn answered(&mut self, ticket: u64, answered: TranslatedReply<RpcAnswer>) {
-        let caller = self.end(ticket);
-        let seed = self.seed;
-        match answered.answer {
-            RpcAnswer::Error(error) => {
-                let own = format!("\"of {}\"", caller.serial);
-                assert_eq!(error.message.as_bytes(), own.as_bytes(), "seed {seed}");
-            }
-            RpcAnswer::Result(result) => {
-                let subject = caller.subject;
-                let expected = match caller.kind {
-                    0 => {
-                        let serial = caller.serial;
-                        format!(r#"{{"path":"s{subject}","content":"of {serial}"}}"#)
-                    }
-                    1 => r#"{"status":"watching"}"#.to_owned(),
-                    2 => r#"{"session":"s"}"#.to_owned(),
-                    _ => format!(r#"{{"status":"started","mode":"m{subject}"}}"#),
-                };
-                assert_eq!(text(result), expected, "seed {seed}");
-            }
-        }
-    }
-}
-
-/// A frame that a client writes.
-fn command(kind: u64, id: &str, subject: u64) -> String {
-    match kind {
-        0 => format!(
-            r#"{{"command":"get_file","request_id":"{id}","payload":{{"path":"s{subject}"}}}}"#
-        ),
-        1 => format!(
-            r#"{{"command":"watch","request_id":"{id}","payload":{{"session_id":"s{subject}"}}}}"#
-        ),
-        2 => format!(r#"{{"command":"unwatch","request_id":"{id}"}}"#),
-        _ => format!(
-            r#"{{"command":"run","request_id":"{id}","payload":{{"prompt":"s{subject}","mode":"m{subject}"}}}}"#
-        ),
-    }
-}
-
-fn error(id: &str, serial: u64) -> String {
-    format!(
-        r#"{{"event":"error","request_id":"{id}","payload":{{"code":"X","message":"of {serial}","request_id":"{id}"}}}}"#
-    )
-}
-
-fn file(id: &str, subject: u64, serial: u64) -> String {
-    format!(
-        r#"{{"event":"file","request_id":"{id}","payload":{{"path":"s{subject}","content":"of {serial}"}}}}"#
-    )
-}
-
-fn watched(subject: u64) -> String {
-    format!(r#"{{"event":"watched","payload":{{"session_id":"s{subject}","watching":true}}}}"#)
-}
-
-fn unwatched() -> String {
-    r#"{"event":"unwatched","payload":{"session_id":"s"}}"#.to_owned()
 }
 
 #[test]
@@ -418,15 +395,18 @@ fn every_caller_gets_one_output_of_its_own_and_nothing_is_left_over() {
         for _ in 0..STEPS {
             world.step(&table);
         }
+        while world.writing.is_some() {
+            world.complete_write(&table);
+        }
         world.now += Duration::from_secs(60);
-        world.waiting.tick(&table, world.now, TERMS);
+        world.machine.tick(context(&table, world.now));
         world.settle(&table);
         assert!(
-            world.waiting.is_empty() && world.open.is_empty(),
+            world.machine.is_idle() && world.open.is_empty() && world.unobserved.is_empty(),
             "seed {seed}"
         );
-        assert_eq!(world.waiting.alarm(), None, "seed {seed}");
-        let counts = world.waiting.counts();
+        assert_eq!(world.machine.alarm(), None, "seed {seed}");
+        let counts = world.machine.counts();
         answered += counts.answered + counts.silent;
         passed += world.passed;
     }
