@@ -10,9 +10,9 @@ use crate::config::key::{Key, SubTable, Tree, key, section, table, tree, tree_ta
 use crate::config::kind::{STRING, TEXT, whole, words};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
+use dualgauge_model::route::{Example, ExampleReply, ExampleWay, FRAME};
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::SourceTree;
-use dualgauge_model::route::{Example, ExampleReply, ExampleWay, FRAME};
 use dualgauge_patterns::side::Side;
 
 const WAYS: &[(&str, ExampleWay)] = &[

@@ -8,8 +8,8 @@ use crate::config::key::{Key, Tree};
 use crate::config::problem::Spanned;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
-use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_model::route::frame_line;
+use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
 /// The words of `from`: frames are a wire protocol of the REST side.

@@ -8,8 +8,8 @@ use crate::config::kind::{ANY_TEXT, Kind, SOME_TEXT, other, words};
 use crate::config::raw::{RawDeprecated, RawEnd, RawWindow};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, boolean, cut, string};
-use dualgauge_patterns::side::Side;
 use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::side::Side;
 
 /// A date or a time.
 const MOMENT: Kind<Timestamp> = other("date", ANY_TEXT, moment);

@@ -11,8 +11,8 @@ use crate::config::problem::Spanned;
 use crate::config::raw::HandshakeWord;
 use crate::config::table_reader::Table;
 use crate::config::value::ValueError;
-use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_model::pending::LogMessages;
+use dualgauge_patterns::json::{Json, JsonKind};
 
 /// The words of `handshake`.
 pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =

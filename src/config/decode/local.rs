@@ -12,9 +12,9 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, cut, path, string, text, word};
-use dualgauge_patterns::json::JsonKind;
 use dualgauge_model::jsonrpc::ErrorObject;
 use dualgauge_model::rollout::Glob;
+use dualgauge_patterns::json::JsonKind;
 
 type Words = &'static [(&'static str, LocalWord)];
 

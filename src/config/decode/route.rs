@@ -14,8 +14,8 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{RawRoute, RawSchema, RawSchemas};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, text};
-use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_model::route::{Effect, Extra};
+use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[

@@ -13,9 +13,9 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, string};
-use dualgauge_patterns::json::Json;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::plan::SecretMap;
+use dualgauge_patterns::json::Json;
 
 /// Keys of child processes only, other than the command.
 pub(super) const OWN: &[&str] = &["env", "directory", "mode", "line_limit"];

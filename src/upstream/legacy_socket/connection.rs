@@ -30,7 +30,7 @@ use dualgauge_model::frame::{
 };
 use dualgauge_model::pending::{LinkCounts, RequestError, Ticket};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::translate::TranslateContext;
+use dualgauge_model::translate::{MethodCall, TranslateContext};
 
 /// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;
@@ -290,8 +290,7 @@ impl ConnectionTask {
             SocketRequest::Call { method, params } => {
                 let command = FrameCommand {
                     ticket,
-                    method: &method,
-                    params: params.as_ref(),
+                    call: MethodCall::new(&method, params.as_ref()),
                     deadline,
                 };
                 self.update(|machine, context| machine.call(context, command));

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::pending::Ticket;
 use crate::route::RouteTable;
-use crate::translate::TranslateContext;
+use crate::translate::{MethodCall, TranslateContext};
 use dualgauge_patterns::json::Json;
 
 /// The routes that apply to an event, and its time.
@@ -26,10 +26,8 @@ pub struct FrameContext<'a> {
 pub struct FrameCommand<'c> {
     /// The ticket of the caller.
     pub ticket: Ticket,
-    /// The method.
-    pub method: &'c str,
-    /// The params.
-    pub params: Option<&'c Json>,
+    /// The method and the params.
+    pub call: MethodCall<'c>,
     /// The time when the caller stops waiting.
     pub deadline: Duration,
 }

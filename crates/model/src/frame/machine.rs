@@ -26,7 +26,7 @@ use super::undelivered::Undelivered;
 use crate::correlator::{AssignedIds, Correlator};
 use crate::outcome::{Correlation, RpcAnswer, TranslatedReply};
 use crate::pending::Ticket;
-use crate::route::{ExpectsReply, MatchError, RouteTable, Wire};
+use crate::route::{MatchError, RouteTable, Wire};
 use dualgauge_patterns::json::Json;
 
 /// An action for the owner of the connection.
@@ -170,9 +170,9 @@ impl FrameMachine {
     ) -> Result<(), FrameCallError> {
         let routes = context.routes;
         // If there is no route, a plan that was installed in between has it.
-        let index = routes.select_rpc_to(Wire::Frame, (command.method, command.params));
+        let index = routes.select_rpc_to(Wire::Frame, command.call);
         let index = index.ok_or(FrameCallError::Busy)?;
-        let waits = routes.route(index).expects_reply == ExpectsReply::Yes;
+        let waits = routes.route(index).expects_reply;
         if waits && !self.calls.has_capacity() {
             return Err(FrameCallError::Busy);
         }
@@ -210,7 +210,7 @@ impl FrameMachine {
             }
             Some(routed) => {
                 let route = context.routes.route(routed.route);
-                let waits = route.expects_reply == ExpectsReply::Yes;
+                let waits = route.expects_reply;
                 waits.then_some(FrameCall::Routed(routed))
             }
             None => {

@@ -103,8 +103,8 @@ impl RoutedCall {
         frame: &Json,
     ) -> Option<(TranslatedReply<RpcAnswer>, Correlation)> {
         let route = context.routes.route(self.route);
-        let call = (&self.call, route.id);
-        let found = route.outcomes.correlate(frame, call, context.translate);
+        let outcomes = &route.outcomes;
+        let found = outcomes.correlate(frame, &self.call, route.id, context.translate);
         found.map(|(answer, correlation)| (self.complete(answer), correlation))
     }
 

@@ -7,7 +7,7 @@ use crate::failure::{Failure, FailureCodes};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{TranslatedReply, error_object};
 use crate::route::{MatchError, Route};
-use crate::translate::{MethodCall, ToRpc, TranslateContext, rest_to_rpc};
+use crate::translate::{ToRpc, TranslateContext, rest_to_rpc};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
 use dualgauge_patterns::rope::Rope;
@@ -57,10 +57,9 @@ pub(super) fn rpc_to_command(
     number: u64,
 ) -> Result<Framed, MatchError> {
     let id = context.routes.route(route).id_for(number);
-    let call = MethodCall::new(command.method, command.params);
     let written = context
         .routes
-        .write_rest_of(route, call, id, context.translate)?;
+        .write_rest_of(route, command.call, id, context.translate)?;
     Ok(Framed {
         frame: written.body.unwrap_or_default(),
         call: written.bindings,

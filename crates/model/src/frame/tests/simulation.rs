@@ -166,8 +166,7 @@ impl World {
         self.open.insert(ticket, caller);
         let command = FrameCommand {
             ticket: Ticket(ticket),
-            method,
-            params: Some(&params),
+            call: MethodCall::new(method, Some(&params)),
             deadline,
         };
         self.machine.call(context(table, self.now), command);

@@ -26,8 +26,7 @@ impl Socket {
         let params = json(params);
         let command = FrameCommand {
             ticket: Ticket(ticket),
-            method,
-            params: Some(&params),
+            call: MethodCall::new(method, Some(&params)),
             deadline: at(now + 10_000),
         };
         self.machine.call(context(&self.table, at(now)), command);
