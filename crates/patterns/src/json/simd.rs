@@ -1,5 +1,5 @@
-//! SIMD scans of strings and brackets: short texts in one word, others in vectors; escapes, characters and brackets in
-//! blocks of sixty-four bytes.
+//! SIMD scans of strings and brackets: short texts in one word, others in vectors; escapes and brackets in blocks of
+//! sixty-four bytes.
 //!
 //! Used by `json` and `pattern`.
 
@@ -10,43 +10,36 @@ use crate::swar::overlapping;
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 
-/// The top bit of each of eight lanes: set where a byte is not ASCII.
-pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+/// The top bit of each of eight lanes.
+const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// Returns the number of bytes before the next quote, backslash or control character of a string. If a byte before it,
-/// and maybe one after it, is not ASCII, one of the `HIGHS` is set in `seen`.
+/// Returns the number of bytes before the next quote, backslash or control character of a string.
 #[inline(always)]
-pub(super) fn plain_length(text: &[u8], seen: &mut u64) -> usize {
+pub(super) fn plain_length(text: &[u8]) -> usize {
     // Fast path for short texts; the rest is a separate function, so that this one can be inlined.
     let Some(chunk) = text.first_chunk::<8>() else {
-        return long_plain_length(text, 0, seen);
+        return long_plain_length(text, 0);
     };
     let word = u64::from_le_bytes(*chunk);
-    *seen |= word;
     match special(word) {
-        0 => long_plain_length(text, 8, seen),
+        0 => long_plain_length(text, 8),
         lanes => lanes.trailing_zeros() as usize / 8,
     }
 }
 
 /// Continues the scan at `at`.
 #[inline(never)]
-fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
-    let mut laid = u8x32::ZERO;
+fn long_plain_length(text: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = text[at..].first_chunk::<32>() {
         let bytes = u8x32::new(*chunk);
-        laid |= bytes;
         let specials = specials(bytes).to_bitmask();
         if specials != 0 {
-            *seen |= highs(laid);
             return at + specials.trailing_zeros() as usize;
         }
         at += 32;
     }
-    *seen |= highs(laid);
     while let Some(chunk) = text[at..].first_chunk::<8>() {
         let word = u64::from_le_bytes(*chunk);
-        *seen |= word;
         match special(word) {
             0 => at += 8,
             lanes => return at + lanes.trailing_zeros() as usize / 8,
@@ -57,7 +50,6 @@ fn long_plain_length(text: &[u8], mut at: usize, seen: &mut u64) -> usize {
         && *byte != b'"'
         && *byte != b'\\'
     {
-        *seen |= u64::from(*byte);
         at += 1;
     }
     at
@@ -109,58 +101,6 @@ impl StringBlock {
     }
 }
 
-/// A UTF-8 check of blocks of 64 bytes.
-///
-/// It verifies characters of one and two bytes: Latin, Greek, Cyrillic, Hebrew and Arabic letters. For other text it
-/// reports doubt, and the caller runs a complete check.
-#[derive(Debug)]
-pub(super) struct Utf8Check {
-    /// All ones where a byte does not match the one before it.
-    mismatched: u8x32,
-    /// The highest byte in each lane.
-    highest: u8x32,
-    /// The maximum distance of the first of two bytes above the lowest valid one; smaller bytes wrap to the highest
-    /// values.
-    farthest: u8x32,
-}
-
-/// The first of two bytes (RFC 3629 §4: UTF8-2 is %xC2-DF UTF8-tail).
-const LOWEST: u8 = 0xC2;
-const HIGHEST: u8 = 0xDF;
-
-impl Utf8Check {
-    pub(super) const NONE: Utf8Check = Utf8Check {
-        mismatched: u8x32::ZERO,
-        highest: u8x32::ZERO,
-        farthest: u8x32::ZERO,
-    };
-
-    /// Checks a block, preceded by the byte before it. The block before was checked, or is ASCII.
-    #[inline(always)]
-    pub(super) fn see(&mut self, bytes: &[u8; 65]) {
-        let before = bytes.as_chunks::<32>().0.iter();
-        for (before, bytes) in before.zip(bytes[1..].as_chunks::<32>().0) {
-            let (above, bytes) = (u8x32::new(*before) - LOWEST, u8x32::new(*bytes));
-            let is_first = above.min(u8x32::splat(HIGHEST - LOWEST)).simd_eq(above);
-            // UTF8-tail is %x80-BF.
-            let is_second = (bytes & 0xC0).simd_eq(0x80);
-            self.mismatched |= is_first ^ is_second;
-            self.highest = self.highest.max(bytes);
-            self.farthest = self.farthest.max(above);
-        }
-    }
-
-    /// Returns whether the checked bytes may be invalid.
-    #[inline(always)]
-    pub(super) fn are_doubted(&self) -> bool {
-        let reaches = |most: u8x32, bound: u8| most.max(u8x32::splat(bound)).simd_eq(most);
-        let others = reaches(self.highest, HIGHEST + 1);
-        // %xC0 and %xC1 would encode an ASCII character in two bytes.
-        let overlong = reaches(self.farthest, 0xC0_u8.wrapping_sub(LOWEST));
-        (self.mismatched | others | overlong).any()
-    }
-}
-
 /// A check for control characters: the lowest byte in each lane of blocks within a string.
 pub(super) struct ControlCheck(u8x32);
 
@@ -201,12 +141,6 @@ pub(super) fn specials(bytes: u8x32) -> u8x32 {
     let flipped = bytes ^ 2;
     let quotes_and_controls = flipped.min(u8x32::splat(b'"' ^ 2)).simd_eq(flipped);
     quotes_and_controls | bytes.simd_eq(b'\\')
-}
-
-/// Returns one of the `HIGHS` where a byte is not ASCII.
-#[inline(always)]
-fn highs(bytes: u8x32) -> u64 {
-    u64::from(bytes.to_bitmask() != 0) << 7
 }
 
 /// Returns whether there is no quote, backslash or control character.
@@ -313,42 +247,4 @@ fn xor_of_lower(mut bits: u64) -> u64 {
         bits ^= bits << distance;
     }
     bits
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn are_doubted(text: &[u8]) -> bool {
-        let text = [b"\"", text, &[b'"'; 64]].concat();
-        let mut check = Utf8Check::NONE;
-        for at in (1..text.len() - 63).step_by(64) {
-            check.see(text[at - 1..].first_chunk().unwrap());
-        }
-        check.are_doubted()
-    }
-
-    proptest! {
-        #[test]
-        fn characters_of_one_and_two_bytes_are_known(text in "[\x00-\u{7FF}]{0,200}") {
-            prop_assert!(!are_doubted(text.as_bytes()));
-        }
-
-        #[test]
-        fn what_is_not_doubted_is_utf8(
-            text in "[a\x7F\u{80}\u{7FF}é€😀]{0,80}",
-            others in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-        ) {
-            let mut text = text.into_bytes();
-            for (index, byte) in others {
-                if !text.is_empty() {
-                    let at = index.index(text.len());
-                    text[at] = byte;
-                }
-            }
-            prop_assert!(are_doubted(&text) || std::str::from_utf8(&text).is_ok());
-        }
-    }
 }

@@ -225,7 +225,7 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> (usize, StringForm) {
     const NEAR: usize = 32;
     let start = at + 1;
     let near = text.get(start..).unwrap_or_default();
-    let length = plain_length(&near[..near.len().min(NEAR)], &mut 0);
+    let length = plain_length(&near[..near.len().min(NEAR)]);
     match near.get(length) {
         Some(b'"') => (start + length + 1, StringForm::Plain),
         Some(_) => skip_far(text, start + length, StringForm::Plain),

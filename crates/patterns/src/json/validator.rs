@@ -1,11 +1,11 @@
-//! A validating one-pass scanner: it checks the grammar and reports ranges, without building values.
+//! A validating scanner: it checks UTF-8, then the grammar, and reports ranges, without building values.
 //!
 //! Offsets are passed as arguments and never stored; a fault is stored and never passed: so both stay in registers.
 //! Law: a text that is not UTF-8 is rejected for that reason, even if it has other faults.
 
 use std::ops::Range;
 
-use super::simd::{ControlCheck, Escapes, HIGHS, StringBlock, Utf8Check, plain_length};
+use super::simd::{ControlCheck, Escapes, StringBlock, plain_length};
 use super::{FaultKind, JsonFault};
 use crate::simd::{below_space, bits, padded};
 
@@ -28,7 +28,7 @@ pub fn scan_value(text: &[u8], depth: u16) -> Result<Range<usize>, JsonFault> {
 }
 
 /// Validates one complete JSON text like [`scan_value`], and passes the name of each member of an object, without its
-/// quotes and with its escapes, to a callback. Only the final result confirms that the names are UTF-8.
+/// quotes and with its escapes, to a callback. The names are UTF-8, even if a fault follows them.
 ///
 /// # Errors
 /// The first [`JsonFault`].
@@ -43,8 +43,8 @@ pub(super) fn scan_value_with_names(
     })
 }
 
-/// Validates one complete JSON text that must be an object, and passes each of its members to a callback. Only the
-/// final result confirms that the text, and so every member, is UTF-8.
+/// Validates one complete JSON text that must be an object, and passes each of its members to a callback. The
+/// members are UTF-8, even if a fault follows them.
 ///
 /// # Errors
 /// The first [`JsonFault`]; a value other than an object is [`FaultKind::Expected`].
@@ -59,8 +59,8 @@ pub fn scan_object(
     })
 }
 
-/// Validates one complete JSON text that must be an array, and passes the range of each element to a callback. Only the
-/// final result confirms that the text, and so every element, is UTF-8.
+/// Validates one complete JSON text that must be an array, and passes the range of each element to a callback. The
+/// elements are UTF-8, even if a fault follows them.
 ///
 /// # Errors
 /// The first [`JsonFault`]; a value other than an array is [`FaultKind::Expected`].
@@ -98,6 +98,7 @@ fn scan<'a>(
     depth: u16,
     value: impl FnOnce(&mut Scanner<'a>, usize) -> ScanResult,
 ) -> Result<Range<usize>, JsonFault> {
+    check_utf8(text)?;
     let mut scanner = Scanner::new(text, depth);
     let start = scanner.white(0);
     let step = if start == text.len() {
@@ -106,14 +107,12 @@ fn scan<'a>(
         value(&mut scanner, start)
     };
     match step.and_then(|end| scanner.finish(end)) {
-        // Outside of strings the grammar accepts only ASCII.
-        Ok(end) if !scanner.is_doubted => Ok(start..end),
-        Ok(end) => utf8(text).map(|()| start..end),
-        Err(Halt) => Err(utf8(text).err().unwrap_or(scanner.fault)),
+        Ok(end) => Ok(start..end),
+        Err(Halt) => Err(scanner.fault),
     }
 }
 
-fn utf8(text: &[u8]) -> Result<(), JsonFault> {
+fn check_utf8(text: &[u8]) -> Result<(), JsonFault> {
     if simdutf8::basic::from_utf8(text).is_ok() {
         return match text.starts_with(b"\xEF\xBB\xBF") {
             true => Err(JsonFault {
@@ -142,8 +141,6 @@ struct Scanner<'a> {
     text: &'a [u8],
     remaining: u16,
     limit: u16,
-    /// True if a string may be invalid UTF-8.
-    is_doubted: bool,
     fault: JsonFault,
 }
 
@@ -153,7 +150,6 @@ impl<'a> Scanner<'a> {
             text,
             remaining: depth,
             limit: depth,
-            is_doubted: false,
             fault: JsonFault {
                 at: 0,
                 kind: FaultKind::Empty,
@@ -305,36 +301,30 @@ impl<'a> Scanner<'a> {
     #[inline(always)]
     fn string(&mut self, at: usize) -> ScanResult {
         let start = at + 1;
-        let mut seen = 0;
-        let end = start + plain_length(&self.text[start..], &mut seen);
-        let is_known = seen & HIGHS == 0 || self.is_doubted;
-        if self.peek(end) == Some(b'"') && is_known {
+        let end = start + plain_length(&self.text[start..]);
+        if self.peek(end) == Some(b'"') {
             return Ok(end + 1);
         }
-        self.string_in_blocks(if is_known { end } else { start })
+        self.string_in_blocks(end)
     }
 
-    /// Reads the rest of a string from its first byte that is not plain, or all of one with non-ASCII characters.
-    /// Escapes cluster, so a block is examined at once, without a branch for each. Control characters are searched
-    /// after the end of the string: all escapes before it are valid, so the first control character is the first fault.
+    /// Reads the rest of a string from its first byte that is not plain. Escapes cluster, so a block is examined at once,
+    /// without a branch for each. Control characters are searched after the end of the string: all escapes before it are
+    /// valid, so the first control character is the first fault.
     #[inline(never)]
     fn string_in_blocks(&mut self, start: usize) -> ScanResult {
-        let (mut escapes, mut utf8_check, mut control_check) =
-            (Escapes::default(), Utf8Check::NONE, ControlCheck::NONE);
+        let (mut escapes, mut control_check) = (Escapes::default(), ControlCheck::NONE);
         let mut at = start;
         loop {
-            // At least a quote comes before it.
-            let text = &self.text[at - 1..];
+            let text = &self.text[at..];
             let last;
-            let (with_before, padding) = match text.first_chunk::<65>() {
+            let (block, padding) = match text.first_chunk::<64>() {
                 Some(block) => (block, 0),
                 None => {
                     last = padded(text);
-                    (&last, u64::MAX << (text.len() - 1))
+                    (&last, u64::MAX << text.len())
                 }
             };
-            utf8_check.see(with_before);
-            let [_, block @ ..] = with_before;
             let inside = StringBlock::new(block, &mut escapes);
             let mut notable = inside.notable(block) | padding;
             while notable != 0 {
@@ -349,7 +339,6 @@ impl<'a> Scanner<'a> {
                 if controls != 0 || control_check.has_control() {
                     return self.control(start);
                 }
-                self.is_doubted |= utf8_check.are_doubted();
                 return match is_escaped {
                     true => self.fault(found - 1, FaultKind::BadEscape),
                     false => self.end_of_string(found),
