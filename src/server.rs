@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! HTTP/1.1 (`listen`)
-//!   hyper             polled by the connection's task: `WakeFilter`
+//!   hyper             polled by the connection's task
 //!   DisconnectWatch   reads while a call is served, to notice a client that disconnects
 //!   ReadinessGate     skips reads while the socket has no data
 //!   TokioIo           adapts tokio's traits to hyper's

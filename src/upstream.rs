@@ -78,7 +78,6 @@ mod tasks;
 mod thread_bound;
 mod upload_pace;
 mod uploads;
-mod wake_filter;
 mod websocket;
 mod wire_capture;
 mod write_coalescer;
@@ -116,7 +115,6 @@ pub use socket::Socket;
 pub use stdio::{Child, Stdio};
 pub use tasks::Tasks;
 pub use thread_bound::ThreadBound;
-pub use wake_filter::{FilteredPoller, WakeFilter};
 pub use websocket::WebSocket;
 pub use write_coalescer::WriteCoalescer;
 

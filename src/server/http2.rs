@@ -314,7 +314,7 @@ async fn answer(
     };
     let request_origin = origin.with_violation(settle(&mut head, wire));
     let request = Request::from_parts(head, body);
-    let request = IncomingBody::from_request(request, None, None, limits.body_rate);
+    let request = IncomingBody::from_request(request, None, limits.body_rate);
     let response = handle(streams.worker.clone(), request, request_origin).await;
     asked.answered();
     Ok(response.map(|body| TrackedBody::new(body, pace)))

@@ -40,7 +40,7 @@ use super::write_timeout::WriteTimeout;
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{IncomingBody, Interims, Socket as ClientSocket, WakeFilter, WriteControl};
+use crate::upstream::{IncomingBody, Interims, Socket as ClientSocket, WriteControl};
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::hosts::Reach;
 use dualgauge_model::plan::{Limits, Plan};
@@ -367,8 +367,6 @@ async fn serve(
     let interims = Interims::default();
     let origin = origin.with_interims(interims.clone());
     let io = inspect(socket, inspection.clone(), interims.clone(), &limits);
-    let filter = WakeFilter::default();
-    let poller = filter.poller();
     let service = service_fn(|mut request: Request<Incoming>| {
         let begun = inspection.begin();
         let (number, head_time) = (begun.number, begun.head_time);
@@ -381,8 +379,7 @@ async fn serve(
             .with_sent_target(begun.target);
         let (inspection, is_closing) = (inspection.clone(), is_closing.clone());
         let interims = interims.clone();
-        let (inline, rate) = (begun.inline_body, limits.body_rate);
-        let mut request = IncomingBody::from_request(request, Some(&filter), inline, rate);
+        let mut request = IncomingBody::from_request(request, begun.inline_body, limits.body_rate);
         let unread = UnreadBody::new(request.body_mut());
         handle(worker.clone(), request, request_origin).map(move |mut response| {
             let status = response.status();
@@ -399,10 +396,10 @@ async fn serve(
     });
     let builder = builder(write_control, limits.idle_timeout);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    let mut served = |cx: &mut Context<'_>| poller.poll(connection.as_mut(), cx).map(drop);
+    let mut served = |cx: &mut Context<'_>| connection.as_mut().poll(cx).map(drop);
     if poll_until_drained(&mut served, drains).await {
         connection.as_mut().graceful_shutdown();
-        let _ = poll_fn(|cx| poller.poll(connection.as_mut(), cx)).await;
+        let _ = connection.await;
     }
 }
 

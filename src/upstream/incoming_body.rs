@@ -17,9 +17,9 @@ use http::{Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::InlineBody;
 use super::connection_driver::ConnectionDriver;
 use super::upload_pace::UploadPace;
-use super::{InlineBody, WakeFilter};
 use dualgauge_model::upload_rate::MinimumRate;
 
 /// A body that is being received.
@@ -47,23 +47,13 @@ impl fmt::Debug for BodySource {
     }
 }
 
-/// The task that polls the connection for more of the body.
-#[derive(Debug)]
-enum BodyPoller {
-    /// A task unrelated to the reader.
-    OtherTask,
-    /// The connection's task, which also reads the body; the filter drops its needless wake-ups.
-    FilteredTask(WakeFilter),
-    /// The reader itself, through the driver.
-    Reader(ConnectionDriver),
-}
-
 /// A body that the HTTP library reads.
 #[derive(Debug)]
 struct HyperBody {
     incoming: Incoming,
     framing: BodyFraming,
-    polled_by: BodyPoller,
+    /// Polls the connection for more of the body. Without it, the task of the connection does.
+    driver: Option<ConnectionDriver>,
     /// The minimum rate of a client's body, if any.
     pace: Option<Box<UploadPace>>,
 }
@@ -110,32 +100,26 @@ impl IncomingBody {
         incoming: Incoming,
         version: Version,
         whole: Option<Bytes>,
-        polled_by: impl FnOnce() -> BodyPoller,
+        driver: Option<&ConnectionDriver>,
     ) -> IncomingBody {
         let source = match whole {
             Some(whole) => BodySource::Buffered(whole),
-            None => BodySource::Connection(HyperBody::new(incoming, version, polled_by)),
+            None => BodySource::Connection(HyperBody::new(incoming, version, driver)),
         };
         IncomingBody { source, read: None }
     }
 
-    /// Converts a request received on a connection that `wake_filter` wakes. The body may have come with the head.
+    /// Converts a request. The body may have come with the head.
     #[must_use]
     pub fn from_request(
         mut request: Request<Incoming>,
-        wake_filter: Option<&WakeFilter>,
         whole: Option<InlineBody>,
         rate: Option<MinimumRate>,
     ) -> Request<IncomingBody> {
         let version = request.version();
         let whole = whole.map(|whole| whole.restore(request.headers_mut()));
-        let polled_by = || {
-            wake_filter.map_or(BodyPoller::OtherTask, |wake_filter| {
-                BodyPoller::FilteredTask(wake_filter.clone())
-            })
-        };
         request.map(|incoming| {
-            let mut inflow = IncomingBody::new(incoming, version, whole, polled_by);
+            let mut inflow = IncomingBody::new(incoming, version, whole, None);
             inflow.require_rate(rate);
             inflow
         })
@@ -165,12 +149,7 @@ impl IncomingBody {
     ) -> Response<IncomingBody> {
         let version = answer.version();
         let whole = whole.map(|whole| whole.restore(answer.headers_mut()));
-        let polled_by = || {
-            driver.map_or(BodyPoller::OtherTask, |driver| {
-                BodyPoller::Reader(driver.clone())
-            })
-        };
-        answer.map(|incoming| IncomingBody::new(incoming, version, whole, polled_by))
+        answer.map(|incoming| IncomingBody::new(incoming, version, whole, driver))
     }
 
     /// Returns a flag that is set when the body has been read to its end.
@@ -230,24 +209,17 @@ impl IncomingBody {
 }
 
 impl HyperBody {
-    fn new(
-        incoming: Incoming,
-        version: Version,
-        polled_by: impl FnOnce() -> BodyPoller,
-    ) -> HyperBody {
+    fn new(incoming: Incoming, version: Version, driver: Option<&ConnectionDriver>) -> HyperBody {
         let framing = match version {
             Version::HTTP_2 => BodyFraming::Http2,
             _ => BodyFraming::Http1,
         };
         // A body that has ended is not polled again.
-        let polled_by = match incoming.is_end_stream() {
-            true => BodyPoller::OtherTask,
-            false => polled_by(),
-        };
+        let driver = driver.filter(|_| !incoming.is_end_stream()).cloned();
         HyperBody {
             incoming,
             framing,
-            polled_by,
+            driver,
             pace: None,
         }
     }
@@ -281,17 +253,9 @@ impl HyperBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let mut incoming = Pin::new(&mut self.incoming);
-        let polled = match &self.polled_by {
-            BodyPoller::OtherTask => incoming.as_mut().poll_frame(cx),
-            BodyPoller::FilteredTask(wake_filter) => {
-                let guard = wake_filter.suppress();
-                let polled = incoming.as_mut().poll_frame(cx);
-                if incoming.is_end_stream() {
-                    guard.discard();
-                }
-                polled
-            }
-            BodyPoller::Reader(driver) => {
+        let polled = match &self.driver {
+            None => incoming.as_mut().poll_frame(cx),
+            Some(driver) => {
                 let polled = driver.poll_for_call(cx, |cx| incoming.as_mut().poll_frame(cx));
                 if incoming.is_end_stream() {
                     driver.clear_wake();
@@ -301,7 +265,7 @@ impl HyperBody {
         };
         if incoming.is_end_stream() || matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             // From now on, the connection may serve another call.
-            self.polled_by = BodyPoller::OtherTask;
+            self.driver = None;
         }
         polled
     }

@@ -76,7 +76,7 @@ async fn service(inspection: Inspection, request: Request<Incoming>) -> Reply {
         inline_body,
         ..
     } = inspection.begin();
-    let request = IncomingBody::from_request(request, None, inline_body, None);
+    let request = IncomingBody::from_request(request, inline_body, None);
     let reply = match inspection.refusal(number) {
         Some(violation) => refused(number, violation),
         None => tell(&inspection, number, request).await,
