@@ -18,7 +18,6 @@ mod exchange;
 mod failures;
 mod forwarded_headers;
 mod guard_recorder;
-mod header_map_pool;
 mod headers;
 mod identity;
 mod incoming_request;

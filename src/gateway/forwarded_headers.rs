@@ -11,7 +11,7 @@ use super::call_context::CallContext;
 use super::headers::{HasBody, InboundHop};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use crate::upstream::OutgoingRequest;
-use dualgauge_model::headers::translated_in;
+use dualgauge_model::headers::translated;
 use dualgauge_model::identity_headers::{Facts, IdentityFact};
 use dualgauge_model::plan::UpstreamPlan;
 
@@ -22,8 +22,7 @@ pub(super) fn translated_headers(
     upstream: &UpstreamPlan,
     has_body: HasBody,
 ) -> HeaderMap {
-    let map = context.worker().header_maps().take();
-    let mut headers = translated_in(map, &request.head.headers, upstream, has_body);
+    let mut headers = translated(&request.head.headers, upstream, has_body);
     context.add_forwarding_headers(&mut headers, InboundHop::new(request));
     headers
 }

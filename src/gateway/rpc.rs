@@ -112,9 +112,7 @@ impl RpcRequest {
                 let (reply, annotations) = request
                     .serve_message(request_record, item, BatchContext::Single)
                     .await;
-                let response = request.respond_single(reply, annotations);
-                request.worker.header_maps().put(request.head);
-                response
+                request.respond_single(reply, annotations)
             }
             jsonrpc::Incoming::Batch(items) => request.serve_batch(request_record, items).await,
         }

@@ -88,7 +88,6 @@ pub(super) async fn serve_rest_call(
         origin,
     };
     let reply = send_rpc(record, route, &call.method, call.params, request).await?;
-    record.context.worker().header_maps().put(head);
     match reply {
         Some(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
         None => {

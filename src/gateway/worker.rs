@@ -14,7 +14,6 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
 use super::cancellation::CancellationRegistry;
-use super::header_map_pool::HeaderMapPool;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
 use super::request_origin::RequestOrigin;
@@ -40,7 +39,6 @@ pub struct Worker {
     shared: Shared,
     tasks: Tasks,
     shadow_runner: Rc<ShadowRunner>,
-    header_maps: HeaderMapPool,
     /// Request ids reserved for this worker.
     reserved_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
@@ -119,7 +117,6 @@ impl Worker {
             shared,
             tasks,
             shadow_runner: runner,
-            header_maps: HeaderMapPool::default(),
             reserved_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
@@ -176,11 +173,6 @@ impl Worker {
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
-    }
-
-    /// Returns the pool of header maps.
-    pub(super) fn header_maps(&self) -> &HeaderMapPool {
-        &self.header_maps
     }
 
     /// Returns the runner of candidates.

@@ -87,20 +87,8 @@ fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
 /// Returns the headers of a translated call.
 #[must_use]
 pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) -> HeaderMap {
-    translated_in(HeaderMap::new(), from, upstream, has_body)
-}
-
-/// Writes the headers of a translated call into an empty map.
-#[must_use]
-pub fn translated_in(
-    mut headers: HeaderMap,
-    from: &HeaderMap,
-    upstream: &UpstreamPlan,
-    has_body: HasBody,
-) -> HeaderMap {
-    debug_assert!(headers.is_empty(), "the map has fields of another call");
     // Enough for most calls, including the fields that are added later.
-    headers.reserve(12);
+    let mut headers = HeaderMap::with_capacity(12);
     require_host(&mut headers, upstream);
     headers.insert(ACCEPT, JSON);
     headers.insert(
