@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 
 use crate::config::value::{self, MOST_BYTES, RawValue, ValueError, alternatives};
 
+/// Words with the values that they stand for.
+type Words<T> = &'static [(&'static str, T)];
+
 /// The accepted values of a key, with their decoder.
 pub(super) enum Kind<T: 'static> {
     /// One of some words.
     Words(
-        &'static [(&'static str, T)],
-        fn(&'static [(&'static str, T)], RawValue<'_>) -> Result<T, ValueError>,
+        Words<T>,
+        fn(Words<T>, RawValue<'_>) -> Result<T, ValueError>,
     ),
     /// `false` or `true`, as these values.
     Boolean(

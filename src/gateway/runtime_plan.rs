@@ -99,33 +99,24 @@ impl RuntimePlan {
                 }
             })
             .collect();
-        let concurrency = plan.candidates.concurrency;
         let shadow_upstreams = servers
-            .map(
-                |(index, upstream)| match (links.get(index), &upstream.transport) {
+            .map(|(index, upstream)| {
+                let previous = previous.map(|previous| &previous.shadow_upstreams[..]);
+                match (links.get(index), &upstream.transport) {
                     (Some(link), _) => link_upstream(upstream, link, Priority::Candidate),
                     // Second runs never use the legacy frame protocol.
                     (None, Transport::Frames(frames)) => {
                         frames_upstream(upstream, frames, links.stats(index), None)
                     }
                     (None, _) => {
-                        let previous = previous.map(|previous| &previous.shadow_upstreams[..]);
-                        let mut upstream = limit_connections(upstream, concurrency, budget);
-                        // Second runs have no circuit breaker and start no health checks.
-                        (upstream.watch.breaker, upstream.watch.check) = (None, None);
+                        let upstream = shadow_plan(upstream, plan.candidates.concurrency, budget);
                         Upstream::Http(reuse_or_open(&upstream, previous, tasks))
                     }
-                },
-            )
+                }
+            })
             .collect();
         let labels = PlanLabels::new(&plan, &shared.names);
-        let flag_history = previous.map_or_else(FlagHistory::default, |previous| {
-            let at = shared.sessions.now();
-            let flags = &previous.plan.rollout.flags;
-            let start = PlanStart { generation, at };
-            plan.rollout
-                .history_after(&previous.flag_history, flags, start)
-        });
+        let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         let mut servers = plan.upstreams.all.iter();
@@ -378,6 +369,30 @@ fn limit_connections(upstream: &UpstreamPlan, connections: usize, budget: Budget
         connections: budget.connections(connections),
         ..upstream.clone()
     }
+}
+
+/// Returns the flags of earlier plans, for the sessions that started with them.
+fn flag_history(
+    plan: &Plan,
+    generation: Generation,
+    shared: &Shared,
+    previous: Option<&RuntimePlan>,
+) -> FlagHistory {
+    let Some(previous) = previous else {
+        return FlagHistory::default();
+    };
+    let at = shared.sessions.now();
+    let start = PlanStart { generation, at };
+    let flags = &previous.plan.rollout.flags;
+    let history = &previous.flag_history;
+    plan.rollout.history_after(history, flags, start)
+}
+
+/// Returns the plan of an upstream for second runs, which have no circuit breaker and start no health checks.
+fn shadow_plan(upstream: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
+    let mut upstream = limit_connections(upstream, connections, budget);
+    (upstream.watch.breaker, upstream.watch.check) = (None, None);
+    upstream
 }
 
 fn reuse_or_open(

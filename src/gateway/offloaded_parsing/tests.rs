@@ -12,6 +12,7 @@ use crate::config::compile::compile;
 use crate::config::load::{Sources, load};
 use crate::gateway::offload::Offload;
 use crate::gateway::shared_state::Shared;
+use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::Links;
 use dualgauge_model::jsonrpc::MessageItem;
 use dualgauge_model::route::Segments;
@@ -100,9 +101,9 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
     };
     assert_eq!(text(answer), value);
 
-    let body = (ContentEncoding::Identity, Bytes::from(value.clone()));
-    let body = parse_json(worker, body, limits, None).await.unwrap();
-    let rpc = to_rpc_call(worker, handle, (reader(handle), body))
+    let body = Bytes::from(value.clone());
+    let body = parse_json(worker, ContentEncoding::Identity, body, limits, None).await;
+    let rpc = to_rpc_call(worker, handle, reader(handle), body.unwrap())
         .await
         .unwrap();
     assert_eq!(
@@ -114,12 +115,13 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         read.unwrap().unwrap().reply,
         jsonrpc::ResponseReply::Result(_)
     ));
-    let reply = UpstreamResponse {
+    let response = UpstreamResponse {
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: result(members),
     };
-    let answer = translate_to_rest(worker, handle, &rpc.bindings, (&reply, 7)).await;
+    let reply = RpcReply { response, id: 7 };
+    let answer = translate_to_rest(worker, handle, &rpc.bindings, &reply).await;
     let (translated, code) = answer.unwrap();
     assert_eq!((translated.answer.status, code), (200, None));
     assert_eq!(text(translated.answer.body), value);
@@ -157,22 +159,17 @@ fn long_texts_are_not_parsed_on_the_worker() {
             .is_none()
     );
     let value = Bytes::from(object(MANY));
-    let plain = (ContentEncoding::Identity, value.clone());
-    assert!(
-        parse_json(&worker, plain, limits, None)
-            .now_or_never()
-            .is_none()
-    );
-    let coded = (ContentEncoding::Gzip, value.slice(..2000));
-    assert!(
-        parse_json(&worker, coded, limits, None)
-            .now_or_never()
-            .is_none()
-    );
+    for (coding, body) in [
+        (ContentEncoding::Identity, value.clone()),
+        (ContentEncoding::Gzip, value.slice(..2000)),
+    ] {
+        let parsed = parse_json(&worker, coding, body, limits, None).now_or_never();
+        assert!(parsed.is_none());
+    }
 
     let body = Json::parse(value.clone(), 9).unwrap();
     let bindings = reader(handle).bindings;
-    let rpc = to_rpc_call(&worker, handle, (reader(handle), Some(body))).now_or_never();
+    let rpc = to_rpc_call(&worker, handle, reader(handle), Some(body)).now_or_never();
     assert!(rpc.is_none());
     let Ok(Incoming::Single(MessageItem::Call(call))) =
         jsonrpc::parse(&message(MANY), limits.message())
@@ -191,11 +188,12 @@ fn long_texts_are_not_parsed_on_the_worker() {
     };
     let answer = translate_to_rpc(&worker, handle, &bindings, &reply).now_or_never();
     assert!(answer.is_none());
-    let reply = UpstreamResponse {
+    let response = UpstreamResponse {
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: result(MANY),
     };
-    let answer = translate_to_rest(&worker, handle, &bindings, (&reply, 7)).now_or_never();
+    let reply = RpcReply { response, id: 7 };
+    let answer = translate_to_rest(&worker, handle, &bindings, &reply).now_or_never();
     assert!(answer.is_none());
 }
