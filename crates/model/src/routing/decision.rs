@@ -1,4 +1,6 @@
-//! The stage of a call that begins now. Used by `model` and `gateway`.
+//! The stage of a call that begins now, and of a subscription to an event stream.
+//!
+//! Used by `model` and `gateway`.
 
 use crate::lifecycle::Window;
 use crate::plan::Plan;
