@@ -81,6 +81,7 @@ mod uploads;
 mod websocket;
 mod wire_capture;
 mod write_coalescer;
+mod write_state;
 
 pub use body::{AbortedUpload, Body, Upload, UploadProgress};
 pub use body_copy::{BodyCopy, CopyBudget, CopyUnavailable};

@@ -1,7 +1,6 @@
 //! `dualgauge check`: the problems of a configuration, or its contents and the losses of translation. Used by `cli`.
 
 mod json;
-mod own_codes;
 mod sets;
 mod statements;
 mod text;

@@ -5,11 +5,9 @@
 //! errors, are left to the task that wrote last: it is woken and must flush whenever it is polled, as an HTTP library
 //! does. Other tasks use [`WriteControl`]. A dropped socket sends what the kernel accepts.
 //!
-//! Used by `write_coalescer`.
+//! Used by `server` and `upstream`.
 
-use std::fmt;
 use std::io::{self, IoSlice};
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -20,9 +18,7 @@ use tokio::net::TcpStream;
 use super::deferred_writes::DeferredWrites;
 use super::thread_bound::{ThreadBound, WeakThreadBound};
 use super::write_coalescer::WriteCoalescer;
-
-/// Up to this many bytes of small parts are deferred: they are copied.
-const FEW: usize = 1024;
+use super::write_state::{FEW, FlushOwner, SocketHandle, WriteState};
 
 /// The longest piece that is deferred. For a longer one, waking the peer is a small part of the cost.
 const LONGEST: usize = 64 * 1024;
@@ -34,48 +30,9 @@ pub struct CoalescingSocket {
     outbox: WriteCoalescer,
 }
 
-/// The socket, as [`WriteCoalescer`] holds it.
-#[derive(Debug, Clone)]
-pub(super) struct SocketHandle(ThreadBound<WriteState>);
-
 /// A weak handle that controls deferral of a socket and reports its buffered bytes.
 #[derive(Debug, Clone, Default)]
 pub struct WriteControl(WeakThreadBound<WriteState>);
-
-struct WriteState {
-    stream: TcpStream,
-    /// The bytes accepted from the writer and not sent yet.
-    late: DeferredWrites,
-    /// A large piece that the next write may contain.
-    piece: Option<Bytes>,
-    sending: FlushOwner,
-    waiting: FlushTime,
-    /// The waker of the task that wrote last.
-    owner: Waker,
-}
-
-#[derive(Debug)]
-enum FlushOwner {
-    /// The writer's next flush.
-    Owner,
-    /// The coalescer, at the end of the turn.
-    Outbox,
-    /// None: sending failed.
-    Failed(io::Error),
-}
-
-enum SendProgress {
-    /// All is sent, and the buffer can be reused.
-    Whole,
-    /// Some is left, or sending failed: the writer must flush.
-    Part,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FlushTime {
-    Turn,
-    Never,
-}
 
 impl CoalescingSocket {
     /// Wraps a stream; small writes are deferred to `outbox`.
@@ -85,7 +42,7 @@ impl CoalescingSocket {
             late: DeferredWrites::default(),
             piece: None,
             sending: FlushOwner::Owner,
-            waiting: FlushTime::Turn,
+            may_defer: true,
             owner: Waker::noop().clone(),
         };
         CoalescingSocket {
@@ -103,7 +60,7 @@ impl CoalescingSocket {
 impl WriteControl {
     /// Disables deferral: from now on, each flush sends.
     pub fn disable_coalescing(&self) {
-        let _ = self.0.map(|writer| writer.waiting = FlushTime::Never);
+        let _ = self.0.map(|writer| writer.may_defer = false);
     }
 
     /// Announces a piece that the next write contains, in the same memory. A long piece need not be copied to be
@@ -123,90 +80,6 @@ impl WriteControl {
             false => writer.late.len(),
         };
         self.0.map(late).unwrap_or_default()
-    }
-}
-
-impl SocketHandle {
-    /// Sends what the kernel accepts now. Returns the buffer for reuse when all is sent; else wakes the writer.
-    pub(super) fn send(&self) -> Option<Vec<u8>> {
-        let mut writer = self.0.get();
-        match writer.send() {
-            SendProgress::Whole => Some(writer.late.take_buffer()),
-            SendProgress::Part => {
-                writer.owner.wake_by_ref();
-                None
-            }
-        }
-    }
-}
-
-/// Omits the bytes, which may contain credentials.
-impl fmt::Debug for WriteState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteState")
-            .field("late", &self.late)
-            .field("sending", &self.sending)
-            .finish_non_exhaustive()
-    }
-}
-
-impl WriteState {
-    fn send(&mut self) -> SendProgress {
-        self.sending = FlushOwner::Owner;
-        if self.late.is_empty() {
-            return SendProgress::Whole;
-        }
-        let tried = self.late.put(|parts| match parts {
-            [one] => self.stream.try_write(one),
-            parts => self.stream.try_write_vectored(parts),
-        });
-        match tried {
-            Ok(count) => {
-                self.late.advance(count);
-                if self.late.is_empty() {
-                    return SendProgress::Whole;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => {
-                self.late = DeferredWrites::default();
-                self.sending = FlushOwner::Failed(error);
-            }
-        }
-        SendProgress::Part
-    }
-
-    fn take_error(&mut self) -> io::Result<()> {
-        if let FlushOwner::Failed(_) = self.sending
-            && let FlushOwner::Failed(error) = mem::replace(&mut self.sending, FlushOwner::Owner)
-        {
-            return Err(error);
-        }
-        Ok(())
-    }
-
-    /// Returns true when these parts may be deferred to the end of the turn.
-    fn may_wait(&self, parts: &[IoSlice<'_>], piece: Option<&Bytes>) -> bool {
-        let is_free = self.late.is_empty() || matches!(self.sending, FlushOwner::Outbox);
-        is_free && self.waiting == FlushTime::Turn && self.late.small_with(parts, piece) <= FEW
-    }
-
-    /// Returns true when the coalescer sends the deferred bytes at the end of the turn, so that a flush need not.
-    fn is_flushed_by_coalescer(&self) -> bool {
-        self.waiting == FlushTime::Turn && matches!(self.sending, FlushOwner::Outbox)
-    }
-
-    /// Sends all deferred bytes.
-    fn poll_deferred(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.late.is_empty() {
-            let stream = Pin::new(&mut self.stream);
-            let polled = self.late.put(|parts| stream.poll_write_vectored(cx, parts));
-            match ready!(polled)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.late.advance(count),
-            }
-        }
-        Poll::Ready(Ok(()))
     }
 }
 

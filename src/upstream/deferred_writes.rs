@@ -2,7 +2,7 @@
 //!
 //! One joined part costs the kernel less than a check of each.
 //!
-//! Used by `coalescing_socket`.
+//! Used by `coalescing_socket` and `write_state`.
 
 use std::fmt;
 use std::io::IoSlice;

@@ -11,8 +11,8 @@ use std::future::poll_fn;
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-use super::coalescing_socket::SocketHandle;
 use super::thread_bound::ThreadBound;
+use super::write_state::SocketHandle;
 
 /// The number of sockets that are sent at once, so that a worker with very many connections delays none for all
 /// others.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{own_codes, upgrade};
+use super::upgrade;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::telemetry::metrics::estimate;
@@ -13,7 +13,9 @@ use dualgauge_model::check::{
     RouteReport, bypasses, idle, lacks_tool_failures,
 };
 use dualgauge_model::event::EventDefinition;
+use dualgauge_model::failure::Reason;
 use dualgauge_model::hosts::Reach;
+use dualgauge_model::outcome::RpcReplyPattern;
 use dualgauge_model::route::Route;
 use dualgauge_patterns::side::Side;
 
@@ -85,7 +87,7 @@ impl<'c> Checked<'c> {
             notes.extend(upgrade::clients(configuration));
         }
         notes.extend(flags(configuration));
-        notes.extend(own_codes::notes(configuration));
+        notes.extend(own_codes(configuration));
         let single = [hosts, series, irregular].map(|note| note(configuration));
         notes.extend(single.into_iter().flatten());
         Checked {
@@ -124,6 +126,39 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
             MissingEffect::Decision { .. } => raw.name.problem(what),
         })
     })
+}
+
+/// Returns a note for each row with a code that the proxy uses for a failure of its own. Rows of frames are left out:
+/// they define how a frame client learns of such a failure.
+fn own_codes(configuration: &Configuration) -> Vec<Problem> {
+    let plan = &configuration.plan;
+    let codes = &plan.face.failure_codes;
+    let mut found = BTreeMap::new();
+    let routes = plan.routes.routes().iter();
+    for row in routes
+        .filter(|route| !route.is_frame())
+        .flat_map(|route| route.outcomes.rows())
+    {
+        let RpcReplyPattern::Error { code, .. } = &row.rpc else {
+            continue;
+        };
+        let own = code
+            .numbers()
+            .find_map(|code| Some((code, codes.reason_of(code)?)));
+        if let Some(own) = own {
+            found.insert(row.key.as_str(), own);
+        }
+    }
+    let note = |(key, (code, reason)): (&str, (i64, Reason))| {
+        let label = reason.row().label;
+        let what = format!(
+            "the proxy itself answers {code} for `{label}`, so a client cannot tell the two apart"
+        );
+        let places = &configuration.raw.places;
+        let problem = places.problem(format!("{key}.rpc.error.code"), what);
+        problem.hint("write another code, or set that of the proxy with `rpc.failure_codes`")
+    };
+    found.into_iter().map(note).collect()
 }
 
 /// Returns a note on a loopback listener with a configured address. A proxy may stand before it, whose `Host` would be
