@@ -34,7 +34,8 @@ pub use compare::{
     MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample,
     within, words_intersection, words_within,
 };
-pub use hole_resolver::{HoleFact, HoleFacts, HolePosition, HoleResolver};
+pub use hole_facts::{HoleFact, HoleFacts, HolePosition};
+pub use hole_resolver::HoleResolver;
 pub use hole_syntax::{
     HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named, parse_mention,
     parse_type, tokens,

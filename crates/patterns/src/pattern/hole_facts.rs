@@ -1,18 +1,102 @@
 //! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
-//!
-//! Used by `pattern::hole_resolver`.
 
 use super::bindings::BoundValue;
-use super::hole_resolver::{HoleFacts, HolePosition};
 use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
-use super::{Absence, Codec, Delimiter};
 use super::{
-    EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern, Role, Scalar, Shape, Slot,
-    TextPart, TextPattern,
+    Absence, Codec, Delimiter, EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern,
+    Role, Scalar, Shape, Slot, TextPart, TextPattern,
 };
-use crate::json::Json;
+use crate::json::{Json, JsonKind};
 use crate::side::Side;
+
+/// The kind of position in which a hole occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HolePosition {
+    /// A JSON value.
+    Json,
+    /// The members or elements that are not named.
+    Rest,
+    /// The whole of a text that may be repeated: a query parameter, a header.
+    Words,
+    /// A part of a text, or the whole of one that occurs once.
+    Text,
+    /// A path, which is never empty.
+    Path,
+    /// A whole path segment.
+    Segment,
+}
+
+/// The resolved facts about a hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoleFact {
+    /// The name.
+    pub name: String,
+    /// The shape of its value.
+    pub shape: Shape,
+    /// The number of arrays of like elements around it.
+    pub depth: usize,
+    pub(super) is_optional: bool,
+    pub(super) in_text: bool,
+    pub(super) defaults: [Option<DefaultValue>; 2],
+}
+
+/// A default, and whether it is omitted when written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DefaultValue {
+    pub(super) value: Json,
+    pub(super) is_left_out: bool,
+}
+
+/// All holes of a pair of patterns, by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoleFacts {
+    /// The holes in the order of their first occurrence.
+    pub holes: Vec<HoleFact>,
+    pub(super) call: Vec<HoleFact>,
+}
+
+/// Returns the index of a side in an array with one value for each.
+pub(super) const fn index(side: Side) -> usize {
+    match side {
+        Side::Rest => 0,
+        Side::Rpc => 1,
+    }
+}
+
+impl HoleFact {
+    /// Returns the meaning of an absent value on a side.
+    #[must_use]
+    pub fn absence(&self, side: Side) -> Absence {
+        let Some(fallback) = &self.defaults[index(side)] else {
+            return if self.is_optional {
+                Absence::Optional
+            } else {
+                Absence::Required
+            };
+        };
+        let value = fallback.value.clone();
+        if self.is_optional || fallback.is_left_out {
+            Absence::OmittedDefault(value)
+        } else {
+            Absence::Default(value)
+        }
+    }
+
+    pub(super) fn null(&self) -> Null {
+        let may_be_absent = self.is_optional || self.defaults[0].is_some();
+        let is_object = |fallback: &DefaultValue| fallback.value.kind() == JsonKind::Object;
+        // An element of a list cannot be absent, so a `null` there is a value.
+        let stands_for_object = self.depth == 0
+            && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
+        // An optional object may be `null`, whether its pattern names its members or only its type.
+        if may_be_absent && (self.in_text || stands_for_object) {
+            Null::Absent
+        } else {
+            Null::Value
+        }
+    }
+}
 
 impl HoleFacts {
     /// Returns the number of a hole.

@@ -4,58 +4,11 @@
 //! belong to one side; the other side uses the same unless it declares its own. A hole that occurs in a text anywhere
 //! has the type of a text everywhere.
 
-use super::hole_facts::no_such_hole;
+use super::hole_facts::{DefaultValue, HoleFact, HoleFacts, HolePosition, index, no_such_hole};
 use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
-use super::{Absence, Codec, Null, Pattern, Scalar, Shape, TextPart, TextPattern};
-use crate::json::{Json, JsonKind};
+use super::{Codec, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::side::Side;
-
-/// The kind of position in which a hole occurs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HolePosition {
-    /// A JSON value.
-    Json,
-    /// The members or elements that are not named.
-    Rest,
-    /// The whole of a text that may be repeated: a query parameter, a header.
-    Words,
-    /// A part of a text, or the whole of one that occurs once.
-    Text,
-    /// A path, which is never empty.
-    Path,
-    /// A whole path segment.
-    Segment,
-}
-
-/// The resolved facts about a hole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HoleFact {
-    /// The name.
-    pub name: String,
-    /// The shape of its value.
-    pub shape: Shape,
-    /// The number of arrays of like elements around it.
-    pub depth: usize,
-    is_optional: bool,
-    in_text: bool,
-    defaults: [Option<DefaultValue>; 2],
-}
-
-/// A default, and whether it is omitted when written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct DefaultValue {
-    value: Json,
-    is_left_out: bool,
-}
-
-/// All holes of a pair of patterns, by number.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HoleFacts {
-    /// The holes in the order of their first occurrence.
-    pub holes: Vec<HoleFact>,
-    pub(super) call: Vec<HoleFact>,
-}
 
 /// The declarations of a hole so far.
 #[derive(Debug, Clone)]
@@ -82,13 +35,6 @@ pub struct HoleResolver {
     key: String,
     /// The number of holes in the head of a request, while its body is read: `{=x}` must equal one of them.
     head: Option<usize>,
-}
-
-const fn index(side: Side) -> usize {
-    match side {
-        Side::Rest => 0,
-        Side::Rpc => 1,
-    }
 }
 
 impl HoleResolver {
@@ -426,39 +372,5 @@ impl Declarations {
             shape,
             defaults,
         })
-    }
-}
-
-impl HoleFact {
-    /// Returns the meaning of an absent value on a side.
-    #[must_use]
-    pub fn absence(&self, side: Side) -> Absence {
-        let Some(fallback) = &self.defaults[index(side)] else {
-            return if self.is_optional {
-                Absence::Optional
-            } else {
-                Absence::Required
-            };
-        };
-        let value = fallback.value.clone();
-        if self.is_optional || fallback.is_left_out {
-            Absence::OmittedDefault(value)
-        } else {
-            Absence::Default(value)
-        }
-    }
-
-    pub(super) fn null(&self) -> Null {
-        let may_be_absent = self.is_optional || self.defaults[0].is_some();
-        let is_object = |fallback: &DefaultValue| fallback.value.kind() == JsonKind::Object;
-        // An element of a list cannot be absent, so a `null` there is a value.
-        let stands_for_object = self.depth == 0
-            && (self.shape == Shape::Object || self.defaults.iter().flatten().any(is_object));
-        // An optional object may be `null`, whether its pattern names its members or only its type.
-        if may_be_absent && (self.in_text || stands_for_object) {
-            Null::Absent
-        } else {
-            Null::Value
-        }
     }
 }
