@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::config::value::{self, MOST_BYTES, RawValue, ValueError, alternatives};
 
 /// Words with the values that they stand for.
-type Words<T> = &'static [(&'static str, T)];
+pub(super) type Words<T> = &'static [(&'static str, T)];
 
 /// The accepted values of a key, with their decoder.
 pub(super) enum Kind<T: 'static> {
@@ -100,7 +100,7 @@ impl<T: 'static> Kind<T> {
 }
 
 /// One of some words.
-pub(super) const fn words<T: Copy>(words: &'static [(&'static str, T)]) -> Kind<T> {
+pub(super) const fn words<T: Copy>(words: Words<T>) -> Kind<T> {
     Kind::Words(words, |words, found| value::word(words)(found))
 }
 

@@ -7,7 +7,7 @@ use http::HeaderName;
 use crate::config::key::{
     Key, List, NamedValues, SubTable, key, named_values, one_or_many, section, table,
 };
-use crate::config::kind::{HEADER, KEY_HASH, Kind, NAME, SOME_TEXT, STRING, TEXT, other};
+use crate::config::kind::{HEADER, KEY_HASH, Kind, NAME, SOME_TEXT, STRING, TEXT, Words, other};
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawClient, RawHeaderGlob, RawKey, RawMatch};
 use crate::config::table_reader::{Shape, Table};
@@ -18,9 +18,7 @@ use dualgauge_model::rollout::{
 };
 
 /// The words of `key`.
-const KEYS: KeyWords = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
-
-type KeyWords = &'static [(&'static str, RawKey)];
+const KEYS: Words<RawKey> = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
 
 /// A network, or a single address.
 pub(super) const NETWORK: Kind<Network> = other(
@@ -270,7 +268,7 @@ fn client_key(table: &mut Table<'_>) -> Option<Spanned<RawKey>> {
     table.get(&KEY_WORD)
 }
 
-fn key_word(words: KeyWords, found: RawValue<'_>) -> Result<RawKey, ValueError> {
+fn key_word(words: Words<RawKey>, found: RawValue<'_>) -> Result<RawKey, ValueError> {
     word(words)(found).map_err(|wrong| ValueError {
         message: format!(
             "{}, or `{{ header = \"x-device-id\" }}`, `{{ claim = \"sub\" }}` or `{{ cookie = \"sid\" }}`",

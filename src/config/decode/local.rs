@@ -7,7 +7,7 @@ use crate::config::key::{
     Key, List, NamedValues, SubTable, Tree, key, named_values, one_or_many, section, table, tree,
     tree_table,
 };
-use crate::config::kind::{Kind, SOME_TEXT, STRING, TEXT, other, whole};
+use crate::config::kind::{Kind, SOME_TEXT, STRING, TEXT, Words, other, whole};
 use crate::config::problem::Spanned;
 use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::table_reader::{Shape, Table};
@@ -16,9 +16,7 @@ use dualgauge_model::jsonrpc::ErrorObject;
 use dualgauge_model::rollout::Glob;
 use dualgauge_patterns::json::JsonKind;
 
-type Words = &'static [(&'static str, LocalWord)];
-
-const WORDS: Words = &[
+const WORDS: Words<LocalWord> = &[
     ("openapi", LocalWord::OpenApi),
     ("openrpc", LocalWord::OpenRpc),
     ("none", LocalWord::Nothing),
@@ -195,7 +193,7 @@ fn answer(table: &mut Table<'_>) -> Option<Spanned<RawAnswer>> {
     answer.map(|answer| here.map(|()| answer))
 }
 
-fn answer_word(words: Words, found: RawValue<'_>) -> Result<LocalWord, ValueError> {
+fn answer_word(words: Words<LocalWord>, found: RawValue<'_>) -> Result<LocalWord, ValueError> {
     word(words)(found).map_err(|wrong| ValueError {
         message: format!(
             "{}, or a table with `result`, `error` or `status`",

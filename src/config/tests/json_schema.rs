@@ -58,6 +58,7 @@ fn every_shipped_configuration_fits_the_schema() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     files(&root.join("config"), &mut found);
+    files(&root.join("deploy/compose"), &mut found);
     assert!(found.len() > 10, "{found:?}");
     for file in found {
         let text = fs::read_to_string(&file).unwrap();
