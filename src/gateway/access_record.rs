@@ -104,7 +104,8 @@ impl AccessRecord {
         self.dropped += members;
     }
 
-    /// Starts the upstream time. A record dropped before [`AccessRecord::add_upstream_time`] still reports the time until then.
+    /// Starts the upstream time. A record dropped before [`AccessRecord::add_upstream_time`] still reports the time
+    /// until then.
     pub(super) fn start_upstream_time(&mut self, since: Instant) {
         self.upstream_since = Some(since);
     }

@@ -12,14 +12,12 @@ use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
 use dualgauge_patterns::json::Json;
 
-/// The limits of one body, and the memory budget of all bodies.
-pub(super) type BodyLimits<'b> = (&'b Limits, &'b MemoryBudget);
-
 /// Decodes and parses a body; `None` for an empty one.
 pub(super) fn decode_json(
     coding: ContentEncoding,
     body: Bytes,
-    (limits, memory): BodyLimits<'_>,
+    limits: &Limits,
+    memory: &MemoryBudget,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
     let decoded = coding.decode_within(body, limits.body, memory, budget);
@@ -41,7 +39,8 @@ pub(super) fn decode_json(
 pub(super) fn message_text(
     headers: &HeaderMap,
     body: &Bytes,
-    (limits, memory): BodyLimits<'_>,
+    limits: &Limits,
+    memory: &MemoryBudget,
 ) -> Result<Option<Bytes>, Failure> {
     match coding(headers) {
         Ok(ContentEncoding::Identity) => Ok(Some(body.clone())),

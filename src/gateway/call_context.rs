@@ -1,6 +1,7 @@
 //! The context of one call: what its request, its caller and its decision are, and which limits apply to it.
 //!
-//! Functions that serve a call receive its context; [`super::access_record`] reports it.
+//! Functions that only read a call receive its context; those that report of it receive its
+//! [`AccessRecord`](super::access_record::AccessRecord).
 //!
 //! Used throughout `gateway`.
 
@@ -80,7 +81,7 @@ pub(super) struct ClientTime {
 /// If the client used more than 1/10 of `total_timeout`, a timeout is reported as 408 (client), not 504 (upstream).
 const CLIENT_SHARE: u32 = 10;
 
-/// The kind of work that a call is.
+/// The role of a call: how it is counted and reported.
 #[derive(Debug)]
 pub(super) enum CallRole {
     /// A client's call: counted as in progress, then logged and counted at its end.
@@ -380,7 +381,7 @@ impl CallContext {
         self.proof
     }
 
-    /// Turns the record into that of a REST call, because the body posted to an RPC path is not JSON-RPC.
+    /// Makes the call a REST call, because the body posted to an RPC path is not JSON-RPC.
     pub(super) fn set_side_to_rest(&mut self) {
         self.side = Side::Rest;
     }

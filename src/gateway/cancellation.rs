@@ -5,7 +5,7 @@
 //! identity, or its WebSocket. Laws: a session cannot cancel calls of another session; an entry lives as long as its
 //! call; keys are keyed hashes, never the session id itself.
 //!
-//! Used by `rpc`, `sessions` and `worker`.
+//! Used by `rpc`, `sessions`, `shared_state` and `worker`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -2,6 +2,8 @@
 //!
 //! Used by `gateway`.
 
+use std::convert::Infallible;
+
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode, Version, request};
 
@@ -81,7 +83,7 @@ async fn open_stream(
         return Err(rejections::no_route(&head.method, head.uri.path()));
     };
     let mut answer = match way {
-        ChosenWay::Local(answer) => return Ok(answer),
+        ChosenWay::Local(never) => match never {},
         ChosenWay::PassThrough(_) => {
             let upstream = runtime_plan
                 .upstream_of_stream(matched.stream, matched.side)
@@ -92,13 +94,11 @@ async fn open_stream(
         ChosenWay::Translate(_) => {
             let path = stream_plan.other_path(matched.side, head.uri.path());
             let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-            {
-                let request = ClientRequest {
-                    head: &head,
-                    origin,
-                };
-                open_translated(record, request, matched, &path).await?
-            }
+            let request = ClientRequest {
+                head: &head,
+                origin,
+            };
+            open_translated(record, request, matched, &path).await?
         }
     };
     if let CallResponse::Streaming(stream) = &mut answer {
@@ -112,15 +112,16 @@ struct StreamRequest<'a> {
     plan: &'a Plan,
     head: RequestHead<'a>,
     origin: &'a RequestOrigin,
-    /// The stage, decided from the path alone.
+    /// The stage, which was decided before admission.
     stage: Stage,
     matched: StreamMatch,
 }
 
 impl ProtocolCall for StreamRequest<'_> {
-    type Reply = CallResponse;
+    /// The proxy itself serves no event stream.
+    type Reply = Infallible;
 
-    fn answer_locally(&mut self, _: &mut AccessRecord) -> Result<Option<CallResponse>, Failure> {
+    fn answer_locally(&mut self, _: &mut AccessRecord) -> Result<Option<Infallible>, Failure> {
         Ok(None)
     }
 

@@ -3,7 +3,7 @@
 //! A call counts for the flag that decided it, and on the old way for each flag in force that excluded its caller. A
 //! candidate counts for the flag that requested it.
 //!
-//! Used by `record::report` and `shadow::run`.
+//! Used by `access_record::report` and `shadow::run`.
 
 use std::time::Duration;
 

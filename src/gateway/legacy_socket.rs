@@ -1,10 +1,10 @@
 //! Frames of legacy sockets: commands of frame clients, calls of RPC clients to a frame server, and events in the form
 //! of each client.
 //!
-//! [`dualgauge_model::frame`] interprets frames, and `upstream` owns the sockets. Like any other call, a command has one record, one route and one
-//! decision.
+//! [`dualgauge_model::frame`] interprets frames, and `upstream` owns the sockets. Like any other call, a command has
+//! one record, one route and one decision.
 //!
-//! Used by `gateway`, `rpc` and `translate`.
+//! Used by `rpc` and `translate`.
 
 mod call;
 mod command;

@@ -10,7 +10,7 @@ use super::call_response::{CallResponse, FullResponse, acknowledgement};
 use super::headers::named_by_connection;
 use super::identity::identify;
 use super::incoming_request::IncomingRequest;
-use super::response::{self};
+use super::response;
 use super::response_body::ResponseBody;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::DecisionReason;

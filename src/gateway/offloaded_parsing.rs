@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::body_decoding::{BodyLimits, decode_json};
+use super::body_decoding::decode_json;
 use super::offload::{is_long, is_long_coded};
 use super::rpc_reply::{RpcReply, context, read_response};
 use super::worker::Worker;
@@ -90,11 +90,10 @@ pub(super) async fn parse_json(
     // Decoding charges the budget, which cannot leave this thread.
     let needs_budget = is_coded && budget.is_some();
     if !may_be_long || needs_budget {
-        let body_limits: BodyLimits<'_> = (limits, worker.memory());
-        return decode_json(coding, body, body_limits, budget);
+        return decode_json(coding, body, limits, worker.memory(), budget);
     }
     let (limits, memory) = (*limits, worker.memory().clone());
-    let job = move || decode_json(coding, body, (&limits, &memory), None);
+    let job = move || decode_json(coding, body, &limits, &memory, None);
     pinned(|| worker.offload().run(job)).await?
 }
 

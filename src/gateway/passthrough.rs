@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRAILER, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderValue, Method, StatusCode, Version, request};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, request};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
@@ -111,20 +111,14 @@ pub(super) async fn forward(
     let interims = origin.interims().filter(|_| forwards_interims);
     let upgrade_to = agreed_upgrade(&head, &body, upgrade.as_ref());
     let plan = upstream.plan();
-    prepare_request(
-        &mut head,
+    let accepts_trailers = headers::accepts_trailers(&head.headers);
+    prepare_request(&mut head, &record.context, plan, origin);
+    add_hop_by_hop(
+        &mut head.headers,
+        &body,
         upgrade_to.as_ref(),
-        &record.context,
-        plan,
-        origin,
+        accepts_trailers,
     );
-    if body.size_hint().exact().is_none() {
-        // Set explicitly, because the HTTP client sends a body of unknown length only with some methods, not with GET.
-        head.headers.insert(
-            TRANSFER_ENCODING,
-            const { HeaderValue::from_static("chunked") },
-        );
-    }
     let limit = upstream.plan().timeout;
     let retry_policy = retry_policy(&head, &body, upgrade_to.as_ref());
     let target = origin.raw_target(&head.uri);
@@ -226,13 +220,11 @@ fn agreed_upgrade(
 /// Prepares a request head for the upstream connection.
 fn prepare_request(
     head: &mut request::Parts,
-    upgrade_to: Option<&HeaderValue>,
     context: &CallContext,
     upstream: &UpstreamPlan,
     origin: &RequestOrigin,
 ) {
     let identity_fields = IdentityFields::new(context, &head.headers, origin);
-    let trailers = headers::accepts_trailers(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
     context.add_forwarding_headers(
@@ -251,12 +243,27 @@ fn prepare_request(
         identity_fields.write(&mut head.headers);
     }
     head.version = Version::HTTP_11;
+}
+
+/// Adds the hop-by-hop fields of the upstream connection.
+fn add_hop_by_hop(
+    headers: &mut HeaderMap,
+    body: &Body,
+    upgrade_to: Option<&HeaderValue>,
+    accepts_trailers: bool,
+) {
+    if body.size_hint().exact().is_none() {
+        // Set explicitly, because the HTTP client sends a body of unknown length only with some methods, not with GET.
+        headers.insert(
+            TRANSFER_ENCODING,
+            const { HeaderValue::from_static("chunked") },
+        );
+    }
     if let Some(protocol) = upgrade_to {
-        head.headers.insert(UPGRADE, protocol.clone());
-        head.headers
-            .insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
-    } else if trailers {
-        headers::announce_trailers(&mut head.headers);
+        headers.insert(UPGRADE, protocol.clone());
+        headers.insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
+    } else if accepts_trailers {
+        headers::announce_trailers(headers);
     }
 }
 

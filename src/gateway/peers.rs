@@ -3,7 +3,7 @@
 //! A peer is an IPv4 address or an IPv6 /64 network. A trusted hop is not a peer: its calls count for the client that
 //! it names. Law: an entry lives as long as a connection or a call of its peer.
 //!
-//! Used by `worker`.
+//! Used by `call_context`, `request_line`, `request_origin` and `worker`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

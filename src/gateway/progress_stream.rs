@@ -1,8 +1,8 @@
-//! The event stream of a posted call: the notifications of the server, then the reply (MCP 2025-11-25, "Sending Messages
-//! to the Server").
+//! The event stream of a posted call: the notifications of the server, then the reply (MCP 2025-11-25, "Sending
+//! Messages to the Server").
 //!
-//! Laws: a notification that was sent before the reply is delivered before it; a slow client misses notifications beyond
-//! the capacity of its receiver; a client that leaves cancels its call.
+//! Laws: a notification that was sent before the reply is delivered before it; a slow client misses notifications
+//! beyond the capacity of its receiver; a client that leaves cancels its call.
 //!
 //! Used by `response_body` and `rpc`.
 

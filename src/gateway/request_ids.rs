@@ -2,7 +2,7 @@
 //!
 //! Workers share the allocator and take ids in blocks. Law: an id is assigned once per process.
 //!
-//! Used by `worker`.
+//! Used by `shared_state` and `worker`.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -22,7 +22,7 @@ pub(super) fn target_uri(target: String) -> Result<Uri, Failure> {
     parse_target(target).map(Uri::from)
 }
 
-/// Parses a target as [`target_uri`] does, without its scheme and authority.
+/// Parses a target written by the proxy as path and query.
 pub(super) fn parse_target(target: String) -> Result<PathAndQuery, Failure> {
     let parsed = PathAndQuery::from_maybe_shared(Bytes::from(target));
     parsed.map_err(|error| {

@@ -45,7 +45,7 @@ enum BodyKind {
     Full {
         chunks: Chunks,
         length: usize,
-        /// They learn when the client has the whole body.
+        /// Observers of the answers, notified when the client has the whole body.
         observers: Vec<Observer>,
     },
     Streamed(Box<StreamingBody>),

@@ -1,6 +1,7 @@
 //! Observation of the response to a call on its way to the client.
 //!
-//! Used by `response`, `response_body` and the adapters of `gateway`'s protocols; implemented by `shadow`.
+//! Used by `progress_stream`, `response`, `response_body` and the adapters of `gateway`'s protocols; implemented by
+//! `shadow`.
 
 use std::fmt::Debug;
 

@@ -18,11 +18,10 @@ use super::incoming_request::IncomingRequest;
 use super::passthrough::{PassthroughRequest, forward};
 use super::request_body::{self, RequestBody};
 use super::request_origin::RequestOrigin;
-use super::response::{self};
+use super::response;
 use super::response_annotations::ResponseAnnotations;
 use super::response_body::ResponseBody;
 use super::response_observer::Observer;
-use super::rest::replay::ShadowCall;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{ChosenWay, ProtocolCall, choose_way};
 use super::sessions::SessionLookup;
@@ -34,6 +33,8 @@ use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Caller, Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
 use dualgauge_patterns::side::Side;
+
+use replay::ShadowCall;
 
 /// Serves one REST call.
 pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
@@ -206,7 +207,8 @@ impl ProtocolCall for RestCall<'_> {
     }
 
     fn attach_shadow(&mut self, record: &AccessRecord, stage: Stage) {
-        self.shadow_call = replay::candidate(record, stage, self.parts, &self.content, self.origin);
+        self.shadow_call =
+            replay::shadow_call(record, stage, self.parts, &self.content, self.origin);
     }
 
     fn unserved(&self, context: &CallContext, route: usize) -> Failure {

@@ -1,6 +1,6 @@
 //! JSON-RPC over HTTP and WebSocket: one function serves a call, alone or in a batch.
 //!
-//! Used by `gateway`, `response_body` and `shadow`.
+//! Used by `gateway`.
 
 mod batch;
 mod cancel;
@@ -30,7 +30,7 @@ use crate::gateway::identity::identify;
 use crate::gateway::response;
 use crate::telemetry::clock;
 use crate::upstream::pinned;
-use dualgauge_model::jsonrpc::{self};
+use dualgauge_model::jsonrpc;
 use dualgauge_model::websocket;
 
 use reading::{RpcBody, read};

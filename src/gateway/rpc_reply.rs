@@ -1,6 +1,6 @@
 //! Responses of RPC upstreams: parsed, and checked against the call.
 //!
-//! Used by `offloaded_parsing`, `translate`, `legacy_socket` and `rpc`.
+//! Used by `offloaded_parsing`, `translate`, `legacy_socket`, `link_call` and `rpc`.
 
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;

@@ -1,6 +1,6 @@
 //! The pipeline of a call: admit → answer locally → route → decide → check the origin → attach the shadow call.
 //!
-//! REST calls, JSON-RPC calls, legacy frames and requests for event streams pass through [`choose_way`]. Each adapter
+//! [`choose_way`] serves REST calls, JSON-RPC calls, legacy frames and requests for event streams. Each adapter
 //! identifies the caller before, and sends the call on the chosen way afterwards.
 //!
 //! Used by `event_stream`, `legacy_socket`, `rest` and `rpc`.
@@ -22,7 +22,7 @@ pub(super) trait ProtocolCall {
     /// Returns the index of the route; `None` for an unrouted call.
     async fn select_route(&mut self, context: &mut CallContext) -> Result<Option<usize>, Failure>;
 
-    /// Decides the stage and records it.
+    /// Returns the stage, which is recorded by then.
     fn decide(&mut self, context: &mut CallContext, route: Option<usize>) -> Stage;
 
     /// Fails when the `Origin` of the client allows only calls that pass through unchanged.
@@ -39,9 +39,9 @@ pub(super) trait ProtocolCall {
 pub(super) enum ChosenWay<R> {
     /// The proxy itself replies.
     Local(R),
-    /// The call is translated for the other side, by the route with this index.
+    /// The call is translated for the other side, by the route (or the event stream) with this index.
     Translate(usize),
-    /// The call passes through, with the index of its route, if it has one.
+    /// The call passes through, with the index of its route (or event stream), if it has one.
     PassThrough(Option<usize>),
 }
 

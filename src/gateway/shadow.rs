@@ -13,7 +13,7 @@
 //! Laws: a candidate starts only after the response is sent to the client, and no result of it reaches the client. Only
 //! calls of safe routes have one. Every call that could have had a candidate gets exactly one verdict.
 //!
-//! Used by the adapters of `gateway`'s protocols.
+//! Used by the adapters of `gateway`'s protocols, `shared_state` and `worker`.
 
 mod comparison;
 mod offload;

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::{CallResponse, FullResponse, acknowledgement, status};
-use super::exchange::{self};
+use super::exchange;
 use super::failures::memory_exhausted;
 use super::forwarded_headers::{IdentityFields, translated_headers};
 use super::headers::{self, HasBody};
@@ -114,14 +114,12 @@ pub(super) async fn send_rpc(
     let upstream = match &upstream {
         Upstream::Http(http) => http,
         Upstream::Link(link) => {
-            return {
-                let call = LinkCall {
-                    method,
-                    params,
-                    members: &members,
-                };
-                send_over_link(record, link, route, call).await
+            let call = LinkCall {
+                method,
+                params,
+                members: &members,
             };
+            return send_over_link(record, link, route, call).await;
         }
         // Frames belong to the REST side.
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),

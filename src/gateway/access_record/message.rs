@@ -1,6 +1,6 @@
 //! Record entries of JSON-RPC messages: invalid messages, and calls of a batch that is forwarded as one message.
 //!
-//! Used by `record`.
+//! Used by `access_record`.
 
 use bytes::Bytes;
 

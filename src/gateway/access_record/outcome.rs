@@ -1,4 +1,4 @@
-//! The outcome of a call, as it is set while the call runs. Used by `record` and `shadow`.
+//! The outcome of a call, as it is set while the call runs. Used by `access_record`.
 
 use bytes::Bytes;
 use http::Method;

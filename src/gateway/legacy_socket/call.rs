@@ -1,4 +1,4 @@
-//! RPC calls to a server that uses frames. Used by `legacy_socket::command`.
+//! Calls to a server that uses frames. Used by `legacy_socket::command`, `rpc` and `translate`.
 
 use std::rc::Rc;
 use std::time::Duration;

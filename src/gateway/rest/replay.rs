@@ -42,7 +42,7 @@ pub(super) struct ShadowCall {
 }
 
 /// Creates the candidate of a call, if it may have one.
-pub(super) fn candidate(
+pub(super) fn shadow_call(
     record: &AccessRecord,
     stage: Stage,
     head: &request::Parts,

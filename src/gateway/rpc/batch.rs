@@ -130,6 +130,7 @@ impl RpcRequest {
         let mut item = items.swap_remove(first);
         item.observer = self.candidate(&item, None);
         for item in &items {
+            // Counts the skip: no item but the first has a candidate.
             self.candidate(item, Some(Skip::BatchLimit));
         }
         let mut others = PassedItems::hold(items);

@@ -14,7 +14,7 @@ use crate::gateway::call_response::{CallResponse, rpc_message, rpc_message_with_
 use crate::gateway::cancellation::{
     CancelScope, CancellableCall, CancellationRegistry, MCP_SESSION,
 };
-use crate::gateway::exchange::{self};
+use crate::gateway::exchange;
 use crate::gateway::forwarded_headers::{IdentityFields, translated_headers};
 use crate::gateway::headers::HasBody;
 use crate::gateway::link_call;
@@ -22,7 +22,7 @@ use crate::gateway::offloaded_parsing;
 use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward};
 use crate::gateway::request_target::upstream_uri;
 use crate::gateway::rpc_reply::{RpcReply, check_id, no_response};
-use crate::gateway::translate::{self};
+use crate::gateway::translate;
 use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{
@@ -243,8 +243,8 @@ impl RpcRequest {
         Ok(result)
     }
 
-    /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `upstream_id` is the id of
-    /// the call at its upstream, if a forwarded cancellation must name it.
+    /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `upstream_id` is the id
+    /// of the call at its upstream, if a forwarded cancellation must name it.
     fn cancellable(
         &self,
         context: &CallContext,

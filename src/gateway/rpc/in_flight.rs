@@ -1,7 +1,8 @@
 //! Work in flight on a client's socket: running calls, queued messages, and answers to be written.
 //!
 //! The client is read ahead of the running calls, so that its close, its pongs and its cancellations are seen
-//! while the concurrency limit is reached. Laws: no more calls run than the limit; the queue is bounded by count and by bytes.
+//! while the concurrency limit is reached. Laws: no more calls run than the limit; the queue is bounded by count and by
+//! bytes.
 //!
 //! Used by `rpc::server_messages` and `rpc::websocket_session`.
 

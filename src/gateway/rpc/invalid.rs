@@ -15,7 +15,7 @@ use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::request_body::RequestBody;
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::request_target::upstream_uri;
-use crate::gateway::response::{self};
+use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::{cors, rest};
 use crate::upstream::Upstream;

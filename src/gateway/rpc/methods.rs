@@ -11,7 +11,7 @@ use crate::gateway::identity::identify;
 use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::request_target::upstream_uri;
-use crate::gateway::response::{self};
+use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::upstream::{IncomingBody, Upstream};
 use dualgauge_model::failure::Failure;

@@ -29,7 +29,6 @@ pub(super) async fn read(
 ) -> Result<RpcBody, Failure> {
     context.admit()?;
     let plan = &context.runtime_plan().plan;
-    let bounds = (&plan.limits, context.worker().memory());
     let fault = request_body::message_fault(headers, &body);
     if fault.is_some() && is_beyond(&body, plan.limits.body) {
         let unread = posted::PostedBody { text: None, fault };
@@ -46,7 +45,7 @@ pub(super) async fn read(
         }
         return Ok(RpcBody::Messages(body, incoming));
     }
-    let text = message_text(headers, &body, bounds)?;
+    let text = message_text(headers, &body, &plan.limits, context.worker().memory())?;
     Ok(RpcBody::Other(
         RequestBody::Read(body),
         posted::PostedBody { text, fault },

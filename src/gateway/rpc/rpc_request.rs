@@ -1,4 +1,4 @@
-//! The context of the messages of one request, and the results that serving a message has.
+//! The context of the messages of one request, and the results of serving one.
 //!
 //! Used throughout `rpc`.
 

@@ -344,8 +344,8 @@ impl WebSocketSession {
     }
 
     /// Opens the upstream connection of a client that only listens, if exactly one upstream applies. Called again
-    /// whenever data arrives: a link that expired, went unused or was not admitted would otherwise wait for a call of the
-    /// client.
+    /// whenever data arrives: a link that expired, went unused or was not admitted would otherwise wait for a call of
+    /// the client.
     fn subscribe(&self, intake: Intake) {
         if intake != Intake::Open {
             return;

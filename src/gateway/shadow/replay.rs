@@ -44,7 +44,6 @@ pub(super) async fn send_and_collect(
     record: &mut AccessRecord,
     way: Way,
 ) -> Result<RecordedResponse, Skip> {
-    call.check_complete()?;
     let response = match call.send(record, way).await {
         Ok(answer) => collect(record, answer).await?,
         Err(failure) => failure_response(call, record, &failure),

@@ -28,7 +28,7 @@ pub fn scan_value(text: &[u8], depth: u16) -> Result<Range<usize>, JsonFault> {
 }
 
 /// Validates one complete JSON text like [`scan_value`], and passes the name of each member of an object, without its
-/// quotes and with its escapes, to a callback. The names are UTF-8, even if a fault follows them.
+/// quotes and with its escapes, to a callback. Only the final result confirms that the names are UTF-8.
 ///
 /// # Errors
 /// The first [`JsonFault`].
@@ -43,8 +43,8 @@ pub(super) fn scan_value_with_names(
     })
 }
 
-/// Validates one complete JSON text that must be an object, and passes each of its members to a callback. The
-/// members are UTF-8, even if a fault follows them.
+/// Validates one complete JSON text that must be an object, and passes each of its members to a callback. Only the
+/// final result confirms that the text, and so every member, is UTF-8.
 ///
 /// # Errors
 /// The first [`JsonFault`]; a value other than an object is [`FaultKind::Expected`].
@@ -59,8 +59,8 @@ pub fn scan_object(
     })
 }
 
-/// Validates one complete JSON text that must be an array, and passes the range of each element to a callback. The
-/// elements are UTF-8, even if a fault follows them.
+/// Validates one complete JSON text that must be an array, and passes the range of each element to a callback. Only the
+/// final result confirms that the text, and so every element, is UTF-8.
 ///
 /// # Errors
 /// The first [`JsonFault`]; a value other than an array is [`FaultKind::Expected`].
@@ -98,7 +98,8 @@ fn scan<'a>(
     depth: u16,
     value: impl FnOnce(&mut Scanner<'a>, usize) -> ScanResult,
 ) -> Result<Range<usize>, JsonFault> {
-    check_utf8(text)?;
+    // A caller learns which members a text has even if it is not UTF-8: that decides which protocol refuses it.
+    let utf8 = check_utf8(text);
     let mut scanner = Scanner::new(text, depth);
     let start = scanner.white(0);
     let step = if start == text.len() {
@@ -106,7 +107,9 @@ fn scan<'a>(
     } else {
         value(&mut scanner, start)
     };
-    match step.and_then(|end| scanner.finish(end)) {
+    let step = step.and_then(|end| scanner.finish(end));
+    utf8?;
+    match step {
         Ok(end) => Ok(start..end),
         Err(Halt) => Err(scanner.fault),
     }
