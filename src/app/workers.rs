@@ -285,7 +285,7 @@ fn work(
         .on_thread_park(flush_lines)
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(plan, &links, common);
+        let worker = Worker::new(plan, links, common);
         flushing_lines(listen::run(worker, entrance, commands)).await
     })
 }

@@ -94,16 +94,16 @@ impl ConnectionGuard {
 }
 
 impl Worker {
-    /// Creates a worker that serves `plan` with its share of the links.
+    /// Creates a worker that serves `plan` with its share of the links. It keeps no link that its plan does not use.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, links: &Links, shared: Shared) -> Rc<Worker> {
+    pub fn new(plan: Arc<Plan>, links: Links, shared: Shared) -> Rc<Worker> {
         shared.memory.set_limit(plan.limits.memory);
         let tasks = Tasks::default();
         let runner = Rc::new(ShadowRunner::new(plan.candidates));
         let runtime_plan = Rc::new(RuntimePlan::new(
             InstalledPlan {
                 plan,
-                links,
+                links: &links,
                 generation: Generation::default(),
             },
             &shared,

@@ -39,7 +39,7 @@ fn worker(offload: Offload) -> Rc<Worker> {
         offload,
         ..Shared::for_tests(&plan)
     };
-    Worker::new(Arc::new(plan), &Links::default(), shared)
+    Worker::new(Arc::new(plan), Links::default(), shared)
 }
 
 fn object(members: usize) -> String {
