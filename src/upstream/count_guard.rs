@@ -1,6 +1,6 @@
 //! Counts of things that exist, such as open connections.
 //!
-//! Used by `http`, `http1`, `http2`, `legacy_socket`, `monitored_socket`, `permits` and `gateway::shadow`. A limit on
+//! Used by `http`, `http1`, `http2`, `legacy_socket`, `monitored_socket` and `gateway::shadow`. A limit on
 //! such a count may change at a reload, below the number in use; a semaphore cannot hold that.
 
 use std::cell::Cell;
