@@ -102,7 +102,9 @@ impl Timestamp {
         let known =
             |offset| OffsetDateTime::parse(&format!("{date}T{time}{seconds}{offset}"), &Rfc3339);
         let found = known(if offset.is_empty() { "Z" } else { offset });
-        let found = found.ok().filter(|found| found.year() >= 1970);
+        // The fraction is never passed on: a nonzero one stands for a leap second, which UTC timestamps cannot express.
+        let found = found.ok();
+        let found = found.filter(|found| found.year() >= 1970 && found.nanosecond() == 0);
         let found = found.ok_or(TimestampError::NoSuchDay)?;
         if offset.is_empty() {
             return Err(TimestampError::NoOffset);
@@ -141,6 +143,8 @@ fn has_form(text: &str, form: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// The examples of RFC 9745 §2.1, RFC 8594 §3 and RFC 9110 §5.6.7.
@@ -191,6 +195,8 @@ mod tests {
             ("2024-13-01", TimestampError::NoSuchDay),
             ("1969-12-31", TimestampError::NoSuchDay),
             ("2024-01-01T24:00:00Z", TimestampError::NoSuchDay),
+            ("2016-12-31T23:59:60Z", TimestampError::NoSuchDay),
+            ("2017-01-01T01:59:60+02:00", TimestampError::NoSuchDay),
             ("2024-01-01T00:00:00+24:00", TimestampError::NoSuchDay),
             ("2024-1-1", TimestampError::Form),
             ("2024-01-01T", TimestampError::Form),
@@ -212,5 +218,13 @@ mod tests {
         assert_eq!(early.since(Timestamp::from_unix(7)), 0);
         assert_eq!(Timestamp::from_unix(7).since(early), 2);
         assert_eq!(early.before(u64::MAX).unix(), i64::MIN);
+    }
+
+    proptest! {
+        #[test]
+        fn timestamps_are_read_as_they_are_written(seconds in 0..253_402_300_800_i64) {
+            let moment = Timestamp::from_unix(seconds);
+            prop_assert_eq!(Timestamp::parse(&moment.to_string()), Ok(moment));
+        }
     }
 }
