@@ -76,6 +76,8 @@ const LAYERS: &[&[&str]] = &[
 const IMPURE: &[&str] = &[
     "std::time::Instant",
     "SystemTime",
+    "now_utc",
+    "now_local",
     "std::fs",
     "std::net",
     "std::env",
@@ -223,6 +225,19 @@ fn pure_crates_name_no_clock_socket_file_or_log() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn only_the_command_line_starts_the_sample_server() {
+    let program = sources_in("src");
+    let named = program.iter().filter(|(_, text)| {
+        let mut lines = text.lines();
+        lines.any(|line| code(line).contains("dualgauge_sample"))
+    });
+    for (path, _) in named {
+        let is_cli = path.to_string_lossy().contains("src/cli");
+        assert!(is_cli, "{} names the sample server", path.display());
+    }
 }
 
 /// Returns the names of the dependencies in some sections of the manifest of a crate.

@@ -24,6 +24,10 @@ struct TaskState {
 
 impl Tasks {
     /// Starts a task on this worker's runtime.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that starts tasks"
+    )]
     pub fn start(&self, task: impl Future<Output = ()> + 'static) {
         // The handle is dropped: the tracker reports the end to `idle`.
         drop(self.shared.tracker.spawn_local(task));

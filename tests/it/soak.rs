@@ -27,9 +27,9 @@ const STORMS: u64 = 2;
 /// How much more memory may be held, which an allocator keeps for later: 3 MiB, where the calls have carried 12 MiB.
 const SLACK_KIB: usize = 3 * 1024;
 
-/// How many more threads may exist: tokio keeps threads that read files for ten seconds after their last use, and how many
-/// of them overlap depends on the load of the machine. A thread that stays for each call is found all the same.
-const SPARE_THREADS: usize = 8;
+/// How many more threads may read files: tokio keeps such a thread for ten seconds after its last use, and how many of
+/// them overlap depends on the load of the machine.
+const SPARE_READERS: usize = 8;
 
 /// The number of samples of [`Held::least`].
 const SAMPLES: usize = 32;
@@ -40,7 +40,10 @@ const KEYS: &str = "timeout = \"300ms\"\nunanswered = 0\n";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     files: usize,
+    /// The threads that do not read files.
     threads: usize,
+    /// The threads that read files.
+    readers: usize,
     pub(crate) resident_kib: usize,
 }
 
@@ -53,9 +56,16 @@ impl Held {
             let word = line.and_then(|line| line.split_whitespace().next());
             word.unwrap().parse().unwrap()
         };
+        let tasks = fs::read_dir(format!("{process}/task")).unwrap();
+        // A thread may end while the folder is read.
+        let names =
+            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        let (readers, threads): (Vec<String>, Vec<String>) =
+            names.partition(|name| name.trim_end() == "files");
         Held {
             files: fs::read_dir(format!("{process}/fd")).unwrap().count(),
-            threads: value("Threads:"),
+            threads: threads.len(),
+            readers: readers.len(),
             resident_kib: value("VmRSS:"),
         }
     }
@@ -71,6 +81,7 @@ impl Held {
         let least = samples.reduce(|one, other| Held {
             files: one.files.min(other.files),
             threads: one.threads.min(other.threads),
+            readers: one.readers.min(other.readers),
             resident_kib: one.resident_kib.min(other.resident_kib),
         });
         least.unwrap()
@@ -94,7 +105,12 @@ impl Held {
     fn more_than(&self, before: &Held) -> Vec<(&'static str, usize, usize)> {
         let mut held = vec![
             ("files", self.files, before.files),
-            ("threads", self.threads, before.threads + SPARE_THREADS),
+            ("threads", self.threads, before.threads),
+            (
+                "threads that read files",
+                self.readers,
+                before.readers + SPARE_READERS,
+            ),
             (
                 "resident KiB",
                 self.resident_kib,
