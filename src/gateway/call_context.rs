@@ -1,6 +1,6 @@
 //! The context of one call: what its request, its caller and its decision are, and which limits apply to it.
 //!
-//! Functions that only read a call receive its context; those that report of it receive its
+//! Functions that only read a call receive its context; those that report on it receive its
 //! [`AccessRecord`](super::access_record::AccessRecord).
 //!
 //! Used throughout `gateway`.

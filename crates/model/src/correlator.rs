@@ -9,7 +9,8 @@
 //! - A call ends exactly once: by its answer, at its deadline, with its caller, or with the connection.
 //! - Among the calls that a message may answer, the oldest one gets it.
 //! - No two calls have the same id while both wait, and an assigned id is never assigned again.
-//! - The calls are bounded, and none is left when no caller waits.
+//! - The calls are bounded, as long as the owner asks [`Correlator::has_capacity`] first, and none is left when no caller
+//!   waits.
 //!
 //! Used by `frame` and `pending`.
 

@@ -2,10 +2,10 @@
 //!
 //! A command is the call of a route that has `frame` in place of `rest`; its answer is a frame by one of the route's
 //! rows, or silence. [`translate`](self::command_to_rpc) is stateless. [`FrameMachine`] keeps the pending calls of a
-//! connection to a server that speaks in frames, and its frames to write. This module does no I/O and reads no clock: text and the time are
-//! arguments.
+//! connection to a server that speaks in frames, and its frames to write. This module does no I/O and reads no clock:
+//! text and the time are arguments.
 //!
-//! Used by `explain`, `local_reply`, `gateway` and `telemetry`.
+//! Used by `explain`, `local_reply`, `upstream`, `gateway` and `telemetry`.
 
 mod classify;
 mod context;

@@ -1,6 +1,4 @@
 //! Operations on sixty-four bytes with the baseline vectors of the target; other targets use scalar code.
-//!
-//! Used by `json`.
 
 use wide::u8x32;
 

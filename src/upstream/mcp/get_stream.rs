@@ -80,7 +80,7 @@ impl PostClient {
         }
     }
 
-    /// Reads a stream to its end. An oversize last event is skipped when the stream is resumed.
+    /// Reads a stream to its end. The id of the last event is forgotten after an oversize event.
     async fn read_events(&self, body: &mut IncomingBody, cursor: &mut StreamCursor) -> ReadEnd {
         let mut is_last_lost = false;
         let ended = loop {

@@ -1,4 +1,5 @@
-//! The protocol of a message on a socket, decided anew for each message. Used by `explain` and `gateway`.
+//! The protocol of a message on a socket, decided anew for each message. Used by `explain`,
+//! `frame::machine` and `gateway`.
 
 use bytes::Bytes;
 

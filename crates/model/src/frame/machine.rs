@@ -3,7 +3,8 @@
 //!
 //! It does no I/O: events come in with the time, and [`FrameOutput`]s go out. Laws (held by a seeded simulation), in
 //! addition to those of [`Correlator`]:
-//! - Frames are written one at a time, in order of arrival. One whose call has ended before its turn is not written.
+//! - Frames are written one at a time, in order of arrival. One whose call has failed or was
+//!   cancelled before its turn is not written.
 //! - A frame answers a call only if every hole that they share has the same value; among equals, the oldest call wins.
 //! - A frame with an id reaches the caller with this id or is dropped.
 //! - No two pending calls have the same id, no matter which side assigned it.

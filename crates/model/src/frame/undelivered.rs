@@ -1,4 +1,4 @@
-//! Messages of sockets that have no receiver. Used by `gateway` and `telemetry`.
+//! Messages of sockets that have no receiver. Used by `frame::machine`, `gateway`, `upstream` and `telemetry`.
 
 /// The reason why a message of a socket with frames is not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

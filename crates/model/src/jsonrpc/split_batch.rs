@@ -1,7 +1,7 @@
 //! Splitting of arrays of server messages: servers of some revisions send several messages in one array (JSON-RPC 2.0
 //! §6; MCP 2025-03-26, "Batching").
 //!
-//! Used by `gateway::record::message` and `gateway::rpc::replay`.
+//! Used by `gateway::access_record::message`, `gateway::rpc::replay` and `upstream::mcp::post`.
 
 use bytes::Bytes;
 

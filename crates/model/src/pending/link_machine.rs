@@ -148,12 +148,6 @@ impl LinkMachine {
             .min()
     }
 
-    /// Returns the maximum nesting depth of messages.
-    #[must_use]
-    pub fn depth(&self) -> u16 {
-        self.settings.depth
-    }
-
     /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> LinkCounts {

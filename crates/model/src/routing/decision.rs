@@ -37,7 +37,7 @@ pub fn decide(
     served(plan, decision, index, side)
 }
 
-/// Decides the side for a client that requests a stream. Streams are never shadowed.
+/// Decides the side for a client that requests a stream. Streams are never shadowed, and the requester has no session.
 #[must_use]
 pub fn decide_stream(plan: &Plan, requester: Requester<'_>, followed: StreamMatch) -> Decision {
     let side = followed.side;

@@ -45,7 +45,7 @@ impl NearMiss {
     }
 }
 
-/// Checks that a call may pass although its path resembles those of routes and streams.
+/// Checks that a call may pass although its path resembles those of routes and streams. The requester has no session.
 ///
 /// # Errors
 ///

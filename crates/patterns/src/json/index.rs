@@ -1,6 +1,4 @@
 //! An index of a valid JSON text as a tree of ranges: built in one pass without recursion or copies.
-//!
-//! Used by `json`.
 
 use std::borrow::Cow;
 use std::ops::Range;

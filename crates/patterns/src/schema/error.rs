@@ -1,4 +1,4 @@
-//! The reasons why a value does not pass a schema. Used by `schema::value`.
+//! The reasons why a value does not pass a schema.
 
 use super::meter::Exceeded;
 

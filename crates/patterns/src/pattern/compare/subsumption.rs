@@ -1,7 +1,5 @@
 //! Subsumption: decides by structure whether every value that matches one pattern matches another. The cost is bounded
 //! by the number of parts of the two patterns; the result is `false` if the structure does not tell.
-//!
-//! Used by `pattern`.
 
 use super::acceptance::{
     DEPTH, MemberPolicy, element, few, is_nullable, is_unopened, matches_all, matches_null,

@@ -1,7 +1,5 @@
 //! The specificity relation for texts outside of JSON, of which there may be none, one or several: query parameters,
 //! headers and methods.
-//!
-//! Used by `pattern`.
 
 use super::acceptance::{DEPTH, MemberPolicy};
 use super::grammar::{Empty, Fit, Grammar};
