@@ -17,7 +17,7 @@
 //! | 3 | [`gateway`] | the processing of one call, from request to response |
 //! | 4 | [`server`] | listeners, the wire inspector's socket, the admin listener |
 //! | 5 | [`app`] | wiring: build, spawn, join, drain |
-//! | 6 | [`cli`] | `run`, `check`, `routes`, `explain`, `import`, `demo`, and clients of a running process: `flags`, `mismatches`, `usage` |
+//! | 6 | [`cli`] | `run`, `check`, `schema`, `routes`, `explain`, `import`, `demo`, and clients of a running process: `flags`, `mismatches`, `usage` |
 //!
 //! # The words
 //!

@@ -87,17 +87,14 @@ fn form(key: &Description) -> Value {
         schema = json!({});
     }
     let about = key.about.trim();
-    schema["description"] = match accepts {
-        Some(accepts) => format!("{about}\n\nAccepts: {accepts}").into(),
-        None => about.into(),
-    };
+    let mut description = vec![about.to_owned()];
+    description.extend(accepts.map(|accepts| format!("Accepts: {accepts}")));
     match &key.default {
         Some(DefaultValue::Fixed(default)) => schema["default"] = default.clone(),
-        Some(DefaultValue::Computed(default)) => {
-            schema["description"] = format!("{about}\n\nDefault: {default}").into();
-        }
+        Some(DefaultValue::Computed(default)) => description.push(format!("Default: {default}")),
         None => {}
     }
+    schema["description"] = description.join("\n\n").into();
     schema
 }
 

@@ -1,6 +1,6 @@
 //! Kinds of values: each decodes a value, and describes the accepted values for people and as a JSON Schema.
 //!
-//! Used by `decode`, `flags` and `key`.
+//! Used by `decode`, `flags`, `key` and `table_reader`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

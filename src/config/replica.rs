@@ -7,23 +7,26 @@ use std::path::Path;
 use crate::config::problem::Problem;
 use crate::config::raw::RawStore;
 use crate::config::regular;
+use crate::config::value::LONGEST_NAME;
 
 /// Far longer than any password.
 const LONGEST: u64 = 64 * 1024;
 
-/// The longest name.
-const LONGEST_NAME: usize = 100;
-
 /// Returns the default name of a replica: its host name.
 pub(super) fn host_name() -> String {
-    let host = gethostname::gethostname();
-    let plain = |c: char| !c.is_whitespace() && !c.is_control();
-    let name: String = host
-        .to_string_lossy()
-        .chars()
-        .filter(|c| plain(*c))
-        .take(LONGEST_NAME)
-        .collect();
+    name_of(&gethostname::gethostname().to_string_lossy())
+}
+
+/// Returns the name for a host: the first whole characters that fit.
+pub(super) fn name_of(host: &str) -> String {
+    let plain = |c: &char| !c.is_whitespace() && !c.is_control();
+    let mut name = String::new();
+    for c in host.chars().filter(plain) {
+        if name.len() + c.len_utf8() > LONGEST_NAME {
+            break;
+        }
+        name.push(c);
+    }
     if name.is_empty() {
         return "replica".to_owned();
     }

@@ -2,7 +2,7 @@
 //!
 //! A decoder does not know keys and locations; [`crate::config::table_reader`] adds them.
 //!
-//! Used by `compile`, `decode`, `key`, `kind` and `table_reader`.
+//! Used by `compile`, `decode`, `kind`, `replica` and `table_reader`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -141,16 +141,18 @@ pub(super) fn text(found: RawValue<'_>) -> Result<String, ValueError> {
     Ok(text)
 }
 
+/// The longest name, in bytes.
+pub(super) const LONGEST_NAME: usize = 100;
+
 /// Decodes a name. It becomes a metric label, so it is short and has no blanks.
 pub(super) fn name(found: RawValue<'_>) -> Result<String, ValueError> {
-    const LONGEST: usize = 100;
     let name = string(found)?;
-    let fits = (1..=LONGEST).contains(&name.len());
+    let fits = (1..=LONGEST_NAME).contains(&name.len());
     if fits && name.chars().all(|c| !c.is_whitespace() && !c.is_control()) {
         return Ok(name);
     }
     Err(ValueError::new(format!(
-        "`{}` is not a name; write 1 to {LONGEST} bytes without spaces",
+        "`{}` is not a name; write 1 to {LONGEST_NAME} bytes without spaces",
         cut(&name)
     )))
 }

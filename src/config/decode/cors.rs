@@ -1,4 +1,4 @@
-//! `[cors]`, and the hosts of `[listen]`. Used by `decode`.
+//! `[cors]`, and the hosts of `[listen]`. Used by `decode` and `decode::listen`.
 
 use std::time::Duration;
 

@@ -102,10 +102,18 @@ fn items(schema: &Value) -> Vec<&Value> {
     schema.get("items").into_iter().chain(inside).collect()
 }
 
+/// Returns the descriptions of a key, through alternatives.
+fn descriptions(schema: &Value) -> Vec<&str> {
+    let alternatives = schema["anyOf"].as_array().into_iter().flatten();
+    let inside = alternatives.flat_map(descriptions);
+    let own = schema["description"].as_str();
+    own.into_iter().chain(inside).collect()
+}
+
 #[test]
 fn every_key_of_the_table_is_in_the_schema() {
     let (main, flags) = (main_file(), flags_file());
-    for key in table_keys().keys() {
+    for (key, entries) in table_keys() {
         let mut at = vec![if key.starts_with("flag") {
             &flags
         } else {
@@ -121,6 +129,14 @@ fn every_key_of_the_table_is_in_the_schema() {
                 at = at.into_iter().flat_map(items).collect();
             }
             assert!(!at.is_empty(), "{key} is not in the schema");
+        }
+        let told: Vec<_> = at.into_iter().flat_map(descriptions).collect();
+        for entry in entries {
+            if let DescribedValue::Value { accepts, .. } = entry.value {
+                let accepts = format!("Accepts: {accepts}");
+                let has = told.iter().any(|told| told.contains(&accepts));
+                assert!(has, "{key} has no {accepts:?}: {told:?}");
+            }
         }
     }
 }

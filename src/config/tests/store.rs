@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::Fixture;
+use crate::config::replica::name_of;
+use crate::config::value::{NameForm, RawValue, name};
 
 #[test]
 fn a_shared_store_needs_no_more_than_its_address() {
@@ -161,4 +163,23 @@ fn tls_without_an_address_that_requires_it_is_a_problem() {
         fixture.problems(),
         "dualgauge.toml:3: rollout.store.tls: TLS needs an address that begins with `rediss://`"
     );
+}
+
+#[test]
+fn the_name_of_a_replica_is_cut_to_a_valid_one() {
+    let hosts = [
+        ("a b\tc".to_owned(), "abc".to_owned()),
+        ("ü".repeat(100), "ü".repeat(50)),
+        ("\u{65e5}".repeat(100), "\u{65e5}".repeat(33)),
+        (" ".to_owned(), "replica".to_owned()),
+    ];
+    for (host, expected) in hosts {
+        let replica = name_of(&host);
+        assert_eq!(replica, expected);
+        let found = RawValue {
+            value: &replica.as_str().into(),
+            spelling: NameForm::Text,
+        };
+        assert_eq!(name(found).unwrap(), replica);
+    }
 }
