@@ -72,7 +72,7 @@ const LAYERS: &[&[&str]] = &[
     &["cli"],
 ];
 
-/// What a pure crate must not name.
+/// Names that a pure crate must not use.
 const IMPURE: &[&str] = &[
     "std::time::Instant",
     "SystemTime",

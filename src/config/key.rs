@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::config::kind::Kind;
 
-/// What holds if a key is absent.
+/// The meaning of an absent key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Presence {
     /// The key has no value.
@@ -42,7 +42,7 @@ pub(super) struct List<T: 'static> {
     pub(super) name: &'static str,
     pub(super) items: Kind<T>,
     pub(super) is_required: bool,
-    /// Whether one value may stand for a list with this value.
+    /// Set if a single value is accepted as a list of one.
     pub(super) is_one_or_many: bool,
     /// The items if the key is absent.
     pub(super) default: &'static [&'static str],

@@ -26,7 +26,7 @@ use crate::telemetry::clock;
 use crate::upstream::{BodyCopy, boxed};
 use dualgauge_patterns::side::Side;
 
-/// What metrics, guards, spans and the access log report of one call.
+/// The report of one call for metrics, guards, spans and the access log.
 #[derive(Debug)]
 pub(super) struct AccessRecord {
     pub(super) context: CallContext,

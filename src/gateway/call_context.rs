@@ -1,4 +1,4 @@
-//! The context of one call: what its request, its caller and its decision are, and which limits apply to it.
+//! The context of one call: its request, its caller, its decision and its limits.
 //!
 //! Functions that only read a call receive its context; those that report on it receive its
 //! [`AccessRecord`](super::access_record::AccessRecord).
@@ -44,7 +44,7 @@ pub(super) struct CallContext {
     pub(super) stream: Option<usize>,
     pub(super) client: Option<usize>,
     pub(super) proof: Proof,
-    /// Whether the caller has a key, which percentages need.
+    /// Set if the caller has a key, which percentages need.
     pub(super) has_key: bool,
     pub(super) stage: Option<Stage>,
     pub(super) why: DecisionReason,

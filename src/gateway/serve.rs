@@ -1,7 +1,7 @@
 //! The pipeline of a call: admit → answer locally → route → decide → check the origin → attach the shadow call.
 //!
 //! [`choose_way`] serves REST calls, JSON-RPC calls, legacy frames and requests for event streams. Each adapter
-//! identifies the caller before, and sends the call on the chosen way afterwards.
+//! first identifies the caller. After the choice it sends the call on the chosen way.
 //!
 //! Used by `event_stream`, `legacy_socket`, `rest` and `rpc`.
 

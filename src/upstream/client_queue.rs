@@ -3,7 +3,7 @@
 //!
 //! A message waits until the channel to the client has capacity for it; a reply waits only for the messages before it.
 //! Law: everything is sent in order, the end last, unless the client is gone or the owner drops the messages. The
-//! owner bounds the queue: it stops to read the server while too much waits.
+//! owner bounds the queue: it does not read the server while too much waits.
 //!
 //! Used by `legacy_socket::client_queue` and `link::client_queue`.
 

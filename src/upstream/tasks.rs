@@ -19,7 +19,7 @@ pub struct Tasks {
 struct TaskState {
     tracker: TaskTracker,
     outbox: OnceCell<WriteCoalescer>,
-    room: SharedReadBuffer,
+    read_buffer: SharedReadBuffer,
 }
 
 impl Tasks {
@@ -54,7 +54,7 @@ impl Tasks {
 
     /// Returns the read buffer that this worker's connections share.
     pub(super) fn read_buffer(&self) -> SharedReadBuffer {
-        self.shared.room.clone()
+        self.shared.read_buffer.clone()
     }
 
     /// Returns the number of running tasks.

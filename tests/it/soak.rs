@@ -27,8 +27,8 @@ const STORMS: u64 = 2;
 /// How much more memory may be held, which an allocator keeps for later: 3 MiB, where the calls have carried 12 MiB.
 const SLACK_KIB: usize = 3 * 1024;
 
-/// How many more threads may read files: tokio keeps such a thread for ten seconds after its last use, and how many of
-/// them overlap depends on the load of the machine.
+/// The number of additional threads that may read files. Tokio keeps such a thread for ten seconds after its last use, and
+/// several overlap on a loaded machine.
 const SPARE_READERS: usize = 8;
 
 /// The number of samples of [`Held::least`].

@@ -32,7 +32,7 @@ section! {
         );
         /// REST headers to compare, beside the media type
         HEADERS: List<HeaderName> = list("headers", HEADER);
-        /// Whether reports have values; `false` by default
+        /// Reports contain values; `false` by default
         SHOW: Key<Show> = key("show", boolean(&[Show::Likeness, Show::Values]));
     }
 }

@@ -31,7 +31,7 @@ section! {
         HEADERS: List<HeaderName> = list("headers", HEADER);
         /// Response headers that pages may read
         EXPOSE: List<HeaderName> = list("expose", HEADER);
-        /// Whether pages may send credentials
+        /// Pages may send credentials
         CREDENTIALS: Key<WithCredentials> =
             key("credentials", boolean(&[WithCredentials::No, WithCredentials::Yes])).or("false");
         /// Lifetime of preflights; that of the browser by default

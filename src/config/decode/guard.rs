@@ -85,7 +85,7 @@ section! {
         NOT_FAST: Key<Option<Fast>> = key("fast", other("`\"off\"`", r#"{ "const": "off" }"#, no_fast));
         /// Condition of a trip without a whole window
         OF_FAST: SubTable = table("fast", &FAST).implied();
-        /// Whether a trip is only reported
+        /// A trip is only reported
         DRY_RUN: Key<Mode> = key("dry_run", boolean(&[Mode::Act, Mode::DryRun])).or("false");
     }
 }

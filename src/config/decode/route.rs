@@ -80,9 +80,9 @@ section! {
         IGNORE_QUERY: List<String> = list("ignore_query", TEXT);
         /// The only entry side; both if absent
         FROM: Key<frame::FromWord> = key("from", words(frame::FROM));
-        /// Whether translated REST calls become notifications; `false` by default
+        /// Translated REST calls become notifications; `false` by default
         NOTIFY: Key<bool> = key("notify", boolean(&[false, true]));
-        /// Whether a call may be repeated; by its HTTP method if absent
+        /// Effect of a call, which decides whether it may be repeated; by its HTTP method if absent
         EFFECT: Key<Effect> = key("effect", words(EFFECTS));
         /// Longest wait for the response; that of the upstream if absent
         CALL_TIMEOUT: Key<Duration> = key("timeout", TIMEOUT);

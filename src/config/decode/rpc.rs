@@ -39,7 +39,7 @@ section! {
         TOOL_ERROR_STATUS: Key<u16> = key("tool_error_status", whole(400, 599)).or("422");
         /// Concurrent calls per batch
         BATCH_CONCURRENCY: Key<usize> = key("batch_concurrency", whole(1, MOST)).or("8");
-        /// Whether the proxy serves WebSockets of clients on `rpc.paths`; by default with a link or with frames
+        /// Serves WebSockets of clients on `rpc.paths`; by default with a link or with frames
         WEBSOCKET: Key<bool> = key("websocket", boolean(&[false, true]));
         /// Concurrent messages per client WebSocket
         SOCKET_CONCURRENCY: Key<usize> = key("socket_concurrency", whole(1, MOST)).or("32");

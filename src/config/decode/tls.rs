@@ -20,7 +20,7 @@ section! {
         PRIVATE_KEY: Key<PathBuf> = key("key", FILE).required();
         /// PEM file with the CAs of client certificates, which are optional
         CLIENT_CA: Key<PathBuf> = key("client_ca", FILE);
-        /// Whether HTTP/2 is offered beside HTTP/1.1; `true` by default
+        /// Offers HTTP/2 beside HTTP/1.1; `true` by default
         HTTP2: Key<Http2> = key("http2", boolean(&[Http2::Off, Http2::Offered]));
     }
 }

@@ -83,7 +83,7 @@ section! {
         CONNECTIONS: Key<usize> = key("connections", whole(1, MOST)).or("256");
         /// Queued calls per worker over HTTP; more get `upstream_busy`
         HTTP_QUEUE: Key<usize> = key("queue", whole(0, MOST)).or("1024");
-        /// Whether the server receives `authorization` and `cookie` of callers
+        /// Handling of `authorization` and `cookie` of callers
         CREDENTIALS: Key<Credentials> = key("credentials", words(CREDENTIAL_WORDS)).or("forward");
         /// Further headers that translation forwards
         FORWARD: List<HeaderName> = list("forward", HEADER);
@@ -91,7 +91,7 @@ section! {
         OF_UPSTREAM: SubTable = table("envelope", &ENVELOPE).of(TableShape::Named);
         /// TLS to the server
         TLS: SubTable = table("tls", &tls::CLIENT);
-        /// Whether the upstream takes calls of routes without `upstream`; `false` by default
+        /// Serves calls of routes without `upstream`; `false` by default
         DEFAULT: Key<bool> = key("default", boolean(&[false, true]));
     }
 }

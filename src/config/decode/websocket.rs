@@ -65,7 +65,7 @@ const MOST_SOCKETS: i64 = 64;
 section! {
     /// Keys of a WebSocket.
     pub(super) WEBSOCKET {
-        /// Whether clients share a socket; by default `shared`, for frames `client`
+        /// Sharing of a socket by clients; by default `shared`, for frames `client`
         SHARING: Key<Sharing> = key("sharing", words(SHARINGS));
         /// Number of shared sockets
         SOCKETS: Key<usize> = key("sockets", whole(1, MOST_SOCKETS)).or("1");

@@ -14,7 +14,7 @@ pub(super) struct CallOutcome {
     pub(super) reason: Option<Reason>,
     pub(super) upstream_status: Option<u16>,
     pub(super) cause: Option<String>,
-    /// Whether the RPC server's result was parsed. Only a parsed one shows a tool failure.
+    /// Set if the RPC server's result was parsed. Only a parsed one shows a tool failure.
     pub(super) is_result_read: bool,
 }
 

@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// How the answers of a server name their calls.
+/// The form in which the answers of a server name their calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Naming {
     Id,
