@@ -63,10 +63,10 @@ use std::rc::Rc;
 
 use http::{Method, Request, Response, request};
 
-use crate::upstream::{IncomingBody, boxed, pinned};
-use dualgauge_model::failure::Failure;
+use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::routing::{RequestHead, RequestTarget, classify_request};
 use dualgauge_model::stream::StreamMatch;
+use dualgauge_net::{IncomingBody, boxed, pinned};
 use dualgauge_patterns::side::Side;
 
 pub use cancellation::CancellationRegistry;
@@ -170,7 +170,10 @@ fn dispatch(
         } else {
             Side::Rest
         };
-        return Err((side, Failure::new(violation.reason(), violation.as_str())));
+        return Err((
+            side,
+            Failure::new(Reason::from(violation), violation.as_str()),
+        ));
     }
     match (refused, matched) {
         (Some(failure), _) => Err((side, failure)),

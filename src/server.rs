@@ -22,18 +22,9 @@
 //!
 //! Used by `app`.
 
-mod accept_backoff;
 pub mod admin;
 mod client_certificate;
-mod flush_before_error;
-mod h2_monitor;
 mod http2;
 mod http2_delivery;
-pub mod inspected_socket;
 pub mod listen;
-pub mod listening_sockets;
-mod proxy_protocol;
-mod shared_timer;
 mod tls_handshake;
-mod unread_body;
-pub mod write_timeout;

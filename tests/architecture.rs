@@ -36,8 +36,13 @@ const CRATES: &[Crate] = &[
         ]),
     },
     Crate {
-        folder: "model",
+        folder: "transport",
         below: &["dualgauge-patterns"],
+        libraries: Some(&["http", "memchr", "thiserror", "wide"]),
+    },
+    Crate {
+        folder: "model",
+        below: &["dualgauge-patterns", "dualgauge-transport"],
         libraries: Some(&[
             "bytes",
             "foldhash",
@@ -52,8 +57,12 @@ const CRATES: &[Crate] = &[
             "sha2",
             "thiserror",
             "time",
-            "wide",
         ]),
+    },
+    Crate {
+        folder: "net",
+        below: &["dualgauge-patterns", "dualgauge-transport"],
+        libraries: None,
     },
     Crate {
         folder: "sample",

@@ -21,9 +21,9 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 #[test]
 fn wire() {
     for input in corpus("wire") {
-        dualgauge_model::wire::check_any_cut(&input);
+        dualgauge_transport::wire::check_any_cut(&input);
         for end in 0..input.len() {
-            dualgauge_model::wire::check_any_cut(&input[..end]);
+            dualgauge_transport::wire::check_any_cut(&input[..end]);
         }
     }
 }

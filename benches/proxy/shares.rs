@@ -42,10 +42,10 @@ const PURPOSES: [(&str, &[&str]); 13] = [
     (
         "what comes in is inspected",
         &[
-            "dualgauge_model::wire",
-            "server::inspected_socket",
+            "dualgauge_transport::wire",
+            "dualgauge_net::inspected_socket",
             "server::http2_delivery",
-            "server::write_timeout",
+            "dualgauge_net::write_timeout",
         ],
     ),
     (
@@ -74,7 +74,7 @@ const PURPOSES: [(&str, &[&str]); 13] = [
             "dualgauge_model::forwarding",
             "dualgauge_model::local_reply",
             "dualgauge_model::cors",
-            "dualgauge_model::load_balancing",
+            "dualgauge_transport::load_balancing",
             "route::table",
             "route::name_map",
             "gateway::sessions",

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dualgauge_model::proxy_protocol::check_any_cut(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| dualgauge_transport::proxy_protocol::check_any_cut(data));

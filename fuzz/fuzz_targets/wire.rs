@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dualgauge_model::wire::check_any_cut(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| dualgauge_transport::wire::check_any_cut(data));

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::config::compile::tls::{self, TlsFault};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::tls::ServerTls;
+use dualgauge_net::tls_config::{self, TlsFault};
+use dualgauge_transport::tls::ServerTls;
 
 /// The TLS configuration for new connections; borrowed only between awaits.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl KnownCertificates {
     fn from_plan(plan: &Plan) -> Result<KnownCertificates, TlsFault> {
         Ok(KnownCertificates {
             tls: plan.tls.clone(),
-            config: plan.tls.as_deref().map(tls::server).transpose()?,
+            config: plan.tls.as_deref().map(tls_config::server).transpose()?,
         })
     }
 }

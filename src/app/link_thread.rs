@@ -21,8 +21,9 @@ use crate::upstream::link::{
     LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
     Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
 };
-use crate::upstream::{Mcp, MemoryBudget, Stdio, Tasks};
+use crate::upstream::{Mcp, Stdio};
 use dualgauge_model::plan::{Plan, Sharing, Transport, UpstreamPlan};
+use dualgauge_net::{MemoryBudget, Tasks};
 
 /// The capacity of the launch channel.
 const LAUNCHES: usize = 16;

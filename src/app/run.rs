@@ -29,22 +29,22 @@ use super::spans::SpanThread;
 use super::startup_summary::{StartupSummary, SummaryLine};
 use super::usage_counts::UsageCounts;
 use super::workers::{Workers, WorkersHandle};
-use crate::config::compile::tls::TlsFault;
 use crate::config::load::Sources;
 use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
 use crate::server::admin::{self, AdminTokens, Readiness};
 use crate::server::listen::WorkerConfig;
-use crate::server::listening_sockets;
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
     FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset, address_counts, render,
 };
-use crate::upstream::MemoryBudget;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::time::Timestamp;
+use dualgauge_net::MemoryBudget;
+use dualgauge_net::listening_sockets;
+use dualgauge_net::tls_config::TlsFault;
 
 /// The capacity of the command channel of the control task.
 const COMMANDS: usize = 64;

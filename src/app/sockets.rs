@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::upstream::WebSocket;
 use crate::upstream::link::{LinkStats, RequestReceiver, balance, rotate, run_link};
-use crate::upstream::{Tasks, WebSocket};
 use dualgauge_model::pending::LinkSettings;
 use dualgauge_model::plan::{UpstreamPlan, WebSocketPlan};
+use dualgauge_net::Tasks;
 
 /// A server that is reached over WebSockets.
 #[derive(Debug, Clone)]

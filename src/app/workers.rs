@@ -22,12 +22,12 @@ use crate::server::listen::{self, Listeners, WorkerCommand, WorkerConfig};
 use crate::telemetry::log::{buffer_lines, flush_lines, flushing_lines};
 use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
-use crate::upstream::MemoryBudget;
 use crate::upstream::link::Links;
 use dualgauge_model::compare::{Mismatches, Salt};
 use dualgauge_model::plan::{Plan, WorkerShare};
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::trace::IdGenerator;
+use dualgauge_net::MemoryBudget;
 
 /// The capacity of a worker's command channel; commands are handled between calls.
 const COMMANDS: usize = 16;

@@ -20,10 +20,10 @@ use hyper::body::Incoming;
 use serde_json::Value;
 
 use crate::cli::connection::{ConnectionFault, address, exchange, within};
-use crate::config::compile::tls::Alpn;
 use crate::config::load::environment;
 use crate::config::problem::SourceLocation;
-use crate::upstream::Connector;
+use dualgauge_net::Connector;
+use dualgauge_net::tls_config::Alpn;
 
 /// Maximum size of a response.
 const LARGEST: usize = 32 * 1024 * 1024;

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-use crate::upstream::Connector;
+use dualgauge_net::Connector;
 
 /// The sender of requests on one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;

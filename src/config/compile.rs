@@ -47,12 +47,12 @@ use dualgauge_model::hosts::Reach;
 use dualgauge_model::lenient::LenientPaths;
 use dualgauge_model::local_reply::LocalReplies;
 use dualgauge_model::plan::{ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams};
-use dualgauge_model::proxy_protocol::ProxyProtocolUse;
 use dualgauge_model::redact::Redaction;
 use dualgauge_model::route::{Route, RouteTable, Segments, without_slash};
 use dualgauge_model::stream::Streams;
-use dualgauge_model::upload_rate::MinimumRate;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
+use dualgauge_transport::upload_rate::MinimumRate;
 
 /// Compiles the configuration and the flags into a plan. Listeners, files and the log stay in the [`RawConfig`].
 ///

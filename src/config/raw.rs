@@ -34,13 +34,14 @@ use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
 use dualgauge_model::hosts::HostName;
 use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
 use dualgauge_model::outcome::{ErrorStatus, RowSource};
-use dualgauge_model::plan::{Credentials, Multiplexing, Unrouted};
-use dualgauge_model::proxy_protocol::ProxyProtocolUse;
+use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, Example, Extra};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::multiplexing::Multiplexing;
+use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 
 pub use addresses::{RawAddresses, RawBreaker, RawEject, RawHealth, RawRetry};
 pub use answers::{

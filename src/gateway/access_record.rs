@@ -23,7 +23,7 @@ use super::request_line::RequestLine;
 use super::runtime_plan::RuntimePlan;
 use super::worker::Worker;
 use crate::telemetry::clock;
-use crate::upstream::{BodyCopy, boxed};
+use dualgauge_net::{BodyCopy, boxed};
 use dualgauge_patterns::side::Side;
 
 /// The report of one call for metrics, guards, spans and the access log.

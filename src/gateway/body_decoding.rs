@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::failures::memory_exhausted;
-use crate::upstream::{BodyCopy, BudgetExhausted, ContentEncoding, DecodeError, MemoryBudget};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
+use dualgauge_net::{BodyCopy, BudgetExhausted, ContentEncoding, DecodeError, MemoryBudget};
 use dualgauge_patterns::json::Json;
 
 /// Decodes and parses a body; `None` for an empty one.

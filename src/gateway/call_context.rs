@@ -19,14 +19,15 @@ use super::runtime_plan::RuntimePlan;
 use super::worker::Worker;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::LabelId;
+use crate::upstream::Upstream;
 use crate::upstream::link::{ClientLinks, NotificationSender};
-use crate::upstream::{BodyCopy, ReusableTimer, Upstream};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, Decision, DecisionReason, Proof, Stage, Way};
 use dualgauge_model::routing;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::trace::Trace;
+use dualgauge_net::{BodyCopy, ReusableTimer};
 use dualgauge_patterns::side::Side;
 
 /// The context of one call.

@@ -8,12 +8,12 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, response};
 use hyper::upgrade::OnUpgrade;
 
-use crate::upstream::{IncomingBody, Lease};
 use dualgauge_model::failure::{Advice, Failure, FailureCodes};
 use dualgauge_model::headers::JSON;
 use dualgauge_model::jsonrpc::{self, RequestId};
 use dualgauge_model::outcome::{error_object, problem};
 use dualgauge_model::stream::Rewriter;
+use dualgauge_net::{IncomingBody, Lease};
 use dualgauge_patterns::rope::Rope;
 
 /// The response to a call.

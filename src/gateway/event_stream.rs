@@ -23,10 +23,6 @@ use super::response_body::ResponseBody;
 use super::rest::respond;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{ChosenWay, ProtocolCall, choose_way};
-use crate::upstream::{
-    Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
-    SendOptions,
-};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
@@ -34,6 +30,10 @@ use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::sse;
 use dualgauge_model::stream::{Rewriter, StreamMatch};
+use dualgauge_net::{
+    Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
+    SendOptions,
+};
 use dualgauge_patterns::side::Side;
 
 /// The id of the last event that a reconnecting client received (WHATWG HTML Living Standard §9.2.4).

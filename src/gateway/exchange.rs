@@ -21,15 +21,16 @@ use super::forwarded_headers::strip_trace_secrets;
 use super::headers::first_value;
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
-use crate::upstream::{
-    BodyCopy, CollectError, Exchange, HttpUpstream, IncomingBody, MemoryBudget, OutgoingRequest,
-    Permit, RetryPolicy, SendOptions, UploadBreak, UploadProgress, collect_accounted,
-    collect_budgeted, pinned,
-};
+use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::outcome::is_rejection_status;
 use dualgauge_model::rejections;
 use dualgauge_model::sse;
+use dualgauge_net::{
+    BodyCopy, CollectError, Exchange, IncomingBody, MemoryBudget, OutgoingRequest, Permit,
+    RetryPolicy, SendOptions, UploadBreak, UploadProgress, collect_accounted, collect_budgeted,
+    pinned,
+};
 
 /// Sends a request and reads the complete response within `limit`.
 pub(super) async fn send_and_collect(
@@ -47,10 +48,11 @@ pub(super) async fn send_and_collect(
     let max_body = record.context.runtime_plan().plan.limits.answer;
     let budget = record.context.second_run_budget().cloned();
     let memory = record.context.worker().memory().clone();
-    let tracker = upstream.track_call(since);
+    let tracker = upstream.pool().track_call(since);
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
     let exchange = pin!(async {
         let exchange = upstream
+            .pool()
             .send(&tracker, permit, outgoing, retry_policy.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
@@ -137,10 +139,13 @@ pub(super) async fn send_notification(
     let budget = record.context.second_run_budget().cloned();
     let memory = record.context.worker().memory().clone();
     record.context.worker().tasks().clone().start(async move {
-        let tracker = upstream.track_call(clock::now());
+        let tracker = upstream.pool().track_call(clock::now());
         // Dropping the exchange at the limit closes its connection.
         let response = timeout(limit, async {
-            let sent = upstream.send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
+            let sent =
+                upstream
+                    .pool()
+                    .send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && !is_event_stream(response.headers())
                 && collect_response(response.into_body(), max_body, budget.as_ref(), &memory)
@@ -184,9 +189,10 @@ pub(super) async fn send_and_wait_head(
                 .unwrap_or(UploadBreak::Cut),
         )
     };
-    let tracker = upstream.track_call(since);
+    let pool = upstream.pool();
+    let tracker = pool.track_call(since);
     let mut timer = record.context.take_timer();
-    let mut sending = pin!(upstream.send(&tracker, permit, outgoing, wait.options));
+    let mut sending = pin!(pool.send(&tracker, permit, outgoing, wait.options));
     let outcome = loop {
         match timer.until(next_deadline(), sending.as_mut()).await {
             Some(Ok(exchange)) => break Ok(exchange),
@@ -272,7 +278,9 @@ async fn reserve(
 ) -> Result<Permit, Failure> {
     let limit = upstream.plan().slot_wait(remaining_time(context, limit)?);
     ensure_client_open(context)?;
-    let reserved = context.worker().until_shutdown(upstream.reserve(limit));
+    let reserved = context
+        .worker()
+        .until_shutdown(upstream.pool().reserve(limit));
     reserved.await?.map_err(from_upstream_error)
 }
 

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use crate::upstream::{BudgetExhausted, CollectError, UploadBreak, UpstreamError, chain};
 use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_net::{BudgetExhausted, CollectError, UploadBreak, UpstreamError, chain};
 
 /// Returns the failure of a client that stopped sending its body.
 pub(super) fn upload_stalled(limit: Duration) -> Failure {
@@ -23,7 +23,9 @@ pub(super) fn total_timeout(limit: Duration) -> Failure {
 /// Returns the failure for a client's body that broke off.
 pub(super) fn aborted_upload(why: UploadBreak) -> Failure {
     match why {
-        UploadBreak::Refused(violation) => Failure::new(violation.reason(), violation.as_str()),
+        UploadBreak::Refused(violation) => {
+            Failure::new(Reason::from(violation), violation.as_str())
+        }
         UploadBreak::Cut => Failure::new(
             Reason::BodyCut,
             "the request body ended before it was complete",

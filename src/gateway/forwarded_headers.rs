@@ -10,10 +10,10 @@ use http::{HeaderMap, Method};
 use super::call_context::CallContext;
 use super::headers::{HasBody, InboundHop};
 use super::request_origin::{ClientRequest, RequestOrigin};
-use crate::upstream::OutgoingRequest;
 use dualgauge_model::headers::translated;
 use dualgauge_model::identity_headers::{Facts, IdentityFact};
 use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_net::OutgoingRequest;
 
 /// Returns the headers of a translated call, with this hop and the trace context.
 pub(super) fn translated_headers(

@@ -13,7 +13,7 @@ pub(super) use dualgauge_model::headers::{
     require_host, set, withhold_credentials,
 };
 use dualgauge_model::plan::Plan;
-use dualgauge_model::wire::ADDED_TE;
+use dualgauge_transport::wire::ADDED_TE;
 
 /// Returns true for hop-by-hop fields (RFC 9110 §7.6.1), whether or not `Connection` names them. `Trailer` is
 /// end-to-end: it announces fields after the body.

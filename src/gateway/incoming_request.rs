@@ -6,7 +6,7 @@ use http::request;
 
 use super::access_record::AccessRecord;
 use super::request_origin::RequestOrigin;
-use crate::upstream::IncomingBody;
+use dualgauge_net::IncomingBody;
 
 /// One HTTP request before dispatch. The client and its connection may already be gone.
 pub(super) struct IncomingRequest {

@@ -15,13 +15,13 @@ use super::failures::{memory_exhausted, upstream_timeout};
 use super::rpc_reply::RpcReply;
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
-use crate::upstream::BudgetExhausted;
 use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
 use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
+use dualgauge_net::BudgetExhausted;
 
 /// The id of a response written by the proxy; no call on a link has it.
 const NO_ID: u64 = 0;

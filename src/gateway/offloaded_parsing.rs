@@ -12,7 +12,6 @@ use super::body_decoding::decode_json;
 use super::offload::{is_long, is_long_coded};
 use super::rpc_reply::{RpcReply, context, read_response};
 use super::worker::Worker;
-use crate::upstream::{BodyCopy, ContentEncoding, pinned};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, Incoming, MessageError};
 use dualgauge_model::outcome::{RestAnswer, RestReply, RpcAnswer, TranslatedReply};
@@ -20,6 +19,7 @@ use dualgauge_model::plan::{Limits, Plan};
 use dualgauge_model::rejections;
 use dualgauge_model::route::Route;
 use dualgauge_model::translate::{self, MethodCall, ToRest, ToRpc};
+use dualgauge_net::{BodyCopy, ContentEncoding, pinned};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
 

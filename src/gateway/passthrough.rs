@@ -17,13 +17,14 @@ use super::forwarded_headers::IdentityFields;
 use super::headers::{self, InboundHop};
 use super::request_origin::RequestOrigin;
 use super::stream_end::is_event_stream;
-use crate::upstream::{
-    Body, BodyCopy, ConnectionNeed, Exchange, HeaderCasing, HttpUpstream, IncomingBody,
-    OutgoingRequest, PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
-};
+use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
+use dualgauge_net::{
+    Body, BodyCopy, ConnectionNeed, Exchange, HeaderCasing, IncomingBody, OutgoingRequest,
+    PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
+};
 use dualgauge_patterns::rope::Rope;
 
 /// The handling of a server's interim responses.

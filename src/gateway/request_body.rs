@@ -13,12 +13,12 @@ use super::body_decoding::coding;
 use super::failures::{aborted_upload, memory_exhausted};
 use super::offloaded_parsing;
 use super::worker::Worker;
-use crate::upstream::{
-    BodyCopy, CollectError, ContentEncoding, IncomingBody, UploadBreak, collect_accounted,
-};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
+use dualgauge_net::{
+    BodyCopy, CollectError, ContentEncoding, IncomingBody, UploadBreak, collect_accounted,
+};
 use dualgauge_patterns::json::Json;
 
 /// The body of a request that the proxy reads.

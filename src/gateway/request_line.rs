@@ -11,7 +11,7 @@ use http::{Method, Version, request};
 
 use super::peers::Peer as CountedPeer;
 use super::request_origin::{HeaderReadTime, RequestOrigin};
-use dualgauge_model::wire::RefusedLine;
+use dualgauge_transport::wire::RefusedLine;
 
 /// A request target without its authority.
 #[derive(Debug, Clone)]

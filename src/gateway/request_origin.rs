@@ -10,13 +10,14 @@ use std::time::Duration;
 use http::{Uri, request};
 
 use super::peers::Peer as CountedPeer;
+use crate::upstream::ClientConnections;
 use crate::upstream::link::ClientLinks;
-use crate::upstream::{ClientConnections, Interims, ReusableTimer};
 use dualgauge_model::client_ip::Peer;
 use dualgauge_model::forwarding::HeaderCache;
 use dualgauge_model::hosts::{ConnectionEntry, Reach};
 use dualgauge_model::rollout::Subject;
-use dualgauge_model::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
+use dualgauge_net::{Interims, ReusableTimer};
+use dualgauge_transport::wire::{HeaderCase, RefusedLine, SentTarget, Violation};
 
 /// Time from the first byte of a request head to its last; an extension of requests whose head took several reads.
 #[derive(Debug, Clone, Copy)]

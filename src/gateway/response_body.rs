@@ -20,10 +20,10 @@ use super::response_observer::{Observer, notify_sent};
 use super::stream_end::GracefulStreamEnd;
 use super::upstream_stream::StreamBody;
 use crate::telemetry::clock;
-use crate::upstream::{BodyReadError, Lease, boxed};
 use dualgauge_model::failure::{Blame, Reason};
-use dualgauge_model::wire::HeaderCase;
+use dualgauge_net::{BodyReadError, Lease, boxed};
 use dualgauge_patterns::rope::{Chunks, Rope};
+use dualgauge_transport::wire::HeaderCase;
 
 /// Chunks of this size or more count in `limits.memory` until they are written. Small responses are written at once and
 /// skip the accounting.

@@ -29,9 +29,9 @@ use crate::gateway::exchange::with_total_timeout;
 use crate::gateway::identity::identify;
 use crate::gateway::response;
 use crate::telemetry::clock;
-use crate::upstream::pinned;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::websocket;
+use dualgauge_net::pinned;
 
 use reading::{RpcBody, read};
 use rpc_request::{BatchContext, RpcCaller, RpcRequest};

@@ -12,15 +12,17 @@ use super::labels::PlanLabels;
 use super::request_target::parse_target;
 use super::shared_state::Shared;
 use super::token_cache::TokenCache;
-use crate::telemetry::metrics::{AddressCounts, LabelId, Pool, UpstreamCalls};
+use crate::telemetry::metrics::{LabelId, Pool};
 use crate::upstream::link::{LinkSharing, LinkStats, LinkUpstream, Links};
-use crate::upstream::{HttpUpstream, LegacySocketUpstream, Tasks, Upstream};
+use crate::upstream::{HttpUpstream, LegacySocketUpstream, Upstream};
 use dualgauge_model::descriptors::{Budget, Descriptors};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::Priority;
 use dualgauge_model::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
 use dualgauge_model::rollout::{Digest, FlagHistory, Generation, PlanStart};
 use dualgauge_model::token::{Claims, TokenFault};
+use dualgauge_net::Tasks;
+use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::schema::MemoryShare;
 use dualgauge_patterns::side::Side;
 
@@ -197,7 +199,7 @@ impl RuntimePlan {
     pub(super) fn retire_in_favour_of(&self, next: &RuntimePlan) {
         let upstreams = self.all_upstreams();
         for old in upstreams.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
-            old.stop_pooling();
+            old.pool().stop_pooling();
         }
         for old in self.upstreams.iter().filter_map(Upstream::frames) {
             let mut now = next.upstreams.iter().filter_map(Upstream::frames);
@@ -234,8 +236,8 @@ impl RuntimePlan {
         let mut pools = [Pool::default(); Side::ALL.len()];
         for upstream in self.all_upstreams() {
             pools[upstream.plan().side as usize].add(Pool {
-                open: upstream.open() as u64,
-                idle: upstream.idle() as u64,
+                open: upstream.pool().open() as u64,
+                idle: upstream.pool().idle() as u64,
             });
         }
         let frames_upstreams = self.upstreams.iter().filter_map(Upstream::frames);
@@ -253,7 +255,7 @@ impl RuntimePlan {
         let servers = self.labels.upstreams.iter().zip(&self.upstreams);
         let calls = servers.filter_map(|(label, server)| {
             let calls = match (server.http(), server.frames()) {
-                (Some(http), _) => http.calls(),
+                (Some(http), _) => http.pool().calls(),
                 (None, Some(frames)) => UpstreamCalls {
                     sent: frames.open() as u64,
                     waiting: 0,
@@ -272,7 +274,7 @@ impl RuntimePlan {
         for servers in [&self.upstreams, &self.shadow_upstreams] {
             for (label, server) in self.labels.upstreams.iter().zip(servers) {
                 if let Some(http) = server.http() {
-                    all.entry(*label).or_default().add(http.addresses());
+                    all.entry(*label).or_default().add(http.pool().addresses());
                 }
             }
         }

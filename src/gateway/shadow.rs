@@ -32,11 +32,11 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::FullResponse;
 use super::response_observer::{Observer, ResponseObserver};
-use crate::upstream::{BodyCopy, CopyUnavailable, pinned};
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rollout::Stage;
 use dualgauge_model::shadow_limits;
+use dualgauge_net::{BodyCopy, CopyUnavailable, pinned};
 
 pub use offload::{ComparePool, CompareThread};
 pub(super) use recorded_response::headers_size;

@@ -11,12 +11,12 @@ use super::session_table::Sessions;
 use super::shadow::ComparePool;
 use crate::telemetry::metrics::LabelNames;
 use crate::telemetry::spans::Spans;
-use crate::upstream::MemoryBudget;
 use dualgauge_model::compare::Salt;
 #[cfg(test)]
 use dualgauge_model::plan::Plan;
 use dualgauge_model::plan::WorkerShare;
 use dualgauge_model::trace::IdGenerator;
+use dualgauge_net::MemoryBudget;
 
 /// State shared by all workers.
 #[derive(Debug, Clone)]

@@ -25,10 +25,7 @@ use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{
-    Body, BudgetExhausted, ContentEncoding, DecodeError, HttpUpstream, OutgoingRequest,
-    RetryPolicy, Upstream, boxed,
-};
+use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestTemplate};
 use dualgauge_model::mcp::ResultType;
@@ -38,6 +35,9 @@ use dualgauge_model::plan::Credentials;
 use dualgauge_model::rejections;
 use dualgauge_model::route::{Route, Segments};
 use dualgauge_model::translate::{self, RestHead};
+use dualgauge_net::{
+    Body, BudgetExhausted, ContentEncoding, DecodeError, OutgoingRequest, RetryPolicy, boxed,
+};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::rope::Rope;

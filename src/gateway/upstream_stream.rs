@@ -14,9 +14,9 @@ use bytes::Bytes;
 
 use super::call_context::CallContext;
 use crate::telemetry::clock;
-use crate::upstream::{BodyReadError, IncomingBody};
 use dualgauge_model::stream::{RewriteStep, Rewriter};
 use dualgauge_model::translate::TranslateContext;
+use dualgauge_net::{BodyReadError, IncomingBody};
 
 /// A response body from an upstream.
 #[derive(Debug)]

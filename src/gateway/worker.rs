@@ -24,12 +24,12 @@ use super::shared_state::Shared;
 use crate::telemetry::metrics::{Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
-use crate::upstream::{MemoryBudget, Tasks};
 use dualgauge_model::compare::{Mismatches, Noise, Salt};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::trace::{IdGenerator, Trace};
+use dualgauge_net::{MemoryBudget, Tasks};
 
 /// One worker.
 #[derive(Debug)]
@@ -321,8 +321,8 @@ impl Worker {
     pub fn evict_idle(&self) {
         let runtime_plan = self.runtime_plan();
         for upstream in runtime_plan.all_upstreams() {
-            upstream.forget_idle();
-            upstream.check_health();
+            upstream.pool().forget_idle();
+            upstream.pool().check_health();
         }
     }
 
@@ -330,7 +330,7 @@ impl Worker {
     pub fn stop_pooling(&self) {
         let runtime_plan = self.runtime_plan();
         for upstream in runtime_plan.all_upstreams() {
-            upstream.stop_pooling();
+            upstream.pool().stop_pooling();
         }
     }
 

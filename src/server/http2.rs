@@ -23,14 +23,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::h2_monitor::{MonitoredSocket, SocketObserver};
 use super::http2_delivery::{AbortReason, DeliveryPace, TrackedBody};
-use super::write_timeout::WriteTimeout;
 use crate::gateway::{RequestOrigin, ResponseBody, Worker, handle};
 use crate::telemetry::clock;
-use crate::upstream::{IncomingBody, Socket, WriteControl};
 use dualgauge_model::plan::Limits;
-use dualgauge_model::wire::{FloodReason, HeadLimits as WireLimits, settle};
+use dualgauge_net::h2_monitor::{MonitoredSocket, SocketObserver};
+use dualgauge_net::write_timeout::WriteTimeout;
+use dualgauge_net::{IncomingBody, Socket, WriteControl};
+use dualgauge_transport::wire::{FloodReason, HeadLimits as WireLimits, settle};
 
 /// The maximum number of concurrent streams (RFC 9113 §5.1.2 recommends at least 100).
 const STREAMS: u32 = 100;

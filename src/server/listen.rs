@@ -28,25 +28,25 @@ use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
-use super::accept_backoff::AcceptBackoff;
-use super::flush_before_error::FlushBeforeError;
 use super::http2;
-use super::inspected_socket::{DisconnectWatch, Inspected, Inspection};
-use super::proxy_protocol;
-use super::shared_timer::SharedTimer;
 use super::tls_handshake;
-use super::unread_body::UnreadBody;
-use super::write_timeout::WriteTimeout;
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use crate::upstream::{IncomingBody, Interims, Socket as ClientSocket, WriteControl};
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::hosts::Reach;
 use dualgauge_model::plan::{Limits, Plan};
-use dualgauge_model::proxy_protocol::ProxyProtocolUse;
 use dualgauge_model::rollout::{Generation, Glob};
-use dualgauge_model::wire::HeadLimits as WireLimits;
+use dualgauge_net::accept_backoff::AcceptBackoff;
+use dualgauge_net::flush_before_error::FlushBeforeError;
+use dualgauge_net::inspected_socket::{DisconnectWatch, Inspected, Inspection};
+use dualgauge_net::proxy_protocol;
+use dualgauge_net::shared_timer::SharedTimer;
+use dualgauge_net::unread_body::UnreadBody;
+use dualgauge_net::write_timeout::WriteTimeout;
+use dualgauge_net::{IncomingBody, Interims, Socket as ClientSocket, WriteControl};
+use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
+use dualgauge_transport::wire::HeadLimits as WireLimits;
 
 /// The interval between checks for idle upstream connections.
 const TIDY: Duration = Duration::from_secs(1);
@@ -293,8 +293,10 @@ async fn set_up(
         let client = match plan.proxy_protocol {
             ProxyProtocolUse::Off => peer.ip(),
             ProxyProtocolUse::Required => {
-                let hops = plan.rollout.clients.hops();
-                proxy_protocol::client_address(&mut stream, peer.ip(), hops).await?
+                if !plan.rollout.clients.hops().trusts(peer.ip()) {
+                    return Err(io::Error::other("the peer is not a trusted proxy"));
+                }
+                proxy_protocol::client_address(&mut stream, peer.ip()).await?
             }
         };
         let socket = tls_handshake::handshake(stream, tls.as_ref()).await?;

@@ -8,9 +8,9 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use super::client_certificate;
-use crate::config::compile::tls::HTTP_2;
-use crate::upstream::Socket;
 use dualgauge_model::rollout::Subject;
+use dualgauge_net::Socket;
+use dualgauge_net::tls_config::HTTP_2;
 
 /// Performs the handshake of a connection, if there is a TLS configuration.
 ///

@@ -32,7 +32,7 @@ use crate::store::versioned::Versioned;
 use crate::telemetry::clock::wall;
 use connect::Connector;
 use connection::RedisConnection;
-use dualgauge_model::tls::ClientTls;
+use dualgauge_transport::tls::ClientTls;
 use script::Script;
 
 /// The maximum total size of the reports returned at once, in bytes.

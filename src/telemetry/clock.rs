@@ -10,24 +10,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::format_description::StaticFormatDescription;
 use time::macros::{format_description, utc_datetime};
 use time::{SignedDuration, UtcDateTime};
-use tokio::time::Instant;
 
 use dualgauge_model::time::Timestamp;
+
+pub use dualgauge_net::clock::now;
 
 const RFC_3339: StaticFormatDescription =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
 /// The last second that can be written.
 const LAST: i64 = utc_datetime!(9999-12-31 23:59:59).unix_timestamp();
-
-/// Returns the monotonic time, which tests can pause.
-#[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the only reader of the monotonic clock"
-)]
-pub fn now() -> Instant {
-    Instant::now()
-}
 
 /// Returns the CPU time used by this process.
 #[must_use]

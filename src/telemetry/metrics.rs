@@ -39,7 +39,6 @@ mod tests;
 mod upstream_calls;
 mod usage;
 
-pub use addresses::AddressCounts;
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
     Sunset,
@@ -50,5 +49,4 @@ pub use prometheus::TEXT_FORMAT;
 pub use render::render;
 pub use series::{SeriesEstimate, ShownSeries, estimate};
 pub use shard::{CallFields, Gauges, Pool, Shard, Snapshot, Timing, address_counts, tallies};
-pub use upstream_calls::UpstreamCalls;
 pub use usage::usage;

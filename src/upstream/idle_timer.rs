@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::ReadMode;
 use crate::telemetry::clock;
 use dualgauge_model::pending::Heartbeat;
+use dualgauge_net::ReadMode;
 
 /// The state of a socket: busy with calls, or idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,8 +26,8 @@ use tokio::time::timeout;
 pub use session::Session;
 
 use self::post::{OutboundPost, PostClient, PostOutcome, PostResult};
+use super::HttpUpstream;
 use super::link::Transport;
-use super::{HttpUpstream, MemoryBudget, Tasks};
 use dualgauge_model::jsonrpc::parse_response;
 use dualgauge_model::local_reply::STATELESS;
 use dualgauge_model::mcp::{
@@ -35,6 +35,7 @@ use dualgauge_model::mcp::{
 };
 use dualgauge_model::pending::{RequestError, SUBSCRIPTIONS};
 use dualgauge_model::plan::{McpPlan, UpstreamPlan};
+use dualgauge_net::{MemoryBudget, Tasks};
 use dualgauge_patterns::json::Json;
 
 /// Connections for the link's own messages, in addition to those for calls and subscriptions.

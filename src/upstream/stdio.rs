@@ -29,11 +29,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 pub use self::revision::Child;
 use self::revision::ProbeHistory;
 use self::survivors::Process;
-use super::line_decoder::{DecodedLine, LineDecoder};
 use super::link::{Event, Link};
 use crate::telemetry::clock;
 use dualgauge_model::plan::StdioPlan;
 use dualgauge_model::redact::Redaction;
+use dualgauge_net::line_decoder::{DecodedLine, LineDecoder};
 use dualgauge_patterns::json::unmarked;
 
 /// The time limit of each step.
@@ -212,7 +212,7 @@ enum ChildEvent {
 impl Link for RunningChild {
     async fn event(&mut self) -> Event {
         loop {
-            match self.lines.next() {
+            match self.lines.next_line() {
                 Some(DecodedLine::Complete(line)) => return Event::Message(unmarked(line)),
                 Some(DecodedLine::Truncated(_)) => return Event::Overlong,
                 None => {}
@@ -338,7 +338,7 @@ impl RunningChild {
                 got = read(stdout.as_mut(), &mut rest), if stdout.is_some() => if got == 0 { *stdout = None },
                 got = read(stderr.as_mut(), &mut complaints), if stderr.is_some() => if got == 0 { *stderr = None },
             }
-            while rest.next().or(complaints.next()).is_some() {}
+            while rest.next_line().or(complaints.next_line()).is_some() {}
         }
     }
 }
@@ -407,7 +407,7 @@ impl ChildLog {
                 tracing::warn!(upstream, dropped, "dropped log output of the child process");
             }
         }
-        while let Some(line) = self.lines.next() {
+        while let Some(line) = self.lines.next_line() {
             let (DecodedLine::Complete(line) | DecodedLine::Truncated(line)) = line;
             match self.left.checked_sub(1) {
                 Some(left) => {

@@ -5,20 +5,19 @@
 //!
 //! Used by `legacy_socket`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Request};
-use tokio_tungstenite::client_async_with_config;
-use tokio_tungstenite::tungstenite::Error;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::Socket;
-use super::connect::{Connector, chain};
-use super::link::Transport;
-use super::message_stream::{self, MessageStream};
-use crate::config::compile::tls::Alpn;
+use super::http::connector;
+use super::link::{Event, Link, Transport};
 use dualgauge_model::plan::{FramesPlan, SecretMap, UpstreamPlan, WebSocketPlan};
+use dualgauge_net::tls_config::Alpn;
+use dualgauge_net::{
+    Connector, MessageEvent, MessageStream, ReadMode, Socket, WebSocketHandshake, chain,
+};
 
 /// A server that offers a WebSocket.
 #[derive(Debug, Clone)]
@@ -26,9 +25,7 @@ pub struct WebSocket {
     connector: Connector,
     /// The connect timeout.
     limit: Duration,
-    url: Arc<str>,
-    headers: Arc<SecretMap>,
-    message_limit: usize,
+    handshake: WebSocketHandshake,
 }
 
 impl WebSocket {
@@ -50,41 +47,66 @@ impl WebSocket {
         message_limit: usize,
     ) -> WebSocket {
         WebSocket {
-            connector: Connector::from_plan(upstream, Alpn::WebSocket),
+            connector: connector(upstream, Alpn::WebSocket),
             limit: upstream.connect_timeout,
-            // The scheme is not part of the request (RFC 6455 §4.1).
-            url: format!("ws://{}{}", upstream.authority.as_str(), upstream.path).into(),
-            headers: Arc::new(headers.clone()),
-            message_limit,
+            handshake: WebSocketHandshake {
+                url: format!("ws://{}{}", upstream.authority.as_str(), upstream.path).into(),
+                headers: header_map(headers),
+                message_limit,
+            },
         }
     }
+}
 
-    /// Returns the handshake request, with a new key.
-    fn request(&self) -> Result<Request<()>, Error> {
-        let mut request = (&*self.url).into_client_request()?;
-        for (name, value) in self.headers.iter() {
-            let pair = (HeaderName::try_from(name), HeaderValue::try_from(value));
-            if let (Ok(name), Ok(value)) = pair {
-                request.headers_mut().insert(name, value);
-            }
-        }
-        Ok(request)
-    }
+/// Returns headers from a plan, whose names and values were checked.
+fn header_map(headers: &SecretMap) -> HeaderMap {
+    let pairs = headers.iter().filter_map(|(name, value)| {
+        let name = HeaderName::try_from(name).ok()?;
+        Some((name, HeaderValue::try_from(value).ok()?))
+    });
+    pairs.collect()
 }
 
 impl Transport for WebSocket {
     type Link = MessageStream<Socket>;
 
     async fn open(&self) -> Result<MessageStream<Socket>, String> {
-        let request = self.request().map_err(|error| error.to_string())?;
-        let stream = self.connector.connect_within(self.limit).await;
-        let stream = stream.map_err(|error| format!("it cannot be reached: {}", chain(&error)))?;
-        let stream = message_stream::to_server(stream);
-        let config = message_stream::config(self.message_limit);
-        let opened = client_async_with_config(request, stream, Some(config)).await;
-        // The body of a refusal is not logged: it may be long, or repeat the headers sent.
-        opened
-            .map(|(stream, _)| MessageStream::client(stream))
-            .map_err(|error| format!("the WebSocket handshake failed: {error}"))
+        let socket = self.connector.connect_within(self.limit).await;
+        let socket = socket.map_err(|error| format!("it cannot be reached: {}", chain(&error)))?;
+        self.handshake.open(socket).await
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link for MessageStream<S> {
+    async fn event(&mut self) -> Event {
+        self.next(ReadMode::Open).await.into()
+    }
+
+    async fn event_while_unread(&mut self) -> Event {
+        self.next(ReadMode::Shut).await.into()
+    }
+
+    fn write(&mut self, message: Bytes) {
+        self.send(message);
+    }
+
+    fn ping(&mut self) {
+        self.ping();
+    }
+
+    async fn close(self) {
+        self.end().await;
+    }
+}
+
+impl From<MessageEvent> for Event {
+    fn from(event: MessageEvent) -> Event {
+        match event {
+            MessageEvent::Message(message) => Event::Message(message),
+            MessageEvent::Overlong => Event::Overlong,
+            MessageEvent::Written => Event::Written,
+            MessageEvent::SignOfLife => Event::SignOfLife,
+            MessageEvent::Lost(why) => Event::Lost(why),
+        }
     }
 }

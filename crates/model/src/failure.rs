@@ -13,6 +13,7 @@ use super::time::Timestamp;
 use dualgauge_patterns::json::Json;
 
 mod codes;
+mod violations;
 
 pub use codes::FailureCodes;
 

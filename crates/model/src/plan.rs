@@ -23,24 +23,24 @@ use super::lenient::LenientPaths;
 use super::lifecycle::Lifecycle;
 use super::local_reply::LocalReplies;
 use super::outcome::{ErrorStatus, ReplyLimits};
-use super::proxy_protocol::ProxyProtocolUse;
 use super::redact::Redaction;
 use super::rollout::Rollout;
 use super::route::{AmbiguousPath, RouteTable, Segments, Wire, without_slash};
 use super::series::SeriesRules;
 use super::shadow_limits::ShadowLimits;
 use super::stream::Streams;
-use super::tls::ServerTls;
 use super::trace::TracePlan;
 use super::translate::MethodCall;
-use super::upload_rate::MinimumRate;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 use dualgauge_patterns::swar;
+use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
+use dualgauge_transport::tls::ServerTls;
+use dualgauge_transport::upload_rate::MinimumRate;
 
 pub use upstream::{
-    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, Multiplexing, SecretMap,
-    Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
+    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, SecretMap, Sharing,
+    StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
 };
 
 /// The complete plan that calls are served by.

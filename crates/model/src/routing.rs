@@ -18,7 +18,6 @@ use super::failure::Failure;
 use super::hosts::{self, AllowedHosts, ConnectionEntry, Reach};
 use super::local_reply::{LocalMatch, RestLocalReply};
 use super::plan::{PathIrregularity, Plan, Unrouted, UpstreamPlan};
-use super::proxy_protocol::ProxyProtocolUse;
 use super::rejections;
 use super::rollout::{Caller, DecisionReason, Requester, Way};
 use super::route::{NearRoutes, OverlapGroup, RestSelection, Segments};
@@ -27,6 +26,7 @@ use super::time::Timestamp;
 use super::websocket;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 
 use near::check_regular;
 

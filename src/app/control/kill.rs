@@ -10,8 +10,8 @@ use super::apply::Applied;
 use super::overrides::{self, RuntimeChanges};
 use crate::server::admin::{ChangeRequest, Refusal};
 use crate::telemetry::clock::Rfc3339;
-use crate::upstream::chain;
 use dualgauge_model::rollout::overrides::{Change, ChangeMeta};
+use dualgauge_net::chain;
 
 /// A kill switch that acts in this process and is not stored yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

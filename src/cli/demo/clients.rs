@@ -22,8 +22,8 @@ use tokio::sync::watch;
 use crate::app::bound_addresses::BoundAddresses;
 use crate::cli::admin::{AdminArguments, AdminClient};
 use crate::cli::connection::{exchange, within};
-use crate::config::compile::tls::Alpn;
-use crate::upstream::Connector;
+use dualgauge_net::Connector;
+use dualgauge_net::tls_config::Alpn;
 use dualgauge_sample::Outage;
 
 /// The pause between two calls.

@@ -9,7 +9,7 @@ use http::{Method, StatusCode, Uri};
 
 use super::input_error::InputError;
 use dualgauge_model::outcome::RestReply;
-use dualgauge_model::wire::encode_raw;
+use dualgauge_transport::wire::encode_raw;
 
 /// A request to explain.
 #[derive(Debug)]

@@ -19,10 +19,10 @@ use tokio::time::timeout;
 
 use super::{LARGEST, Method, json};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
-use crate::config::compile::tls::{Alpn, TlsFault, client};
-use crate::upstream::Connector;
 use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
-use dualgauge_model::tls::{ClientTls, Pem};
+use dualgauge_net::Connector;
+use dualgauge_net::tls_config::{Alpn, TlsFault, client};
+use dualgauge_transport::tls::{ClientTls, Pem};
 
 /// Maximum number of pages of a list of tools; `--timeout` limits them as well.
 const MOST_PAGES: usize = 10_000;

@@ -7,10 +7,10 @@ use http::Uri;
 use super::authority::{authority, usual_port};
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::RawAddresses;
-use dualgauge_model::load_balancing::{
+use dualgauge_model::plan::with_port;
+use dualgauge_transport::load_balancing::{
     AddressPlan, BreakerPlan, CheckPlan, EjectionPlan, RetryBudgetPlan,
 };
-use dualgauge_model::plan::with_port;
 
 /// Returns the addresses after the first, as `host:port`.
 pub(super) fn more(

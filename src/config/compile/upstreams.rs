@@ -12,10 +12,11 @@ use super::{addresses, headers, mcp, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream};
 use dualgauge_model::envelope::EnvelopeHeader;
-use dualgauge_model::plan::{Authority, Multiplexing, Transport, UpstreamPlan, Upstreams};
+use dualgauge_model::plan::{Authority, Transport, UpstreamPlan, Upstreams};
 use dualgauge_model::route::Wire;
-use dualgauge_model::tls::ClientTls;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::multiplexing::Multiplexing;
+use dualgauge_transport::tls::ClientTls;
 
 /// Hop-by-hop headers, framing headers, and headers of the rewritten body: the client's values are wrong for the
 /// translated call.

@@ -9,7 +9,7 @@ use crate::config::kind::{FILE, TEXT, boolean};
 use crate::config::raw::{RawClientTls, RawFile, RawTls};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
-use dualgauge_model::tls::Http2;
+use dualgauge_transport::tls::Http2;
 
 section! {
     /// `[listen.tls]`

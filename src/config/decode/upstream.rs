@@ -19,8 +19,9 @@ use crate::config::problem::Spanned;
 use crate::config::raw::{RawServer, RawUpstream};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{self, RawValue, ValueError};
-use dualgauge_model::plan::{Credentials, Multiplexing};
+use dualgauge_model::plan::Credentials;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::multiplexing::Multiplexing;
 
 const CREDENTIAL_WORDS: &[(&str, Credentials)] = &[
     ("forward", Credentials::Forward),

@@ -9,8 +9,8 @@ use http::HeaderName;
 use crate::config::problem::Spanned;
 use dualgauge_model::client_ip::Network;
 use dualgauge_model::rollout::SubjectPattern;
-use dualgauge_model::tls::Http2;
 use dualgauge_model::token::Algorithm;
+use dualgauge_transport::tls::Http2;
 
 /// `[[client]]`
 #[derive(Debug, Clone, PartialEq)]

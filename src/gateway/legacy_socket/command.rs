@@ -23,15 +23,14 @@ use crate::gateway::sessions::SessionLookup;
 use crate::gateway::translate::{parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
-use crate::upstream::{
-    BudgetExhausted, LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream,
-};
+use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Caller, DecisionReason, Requester, Stage};
 use dualgauge_model::route::Route;
+use dualgauge_net::BudgetExhausted;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 

@@ -16,12 +16,13 @@ use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response_observer::Observer;
 use crate::gateway::shadow::{self, ReplayFuture, ReplayableCall, headers_size};
 use crate::gateway::translate;
-use crate::upstream::{BodyCopy, CopyUnavailable, Upstream};
+use crate::upstream::Upstream;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, FailureCodes, Reason};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Stage, Way};
 use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_net::{BodyCopy, CopyUnavailable};
 use dualgauge_patterns::side::Side;
 
 /// Headers of conditional and range requests. A translated call ignores them, so its response would not be comparable.

@@ -25,9 +25,7 @@ use crate::gateway::rpc_reply::{RpcReply, check_id, no_response};
 use crate::gateway::translate;
 use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{
-    Body, HttpUpstream, OutgoingRequest, RetryPolicy, Upstream, boxed, collect_accounted,
-};
+use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, LISTEN, RequestId};
 use dualgauge_model::mcp::{self, ClientRevision};
@@ -36,6 +34,7 @@ use dualgauge_model::pending;
 use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
 use dualgauge_model::rejections;
 use dualgauge_model::routing;
+use dualgauge_net::{Body, OutgoingRequest, RetryPolicy, boxed, collect_accounted};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;

@@ -13,10 +13,11 @@ use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::request_target::upstream_uri;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
-use crate::upstream::{IncomingBody, Upstream};
+use crate::upstream::Upstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
 use dualgauge_model::routing::RequestHead;
+use dualgauge_net::IncomingBody;
 use dualgauge_patterns::side::Side;
 
 /// Forwards such a request. Failures that the proxy writes carry CORS headers.

@@ -7,11 +7,11 @@ use crate::gateway::body_decoding::message_text;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::request_body::{self, RequestBody};
-use crate::upstream::IncomingBody;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::posted;
 use dualgauge_model::routing;
+use dualgauge_net::IncomingBody;
 
 /// The body of a request, after reading.
 pub(super) enum RpcBody {

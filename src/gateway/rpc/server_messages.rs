@@ -7,8 +7,9 @@ use tokio::sync::mpsc;
 use super::EVENT_CAPACITY;
 use super::in_flight::{InFlight, OutboundMessage};
 use crate::gateway::request_origin::RequestOrigin;
+use crate::upstream::LegacyServerMessage;
 use crate::upstream::link::{LinkLost, LostBy, Notification, NotificationReceiver, channel};
-use crate::upstream::{CloseReason, LegacyServerMessage};
+use dualgauge_net::CloseReason;
 
 /// Close codes of RFC 6455 §7.4.1.
 const GOING_AWAY: u16 = 1001;

@@ -46,11 +46,8 @@ use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::worker::Worker;
-use crate::upstream::link::{Event, Notification};
-use crate::upstream::{
-    Activity, CloseReason, IdleAction, IdleTimer, LegacyServerMessage, MessageStream, ReadMode,
-    Upstream, accept_key,
-};
+use crate::upstream::link::Notification;
+use crate::upstream::{Activity, IdleAction, IdleTimer, LegacyServerMessage, Upstream};
 use dualgauge_model::event::EventForm;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::frame::{SocketMessage, Undelivered};
@@ -60,10 +57,11 @@ use dualgauge_model::plan::{ClientSocketPlan, SocketProtocol};
 use dualgauge_model::rejections;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::websocket;
-use dualgauge_model::wire::FloodReason;
+use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
 use dualgauge_patterns::json::unmarked;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::wire::FloodReason;
 
 /// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
 const HEARTBEAT: Heartbeat = Heartbeat {
@@ -257,32 +255,27 @@ impl WebSocketSession {
     /// Handles an event of the client's socket. Breaks if the connection is lost.
     fn on_event(
         &self,
-        event: Event,
+        event: MessageEvent,
         idle_timer: &mut IdleTimer,
         in_flight: &mut InFlight,
         intake: Intake,
     ) -> ControlFlow<()> {
         match event {
-            Event::Message(message) => {
+            MessageEvent::Message(message) => {
                 idle_timer.on_activity();
                 in_flight.receive(unmarked(message), |id| self.cancel(id));
             }
-            Event::Written => {
+            MessageEvent::Written => {
                 idle_timer.on_activity();
                 in_flight.on_written();
             }
-            Event::SignOfLife => {
+            MessageEvent::SignOfLife => {
                 idle_timer.on_received();
                 self.subscribe(intake);
             }
-            // `Event::Lost` follows.
-            Event::Overlong => {}
-            // A client's socket yields only `Lost` of these.
-            Event::Lost(_)
-            | Event::StreamMessage(..)
-            | Event::Failed(..)
-            | Event::SessionLost(_)
-            | Event::Undelivered(_) => return ControlFlow::Break(()),
+            // `MessageEvent::Lost` follows.
+            MessageEvent::Overlong => {}
+            MessageEvent::Lost(_) => return ControlFlow::Break(()),
         }
         ControlFlow::Continue(())
     }

@@ -5,12 +5,12 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::gateway::call_response::FullResponse;
-use crate::upstream::{ContentEncoding, DecodeError};
 use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip};
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
 use dualgauge_model::shadow_limits;
 use dualgauge_model::sse;
+use dualgauge_net::{ContentEncoding, DecodeError};
 use dualgauge_patterns::side::Side;
 
 /// The RPC error code for a failure inside the server (JSON-RPC 2.0 §5.1).

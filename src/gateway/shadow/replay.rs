@@ -8,10 +8,10 @@ use http::{HeaderMap, StatusCode};
 use super::recorded_response::{RecordedResponse, ResponseOrigin, is_stream};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, FullResponse};
-use crate::upstream::{CollectError, collect_budgeted};
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, FailureCodes};
 use dualgauge_model::rollout::Way;
+use dualgauge_net::{CollectError, collect_budgeted};
 
 /// The second sending of a call, up to its response.
 pub(in crate::gateway) type ReplayFuture<'a> =

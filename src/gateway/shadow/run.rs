@@ -22,7 +22,6 @@ use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
-use crate::upstream::{BodyCopy, CountGuard};
 use dualgauge_model::compare::{
     CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms,
     Verdict,
@@ -30,6 +29,7 @@ use dualgauge_model::compare::{
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{DecisionReason, Stage, Way};
+use dualgauge_net::{BodyCopy, CountGuard};
 use dualgauge_patterns::side::Side;
 
 /// Largest number of differing pointers in a log line.

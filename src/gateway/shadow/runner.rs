@@ -17,12 +17,12 @@ use tokio::time::{Instant, timeout};
 
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{CallFields, LabelNames};
-use crate::upstream::{BodyCopy, CopyBudget, CountGuard};
 use dualgauge_model::compare::{
     CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, Mismatches, Noise,
     RepeatOutcome, Verdict,
 };
 use dualgauge_model::shadow_limits::ShadowLimits;
+use dualgauge_net::{BodyCopy, CopyBudget, CountGuard};
 
 /// The candidates of one worker.
 #[derive(Debug)]
@@ -318,8 +318,8 @@ pub(super) struct Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::Tasks;
     use dualgauge_model::rollout::Percent;
+    use dualgauge_net::Tasks;
 
     const LONG: Duration = Duration::from_secs(5);
 

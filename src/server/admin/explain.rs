@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::server::admin::decode::{BodyProblem, Decoder, JsonObject};
 use crate::server::admin::problem::AdminProblem;
 use dualgauge_model::explain::Explanation;
-use dualgauge_model::wire::encode_raw;
 use dualgauge_patterns::json::{Json, JsonKind, kind_of};
 use dualgauge_patterns::percent::{Plus, decode};
+use dualgauge_transport::wire::encode_raw;
 
 /// The maximum nesting depth: that of served calls, plus the enclosing body.
 const DEPTH: u16 = 128;

@@ -21,8 +21,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::config::compile::tls::{self, Alpn};
-use dualgauge_model::tls::ClientTls;
+use dualgauge_net::tls_config::{self, Alpn};
+use dualgauge_transport::tls::ClientTls;
 
 /// The address of a server and the way to connect.
 pub(super) enum Connector {
@@ -98,7 +98,7 @@ impl Tls {
         tls: &ClientTls,
         login: RedisConnectionInfo,
     ) -> Result<Tls, RedisError> {
-        let (config, name) = tls::client(tls, Alpn::Redis).map_err(io::Error::other)?;
+        let (config, name) = tls_config::client(tls, Alpn::Redis).map_err(io::Error::other)?;
         Ok(Tls {
             host: host.to_owned(),
             port,

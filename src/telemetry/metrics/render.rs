@@ -26,8 +26,8 @@ use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{Arming, Kill, Stage};
 use dualgauge_model::series::SeriesRules;
 use dualgauge_model::token::TokenFault;
-use dualgauge_model::wire::FloodReason;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::wire::FloodReason;
 
 /// Renders the metrics page as [`super::TEXT_FORMAT`], with families sorted by name and series by labels.
 #[must_use]

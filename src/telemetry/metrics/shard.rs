@@ -7,12 +7,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::addresses::AddressCounts;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{
     CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
 };
-use super::upstream_calls::UpstreamCalls;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
@@ -22,8 +20,9 @@ use dualgauge_model::rollout::{Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::token::TokenFault;
-use dualgauge_model::wire::FloodReason;
+use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::wire::FloodReason;
 
 /// The durations of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use dualgauge_model::series::SeriesRules;
 use dualgauge_model::stream::EventResultKind;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::token::TokenFault;
-use dualgauge_model::wire::FloodReason;
+use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::wire::FloodReason;
 
 pub(super) fn process() -> GlobalMetrics {
     let flag = |name: &str, side, thousandths| {

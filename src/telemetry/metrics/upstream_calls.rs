@@ -9,26 +9,7 @@ use prometheus::proto;
 use super::family;
 use super::labels::{LabelId, RenderedTexts};
 use super::protobuf::{gauge, metric_family};
-
-/// The calls at an upstream.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UpstreamCalls {
-    /// The calls with a permit: they are sent, or their connection is being opened.
-    pub sent: u64,
-    /// The calls that wait for a permit.
-    pub waiting: u64,
-    /// The number of permits.
-    pub limit: u64,
-}
-
-impl UpstreamCalls {
-    /// Adds the calls of another worker.
-    pub const fn add(&mut self, other: UpstreamCalls) {
-        self.sent += other.sent;
-        self.waiting += other.waiting;
-        self.limit += other.limit;
-    }
-}
+use dualgauge_net::UpstreamCalls;
 
 /// Returns the families of all upstreams that limit calls.
 pub(super) fn families(

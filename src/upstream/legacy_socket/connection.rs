@@ -21,16 +21,15 @@ use super::request::{
 use super::server::LegacySocketUpstream;
 use crate::telemetry::clock;
 use crate::upstream::callers::{Caller, Callers};
-use crate::upstream::link::{Event, LinkGauges, LinkStats, StatsHandle};
-use crate::upstream::{
-    Activity, CountGuard, IdleAction, IdleTimer, MessageStream, ReadMode, Tasks,
-};
+use crate::upstream::link::{LinkGauges, LinkStats, StatsHandle};
+use crate::upstream::{Activity, IdleAction, IdleTimer};
 use dualgauge_model::frame::{
     ClientFrame, FrameCallError, FrameCommand, FrameContext, FrameMachine, FrameOutput, Undelivered,
 };
 use dualgauge_model::pending::{LinkCounts, RequestError, Ticket};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::translate::{MethodCall, TranslateContext};
+use dualgauge_net::{CountGuard, MessageEvent, MessageStream, ReadMode, Tasks};
 
 /// The capacity of a socket's request queue, and of its write queue.
 pub(super) const QUEUE: usize = 64;
@@ -314,25 +313,20 @@ impl ConnectionTask {
     }
 
     /// Handles an event of the socket; returns the cause if the socket is lost.
-    fn on_event(&mut self, event: Event) -> Option<String> {
+    fn on_event(&mut self, event: MessageEvent) -> Option<String> {
         match event {
-            Event::Message(text) => {
+            MessageEvent::Message(text) => {
                 self.idle_timer.on_activity();
                 self.update(|machine, context| machine.receive(context, text));
             }
-            Event::Written => {
+            MessageEvent::Written => {
                 self.idle_timer.on_activity();
                 self.update(FrameMachine::written);
             }
-            Event::SignOfLife => self.idle_timer.on_received(),
-            // `Event::Lost` follows.
-            Event::Overlong => {}
-            Event::Lost(error) => return Some(error),
-            // A plain socket yields none of these.
-            Event::StreamMessage(..)
-            | Event::Failed(..)
-            | Event::SessionLost(_)
-            | Event::Undelivered(_) => {}
+            MessageEvent::SignOfLife => self.idle_timer.on_received(),
+            // `MessageEvent::Lost` follows.
+            MessageEvent::Overlong => {}
+            MessageEvent::Lost(error) => return Some(error),
         }
         None
     }

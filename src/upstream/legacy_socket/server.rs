@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use crate::upstream::link::{LinkStats, Transport};
 use crate::upstream::websocket::WebSocket;
-use crate::upstream::{CountGuard, MessageStream, Socket};
 use dualgauge_model::pending::RequestError;
 use dualgauge_model::plan::{FramesPlan, UpstreamPlan};
+use dualgauge_net::{CountGuard, MessageStream, Socket};
 
 /// A frame server within one worker.
 #[derive(Debug)]

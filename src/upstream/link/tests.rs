@@ -17,16 +17,15 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::telemetry::metrics::LinkState;
-use crate::upstream::Tasks;
 use dualgauge_model::jsonrpc::RequestTemplate;
 use dualgauge_model::pending::{
     AnswerOrder, Backoff, LinkSettings, LogMessages, Outbound, Priority, RequestError, RetryRule,
 };
-use dualgauge_model::plan::{
-    Authority, Credentials, Multiplexing, Transport as Spoken, UpstreamPlan,
-};
+use dualgauge_model::plan::{Authority, Credentials, Transport as Spoken, UpstreamPlan};
+use dualgauge_net::Tasks;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::multiplexing::Multiplexing;
 
 const SECOND: Duration = Duration::from_secs(1);
 

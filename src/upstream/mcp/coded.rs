@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::upstream::{ContentEncoding, DecodeError, MemoryBudget};
+use dualgauge_net::{ContentEncoding, DecodeError, MemoryBudget};
 use dualgauge_patterns::json::unmarked;
 
 /// Returns true if the headers name a content coding other than `identity`.

@@ -17,10 +17,10 @@ use tokio::time::{sleep, timeout};
 use super::coded::is_coded;
 use super::post::{LAST_EVENT, OTHER, PostClient, SESSION, parts};
 use super::stream_cursor::{LONGEST_REST, REST, StreamCursor};
-use crate::upstream::{Body, IncomingBody, Lease, collect_all};
 use dualgauge_model::mcp::{FormerStream, NoStream, ResponseKind, kind_of, no_stream};
 use dualgauge_model::pending::RequestError;
 use dualgauge_model::sse::StreamPiece;
+use dualgauge_net::{Body, IncomingBody, Lease, collect_all};
 
 /// The reason why the GET stream is no longer followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

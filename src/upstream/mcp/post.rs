@@ -13,17 +13,18 @@ use tokio::time::{sleep, timeout};
 use super::coded::{decode_body, is_coded};
 use super::stream_cursor::StreamCursor;
 use crate::telemetry::clock;
+use crate::upstream::HttpUpstream;
 use crate::upstream::link::Event;
-use crate::upstream::{
-    Body, CollectError, DecodeError, Exchange, HttpUpstream, IncomingBody, Lease, MemoryBudget,
-    RetryPolicy, Tasks, UpstreamError, chain, collect_all,
-};
 use dualgauge_model::jsonrpc::{self, PeerMessage};
 use dualgauge_model::mcp::{ResponseBody as Read, ResponseKind, kind_of, read_body};
 use dualgauge_model::outcome::{RestReply, is_rejection_status};
 use dualgauge_model::pending::RequestError;
 use dualgauge_model::plan::{McpPlan, SecretMap, UpstreamPlan};
 use dualgauge_model::sse::{MESSAGE, RawEvent, StreamPiece};
+use dualgauge_net::{
+    Body, CollectError, DecodeError, Exchange, IncomingBody, Lease, MemoryBudget, RetryPolicy,
+    Tasks, UpstreamError, chain, collect_all,
+};
 use dualgauge_patterns::rope::Rope;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -114,7 +115,7 @@ impl PostClient {
     }
 
     pub(super) fn forget_idle(&self) {
-        self.http.forget_idle();
+        self.http.pool().forget_idle();
     }
 
     /// Sends a message and waits for its outcome. Dropping the future closes the connection.
@@ -181,10 +182,11 @@ impl PostClient {
         let plan = self.http.plan();
         let limit = plan.queue_wait(plan.timeout);
         let sent = async {
-            let permit = self.http.reserve(limit).await?;
-            let tracker = self.http.track_call(clock::now());
+            let permit = self.http.pool().reserve(limit).await?;
+            let tracker = self.http.pool().track_call(clock::now());
             let options = RetryPolicy::Unprocessed.into();
             self.http
+                .pool()
                 .send(&tracker, permit, request.into(), options)
                 .await
         };

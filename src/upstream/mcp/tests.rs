@@ -7,13 +7,15 @@ use http::{HeaderMap, Method};
 
 use super::post::PostClient;
 use crate::telemetry::clock;
-use crate::upstream::{Body, HttpUpstream, MemoryBudget, Tasks};
+use crate::upstream::HttpUpstream;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
 use dualgauge_model::plan::{
-    Authority, Credentials, LinkPlan, McpPlan, Multiplexing, SecretMap, Transport, UpstreamPlan,
+    Authority, Credentials, LinkPlan, McpPlan, SecretMap, Transport, UpstreamPlan,
 };
+use dualgauge_net::{Body, MemoryBudget, Tasks};
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::multiplexing::Multiplexing;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -9,9 +9,7 @@ use crate::cors::{Cors, Origins, RequestHeaders, WebOrigin, WithCredentials};
 use crate::hosts::Reach;
 use crate::lifecycle::{Brownouts, Lifecycle};
 use crate::local_reply::{LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply};
-use crate::plan::{
-    Authority, Credentials, Limits, Multiplexing, RpcFace, Transport, Unrouted, Upstreams,
-};
+use crate::plan::{Authority, Credentials, Limits, RpcFace, Transport, Unrouted, Upstreams};
 use crate::rollout::{
     Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
 };
@@ -19,6 +17,7 @@ use crate::route::{RouteSource, RouteTable, parse_route};
 use crate::shadow_limits::ShadowLimits;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_transport::multiplexing::Multiplexing;
 
 fn upstream(name: &str, side: Side) -> UpstreamPlan {
     UpstreamPlan {
@@ -161,7 +160,7 @@ fn plan() -> Plan {
         ready: Vec::new(),
         redaction: std::sync::Arc::default(),
         tls: None,
-        proxy_protocol: crate::proxy_protocol::ProxyProtocolUse::Off,
+        proxy_protocol: dualgauge_transport::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: crate::forwarding::Forwarding::default(),
         identity_headers: Default::default(),
         trace: None,

@@ -105,7 +105,7 @@ fn plan(side: Side) -> Plan {
         ready: Vec::new(),
         redaction: std::sync::Arc::default(),
         tls: None,
-        proxy_protocol: crate::proxy_protocol::ProxyProtocolUse::Off,
+        proxy_protocol: dualgauge_transport::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: Default::default(),
         identity_headers: Default::default(),
         trace: None,

@@ -12,13 +12,14 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue};
 
 use crate::envelope::EnvelopeHeader;
-use crate::load_balancing::AddressPlan;
 use crate::mcp::Revision;
 use crate::pending::{Heartbeat, LinkSettings};
 use crate::redact::Redaction;
 use crate::route::Wire;
-use crate::tls::ClientTls;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::load_balancing::AddressPlan;
+use dualgauge_transport::multiplexing::Multiplexing;
+use dualgauge_transport::tls::ClientTls;
 
 /// An upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,17 +166,6 @@ pub fn with_port(authority: &str, usual: u16) -> String {
         Some(_) => authority.to_owned(),
         None => format!("{authority}:{usual}"),
     }
-}
-
-/// The use of HTTP/2 for an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Multiplexing {
-    /// HTTP/1.1 only.
-    Off,
-    /// Offered by TLS (ALPN); the server chooses.
-    Offered,
-    /// HTTP/2 only; without TLS by prior knowledge (RFC 9113 §3.3).
-    Required,
 }
 
 /// The transport to an upstream.
