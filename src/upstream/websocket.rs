@@ -58,11 +58,13 @@ impl WebSocket {
     }
 }
 
-/// Returns headers from a plan, whose names and values were checked.
+/// Returns headers from a plan, whose names and values were checked. The values are not printed: they may be secrets.
 fn header_map(headers: &SecretMap) -> HeaderMap {
     let pairs = headers.iter().filter_map(|(name, value)| {
         let name = HeaderName::try_from(name).ok()?;
-        Some((name, HeaderValue::try_from(value).ok()?))
+        let mut value = HeaderValue::try_from(value).ok()?;
+        value.set_sensitive(true);
+        Some((name, value))
     });
     pairs.collect()
 }
@@ -108,5 +110,22 @@ impl From<MessageEvent> for Event {
             MessageEvent::SignOfLife => Event::SignOfLife,
             MessageEvent::Lost(why) => Event::Lost(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secret_headers_are_not_printed() {
+        let secrets = SecretMap::new([("authorization".to_owned(), "Bearer s3cret".to_owned())]);
+        let headers = header_map(&secrets);
+        assert_eq!(headers["authorization"], "Bearer s3cret");
+        let printed = format!("{headers:?}");
+        assert!(
+            printed.contains("authorization") && !printed.contains("s3cret"),
+            "{printed}"
+        );
     }
 }
