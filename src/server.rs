@@ -16,7 +16,7 @@
 //!   hyper             polled by the connection's task
 //!   TokioIo           adapts tokio's traits to hyper's
 //!   WriteTimeout      limits the time in which the client takes nothing
-//!   MonitoredSocket   counts frames to detect floods, and notices writes that wait for the client
+//!   ObservedSocket    counts frames to detect floods, and notices writes that wait for the client
 //!   Socket            TLS over TCP
 //! ```
 //!

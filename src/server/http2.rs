@@ -27,9 +27,9 @@ use super::http2_delivery::{AbortReason, DeliveryPace, TrackedBody};
 use crate::gateway::{RequestOrigin, ResponseBody, Worker, handle};
 use crate::telemetry::clock;
 use dualgauge_model::plan::Limits;
-use dualgauge_net::h2_monitor::{MonitoredSocket, SocketObserver};
-use dualgauge_net::write_timeout::WriteTimeout;
-use dualgauge_net::{IncomingBody, Socket, WriteControl};
+use dualgauge_net::{
+    IncomingBody, ObservedSocket, Socket, SocketObserver, WriteControl, WriteTimeout,
+};
 use dualgauge_transport::wire::{FloodReason, HeadLimits as WireLimits, settle};
 
 /// The maximum number of concurrent streams (RFC 9113 §5.1.2 recommends at least 100).
@@ -198,7 +198,7 @@ pub(super) async fn serve(
         streams.begun.replace(Some(pace.clone()));
         answer(streams.clone(), pace, request, origin.clone(), limits)
     });
-    let socket = MonitoredSocket::new(socket, streams.clone());
+    let socket = ObservedSocket::new(socket, streams.clone());
     let io = TokioIo::new(WriteTimeout::new(
         socket,
         limits.write_timeout,

@@ -37,14 +37,11 @@ use dualgauge_model::compare::Mismatches;
 use dualgauge_model::hosts::Reach;
 use dualgauge_model::plan::{Limits, Plan};
 use dualgauge_model::rollout::{Generation, Glob};
-use dualgauge_net::accept_backoff::AcceptBackoff;
-use dualgauge_net::flush_before_error::FlushBeforeError;
-use dualgauge_net::inspected_socket::{DisconnectWatch, Inspected, Inspection};
-use dualgauge_net::proxy_protocol;
-use dualgauge_net::shared_timer::SharedTimer;
-use dualgauge_net::unread_body::UnreadBody;
-use dualgauge_net::write_timeout::WriteTimeout;
-use dualgauge_net::{IncomingBody, Interims, Socket as ClientSocket, WriteControl};
+use dualgauge_net::{
+    AcceptBackoff, DisconnectWatch, FlushBeforeError, IncomingBody, Inspected, Inspection,
+    Interims, SharedTimer, Socket as ClientSocket, UnreadBody, WriteControl, WriteTimeout,
+    proxy_protocol,
+};
 use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 use dualgauge_transport::wire::HeadLimits as WireLimits;
 

@@ -1,6 +1,6 @@
-//! The clock: the only code that reads the time, and the formatting of times.
+//! The clock: the only code that reads the time of day and the CPU time, and the formatting of times.
 //!
-//! All other code takes the time as an argument, so that tests can choose it.
+//! [`now`] reads the monotonic time. All other code takes the time as an argument, so that tests can choose it.
 //!
 //! Used in most modules.
 

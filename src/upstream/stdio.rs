@@ -33,7 +33,7 @@ use super::link::{Event, Link};
 use crate::telemetry::clock;
 use dualgauge_model::plan::StdioPlan;
 use dualgauge_model::redact::Redaction;
-use dualgauge_net::line_decoder::{DecodedLine, LineDecoder};
+use dualgauge_net::{DecodedLine, LineDecoder};
 use dualgauge_patterns::json::unmarked;
 
 /// The time limit of each step.

@@ -1,9 +1,7 @@
-//! Connections to a server address: TCP, and TLS if the plan has it, within one time limit.
+//! Connections to a server address: TCP, and TLS if the settings have it, within one time limit.
 //!
-//! The server's certificate is always verified. The TLS settings of a plan were checked when it was compiled; reading
-//! them again fails only on a bug of this program, which each connection attempt then reports.
-//!
-//!
+//! The server's certificate is always verified. The program checks TLS settings before it uses them; reading them again
+//! fails only on a bug of the program, which each connection attempt then reports.
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Counts of things that exist, such as open connections.
 //!
-//! Used by `connection_pool`, `http1`, `http2` and `monitored_socket`. A limit on
-//! such a count may change at a reload, below the number in use; a semaphore cannot hold that.
+//! A limit on such a count may change at a reload, below the number in use; a semaphore cannot hold that.
+//!
+//! Used by `connection_pool`, `http1`, `http2` and `monitored_socket`.
 
 use std::cell::Cell;
 use std::rc::Rc;

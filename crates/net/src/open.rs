@@ -1,4 +1,4 @@
-//! Opening of connections to an endpoint, with the HTTP version that the plan and the server agree on.
+//! Opening of connections to an endpoint, with the HTTP version that the settings and the server agree on.
 
 use std::io;
 use std::rc::Rc;

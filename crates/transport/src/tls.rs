@@ -1,7 +1,7 @@
 //! TLS settings of the listener and of upstreams: certificates, keys and CAs.
 //!
-//! The module keeps raw PEM: it was checked when the plan was compiled, and the code that opens a connection parses it
-//! again. Equal values make equivalent connections, so a plan can detect changed settings.
+//! The module keeps raw PEM: the program checks it when it reads the configuration, and the code that opens a
+//! connection parses it again. Equal values make equivalent connections, so that a reload can detect changed settings.
 
 use std::fmt;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ use tokio::time;
 use super::connection_limit::{ConnectionLimit, ConnectionSlot};
 use super::problem::AdminProblem;
 use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
-use dualgauge_net::accept_backoff::AcceptBackoff;
+use dualgauge_net::AcceptBackoff;
 
 /// The timeout for a request head, which also bounds the idle time between two requests.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);

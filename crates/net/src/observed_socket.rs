@@ -25,17 +25,17 @@ pub trait SocketObserver {
 
 /// A socket with an observer.
 #[derive(Debug)]
-pub struct MonitoredSocket<S, A> {
+pub struct ObservedSocket<S, A> {
     socket: S,
     flood: FrameCounter,
     began: Instant,
     observer: Rc<A>,
 }
 
-impl<S, A: SocketObserver> MonitoredSocket<S, A> {
+impl<S, A: SocketObserver> ObservedSocket<S, A> {
     /// Wraps a socket; `observer` is told of floods and blocked writes.
-    pub fn new(socket: S, observer: Rc<A>) -> MonitoredSocket<S, A> {
-        MonitoredSocket {
+    pub fn new(socket: S, observer: Rc<A>) -> ObservedSocket<S, A> {
+        ObservedSocket {
             socket,
             flood: FrameCounter::of_client(),
             began: clock::now(),
@@ -60,7 +60,7 @@ impl<S, A: SocketObserver> MonitoredSocket<S, A> {
     }
 }
 
-impl<S: AsyncRead + Unpin, A: SocketObserver> AsyncRead for MonitoredSocket<S, A> {
+impl<S: AsyncRead + Unpin, A: SocketObserver> AsyncRead for ObservedSocket<S, A> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -76,7 +76,7 @@ impl<S: AsyncRead + Unpin, A: SocketObserver> AsyncRead for MonitoredSocket<S, A
     }
 }
 
-impl<S: AsyncWrite + Unpin, A: SocketObserver> AsyncWrite for MonitoredSocket<S, A> {
+impl<S: AsyncWrite + Unpin, A: SocketObserver> AsyncWrite for ObservedSocket<S, A> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -140,7 +140,7 @@ mod tests {
     async fn a_blocked_write_is_reported() {
         let (near, mut far) = duplex(16);
         let observer = Rc::<RecordedState>::default();
-        let mut socket = MonitoredSocket::new(near, observer.clone());
+        let mut socket = ObservedSocket::new(near, observer.clone());
         socket.write_all(&[0; 16]).await.unwrap();
         assert!(!observer.0.get());
         let mut received = [0; 17];
