@@ -29,6 +29,7 @@ mod metrics;
 mod outcome;
 mod rollout;
 mod route;
+mod route_docs;
 mod rpc;
 pub(super) mod shared;
 mod stdio;
@@ -39,7 +40,9 @@ mod trace;
 mod upstream;
 mod websocket;
 
-use crate::config::key::{Key, List, SubTable, TableShape, key, list, section, table};
+use crate::config::key::{
+    Key, List, SubTable, TableShape, Tree, key, list, section, table, tree_table,
+};
 use crate::config::kind::{TEXT, words};
 use crate::config::problem::SourceMap;
 use crate::config::raw::{IrregularWord, RawConfig, RawSet};
@@ -82,6 +85,8 @@ section! {
         CLIENT: SubTable = table("client", &identity::CLIENT).of(TableShape::List);
         /// Routes
         ROUTE: SubTable = table("route", &route::ROUTE).of(TableShape::List);
+        /// JSON Schemas that schemas of routes refer to as `#/schemas/NAME`, each a table or JSON as a text
+        SHARED_SCHEMAS: Tree = tree_table("schemas");
         /// Event streams
         STREAM: SubTable = table("stream", &stream::STREAM).of(TableShape::List);
         /// Events
@@ -120,6 +125,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let clients = table.tables(&CLIENT, identity::client);
     unique(clients.iter().map(|client| &client.name), table);
     let routes = table.tables(&ROUTE, route::route);
+    let schemas = route_docs::shared(table, &SHARED_SCHEMAS);
     let streams = table.tables(&STREAM, stream::stream);
     let events = table.tables(&EVENT, event::event);
     let names = routes.iter().map(|route| &route.name);
@@ -158,6 +164,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         locals,
         streams,
         events,
+        schemas,
         cors,
         compare: compare.unwrap_or_default(),
         deprecated,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::config::progress;
 
 /// The tables that an included file may contain.
-pub(super) const ROUTE_TABLES: &[&str] = &["route", "outcomes", "event", "stream", "local"];
+pub(super) const ROUTE_TABLES: &[&str] =
+    &["route", "outcomes", "event", "stream", "local", "schemas"];
 
 /// Returns the files of one pattern, sorted by name.
 ///

@@ -8,6 +8,7 @@
 mod addresses;
 mod answers;
 mod compare;
+mod docs;
 mod guard;
 mod identity;
 mod lifecycle;
@@ -37,7 +38,7 @@ use dualgauge_model::outcome::{ErrorStatus, RowSource};
 use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
-use dualgauge_model::route::{Effect, Example, Extra};
+use dualgauge_model::route::{Effect, Example, Extra, ResultForm};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::multiplexing::Multiplexing;
@@ -48,6 +49,7 @@ pub use answers::{
     LocalWord, RawAnswer, RawCors, RawLocal, RawLocalCall, RawOrigin, RawReply, RawServerInfo,
 };
 pub use compare::RawCompare;
+pub use docs::{RawDocs, RawSchema, RawSchemas};
 pub use guard::{RawGuard, RawRamp};
 pub use identity::{
     RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawHeaderValue, RawHeaders, RawKey,
@@ -105,6 +107,8 @@ pub struct RawConfig {
     pub streams: Vec<RawStream>,
     /// `[[event]]`: those of the main file, then those of the included files in order.
     pub events: Vec<EventSource>,
+    /// `[schemas]`: by name, those of the main file and of the included files.
+    pub schemas: Vec<(Spanned<String>, Value)>,
     /// `[cors]`
     pub cors: Option<RawCors>,
     /// `[compare]`
@@ -375,26 +379,12 @@ pub struct RawRoute {
     pub examples: Vec<Example>,
     /// `schema`
     pub schema: RawSchemas,
+    /// `title`, `summary`, `description` and `tags`
+    pub docs: RawDocs,
+    /// `result`
+    pub result: Option<Spanned<ResultForm>>,
     /// `compare`, in addition to the global one.
     pub compare: RawCompare,
-}
-
-/// `schema` of a route.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RawSchemas {
-    /// `params`
-    pub params: Option<Spanned<RawSchema>>,
-    /// `result`
-    pub result: Option<Spanned<RawSchema>>,
-}
-
-/// A JSON Schema, not compiled yet.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RawSchema {
-    /// The schema itself.
-    Written(Value),
-    /// The file with the schema, relative to the file that names it; read after decoding.
-    File(PathBuf),
 }
 
 /// `[[outcomes.NAME]]`

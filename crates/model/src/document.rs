@@ -7,6 +7,7 @@
 //!
 //! Used by `app`, `cli` and `config`.
 
+mod bundle;
 mod openapi;
 mod openrpc;
 mod parameter;
@@ -14,14 +15,17 @@ mod response;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 use serde_json::{Value, json};
 
 use super::route::Route;
 use dualgauge_patterns::json::Json;
 
+pub use bundle::bundled;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
+pub use tools::tools;
 
 /// The title of a document without a configured one.
 pub const TITLE: &str = "dualgauge";

@@ -7,6 +7,7 @@
 //! Used by `config`, `model`, `gateway` and `upstream`.
 
 mod mcp_server_info;
+mod tool_list;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,6 +23,7 @@ use super::translate::TranslateContext;
 use dualgauge_patterns::json::Json;
 
 pub use mcp_server_info::{HANDSHAKES, McpServerInfo, STATELESS};
+pub use tool_list::ToolList;
 
 /// One local reply.
 #[derive(Debug, Clone)]
@@ -67,6 +69,8 @@ pub enum LocalAnswer {
     Initialize(Box<McpServerInfo>),
     /// The response to `server/discover`.
     Discover(Box<McpServerInfo>),
+    /// The response to `tools/list`.
+    Tools(Box<ToolList>),
 }
 
 /// Two local replies to the same calls, neither of which is narrower.
@@ -243,7 +247,7 @@ fn versions(all: &[LocalReply]) -> Vec<String> {
             LocalAnswer::Initialize(server_info) | LocalAnswer::Discover(server_info) => {
                 Some(server_info)
             }
-            LocalAnswer::Result(_) | LocalAnswer::Error(_) => None,
+            LocalAnswer::Result(_) | LocalAnswer::Error(_) | LocalAnswer::Tools(_) => None,
         },
         LocalReply::Rest(_) => None,
     });
@@ -287,6 +291,7 @@ impl LocalAnswer {
             LocalAnswer::Error(error) => Err(error.clone()),
             LocalAnswer::Initialize(server_info) => server_info.initialize(params),
             LocalAnswer::Discover(server_info) => Ok(server_info.discover()),
+            LocalAnswer::Tools(tools) => tools.page(params),
         }
     }
 }

@@ -16,6 +16,7 @@ mod response;
 mod row;
 mod status;
 mod table;
+mod tool_value;
 
 pub use builtin::{
     EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, envelope_of, redirect, rpc_to_rest,
@@ -31,6 +32,7 @@ pub use row::{
 };
 pub use status::{ErrorStatus, is_rejection_status};
 pub use table::{Outcomes, TOOL_ERROR_STATUS};
+pub use tool_value::ToolValue;
 
 #[cfg(test)]
 mod tests;

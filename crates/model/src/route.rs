@@ -6,6 +6,7 @@
 //! are refused.
 
 mod definition;
+mod docs;
 mod draft;
 mod extra;
 mod frame;
@@ -25,6 +26,7 @@ mod url;
 mod wire;
 
 pub use definition::{RestCall, Route, RpcCall};
+pub use docs::{DescribedSchema, RouteDocs, SHARED, escaped, unescaped};
 pub use draft::{TOOL_CALL, parse_route};
 pub use frame::{FRAME, frame_line};
 pub use headers::HeaderItem;
@@ -32,7 +34,9 @@ pub(crate) use headers::{
     OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
 };
 pub use near::{Likeness, NearRoutes};
-pub use options::{Effect, EmptyBody, Extra, RouteForm, UnknownNames, UnknownQuery, has_content};
+pub use options::{
+    Effect, EmptyBody, Extra, ResultForm, RouteForm, UnknownNames, UnknownQuery, has_content,
+};
 pub use overlaps::{OverlapGroup, TableError};
 pub use path::PathMatch;
 pub use segments::{AmbiguousPath, Segments, without_slash};

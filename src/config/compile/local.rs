@@ -9,9 +9,10 @@ use crate::config::compile::{local_frames, mcp_server_info};
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
 use crate::config::value::header_named;
-use dualgauge_model::document::{TITLE, openapi, openrpc, rendered};
+use dualgauge_model::document::{TITLE, openapi, openrpc, rendered, tools};
 use dualgauge_model::local_reply::{
     HANDSHAKES, LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply, STATELESS,
+    ToolList,
 };
 use dualgauge_model::outcome::EMPTY_TOOL_RESULT;
 use dualgauge_model::plan::RpcFace;
@@ -29,6 +30,9 @@ const NOT_ALLOWED: [HeaderName; 8] = [
     http::header::TRANSFER_ENCODING,
     http::header::UPGRADE,
 ];
+
+/// The most tools of one page, unless `page` is set.
+const TOOLS_OF_A_PAGE: usize = 500;
 
 /// Compiles the local replies, including documents generated from the routes.
 pub(super) fn compile(
@@ -114,6 +118,11 @@ fn rest(
         RawAnswer::Reply(reply) => reply_of(reply, answer, problems)?,
         RawAnswer::Word(LocalWord::Nothing) => {
             let message = "`none` answers RPC calls; write `{ status = 204 }`";
+            problems.push(answer.problem(message));
+            return None;
+        }
+        RawAnswer::Word(LocalWord::Tools) => {
+            let message = "`tools` answers RPC calls; write `rpc = \"tools/list\"`";
             problems.push(answer.problem(message));
             return None;
         }
@@ -232,6 +241,14 @@ fn rpc(
             routes.routes(),
             TITLE,
         )))),
+        RawAnswer::Word(LocalWord::Tools) => {
+            let page = local
+                .page
+                .as_ref()
+                .map_or(TOOLS_OF_A_PAGE, |page| page.value);
+            let list = ToolList::new(&tools(routes.routes()), page);
+            Some(LocalAnswer::Tools(Box::new(list)))
+        }
         RawAnswer::Word(LocalWord::Nothing) => {
             Some(LocalAnswer::Result(Json::literal(nothing(&local.call))))
         }

@@ -4,26 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::Method;
+use serde_json::{Map, Value};
 
 use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
+use dualgauge_model::document::bundled;
 use dualgauge_model::outcome::RowSource;
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::{
-    Route, RouteSource, RouteTable, Schemas, Segments, parse_route, without_slash,
+    DescribedSchema, Route, RouteDocs, RouteSource, RouteTable, Schemas, Segments, parse_route,
+    without_slash,
 };
 use dualgauge_patterns::schema::Schema;
 
 /// Compiles the table of all valid routes; overlaps among them are reported even if other routes are invalid.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
+    let shared = shared_schemas(raw);
     let mut sets = OutcomeSets::new(raw);
     let mut sources = Vec::with_capacity(raw.routes.len());
     let mut routes = Vec::with_capacity(raw.routes.len());
     for source in &raw.routes {
         let rows = sets.rows(source, problems);
-        let schema = schemas(source, problems);
+        let schema = schemas(source, &shared, problems);
         let mut words = words(source, rows, schema);
+        words.docs = docs(source, &shared);
         words.ignore_query = ignored(source, &raw.ignore_query);
         let read = parse_route(words);
         let errors = read.as_ref().err().map_or(&[][..], Vec::as_slice);
@@ -86,6 +91,12 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         lossy: text(raw.lossy.as_ref()),
         examples: raw.examples.clone(),
         schema,
+        docs: RouteDocs::default(),
+        result: raw
+            .result
+            .as_ref()
+            .map(|form| form.value)
+            .unwrap_or_default(),
     }
 }
 
@@ -101,14 +112,36 @@ fn text(configured: Option<&Spanned<String>>) -> Option<String> {
     configured.map(|text| text.value.clone())
 }
 
-fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
+/// Returns `[schemas]` by name.
+fn shared_schemas(raw: &RawConfig) -> Arc<Map<String, Value>> {
+    let shared = raw.schemas.iter();
+    let shared = shared.map(|(name, schema)| (name.value.clone(), schema.clone()));
+    Arc::new(shared.collect())
+}
+
+/// Compiles the schemas that calls and results are checked against.
+fn schemas(
+    raw: &RawRoute,
+    shared: &Arc<Map<String, Value>>,
+    problems: &mut Vec<Problem>,
+) -> Schemas {
+    let validate = raw.schema.validate.as_ref();
+    let is_checked = validate.is_none_or(|validate| validate.value);
     let mut schema = |configured: &Option<Spanned<RawSchema>>| {
         let configured = configured.as_ref()?;
-        // An unreadable file is already reported.
-        let RawSchema::Written(value) = &configured.value else {
-            return None;
+        let described = described(configured, shared)?;
+        let whole = match bundled(&described) {
+            Ok(whole) => whole,
+            Err(message) => {
+                problems.push(configured.problem(message));
+                return None;
+            }
         };
-        match Schema::compile(value) {
+        // A schema that only documents is not compiled: it may have what the validator does not know.
+        if !is_checked {
+            return None;
+        }
+        match Schema::compile(&whole) {
             Ok(schema) => Some(Arc::new(schema)),
             Err(message) => {
                 problems.push(configured.problem(message));
@@ -117,6 +150,32 @@ fn schemas(raw: &RawRoute, problems: &mut Vec<Problem>) -> Schemas {
         }
     };
     Schemas {
+        params: schema(&raw.schema.params),
+        result: schema(&raw.schema.result),
+    }
+}
+
+fn described(
+    configured: &Spanned<RawSchema>,
+    shared: &Arc<Map<String, Value>>,
+) -> Option<DescribedSchema> {
+    match &configured.value {
+        RawSchema::Written(value) => Some(DescribedSchema {
+            schema: Arc::new(value.clone()),
+            shared: shared.clone(),
+        }),
+        // An unreadable file is already reported.
+        RawSchema::File(_) => None,
+    }
+}
+
+fn docs(raw: &RawRoute, shared: &Arc<Map<String, Value>>) -> RouteDocs {
+    let schema = |configured: &Option<Spanned<RawSchema>>| described(configured.as_ref()?, shared);
+    RouteDocs {
+        title: text(raw.docs.title.as_ref()),
+        summary: text(raw.docs.summary.as_ref()),
+        description: text(raw.docs.description.as_ref()),
+        tags: raw.docs.tags.iter().map(|tag| tag.value.clone()).collect(),
         params: schema(&raw.schema.params),
         result: schema(&raw.schema.result),
     }

@@ -22,6 +22,7 @@ const WORDS: Words<LocalWord> = &[
     ("none", LocalWord::Nothing),
     ("initialize", LocalWord::Initialize),
     ("discover", LocalWord::Discover),
+    ("tools", LocalWord::Tools),
 ];
 
 section! {
@@ -87,6 +88,8 @@ section! {
         INSTRUCTIONS: Key<String> = key("instructions", TEXT);
         /// Supported MCP revisions, oldest first
         VERSIONS: List<String> = one_or_many("versions", TEXT);
+        /// Tools of one page; 500 by default
+        PAGE: Key<usize> = key("page", whole(1, 10_000));
     }
 }
 
@@ -109,6 +112,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     }
     let answer = answer(table);
     let server_info = server_info(table)?;
+    let page = table.get(&PAGE);
     let frame = frame.map(|frame| table.at("frame").map(|()| frame));
     let call = match (rest, rpc, frame) {
         (Some(rest), None, None) => RawLocalCall::Rest(rest),
@@ -120,6 +124,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
         call,
         answer: answer?,
         server_info,
+        page,
     })
 }
 

@@ -1,21 +1,17 @@
 //! `[[route]]` Used by `decode` and `decode::stream`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::{compare, example, frame, lifecycle, outcome};
+use super::route_docs::DOCS;
+use super::{compare, example, frame, lifecycle, outcome, route_docs};
 use crate::config::key::{
     Key, List, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree, tree_table,
 };
-use crate::config::kind::{NAME, SOME_TEXT, TEXT, TIMEOUT, boolean, other, words};
+use crate::config::kind::{NAME, TEXT, TIMEOUT, boolean, words};
 use crate::config::problem::Spanned;
-use crate::config::raw::{RawRoute, RawSchema, RawSchemas};
+use crate::config::raw::RawRoute;
 use crate::config::table_reader::{Shape, Table};
-use crate::config::value::{RawValue, ValueError, text};
-use dualgauge_model::route::{Effect, Extra};
-use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_model::route::{Effect, Extra, ResultForm};
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -23,6 +19,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("idempotent", Effect::Idempotent),
     ("unsafe", Effect::Unsafe),
 ];
+const RESULTS: &[(&str, ResultForm)] = &[("plain", ResultForm::Plain), ("tool", ResultForm::Tool)];
 const EXTRAS: &[(&str, Extra)] = &[
     ("drop", Extra::Drop),
     ("reject", Extra::Reject),
@@ -40,22 +37,8 @@ section! {
 }
 
 section! {
-    /// `schema` of a route: each is a table, or the name of a file.
-    SCHEMAS {
-        /// File with the JSON Schema of the params
-        PARAMS_FILE: Key<PathBuf> = key("params", other("schema", SOME_TEXT, schema_file));
-        /// JSON Schema of the params
-        PARAMS_SCHEMA: Tree = tree_table("params");
-        /// File with the JSON Schema of the result
-        RESULT_FILE: Key<PathBuf> = key("result", other("schema", SOME_TEXT, schema_file));
-        /// JSON Schema of the result
-        RESULT_SCHEMA: Tree = tree_table("result");
-    }
-}
-
-section! {
     /// `[[route]]`
-    pub(super) ROUTE {
+    pub(super) ROUTE + DOCS {
         /// Unique name, for flags, metrics and logs
         ROUTE_NAME: Key<String> = key("name", NAME).required();
         /// HTTP method and URL pattern
@@ -84,6 +67,8 @@ section! {
         NOTIFY: Key<bool> = key("notify", boolean(&[false, true]));
         /// Effect of a call, which decides whether it may be repeated; by its HTTP method if absent
         EFFECT: Key<Effect> = key("effect", words(EFFECTS));
+        /// Form of a tool's result on its REST side: the result itself, or the value of the tool
+        RESULT: Key<ResultForm> = key("result", words(RESULTS)).or("plain");
         /// Longest wait for the response; that of the upstream if absent
         CALL_TIMEOUT: Key<Duration> = key("timeout", TIMEOUT);
         /// Hole that identifies a session
@@ -107,7 +92,7 @@ section! {
         /// Calls that `check` translates both ways
         EXAMPLE: SubTable = table("example", &example::EXAMPLE).of(TableShape::List);
         /// JSON Schemas of params and result
-        SCHEMA: SubTable = table("schema", &SCHEMAS);
+        SCHEMA: SubTable = table("schema", &route_docs::SCHEMAS);
         /// Further comparison rules
         COMPARE: SubTable = table("compare", &compare::COMPARE);
     }
@@ -138,7 +123,9 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let rows = table.tables(&OUTCOME, outcome::row);
     let sets = table.list(&OUTCOMES);
     let examples = table.tables(&EXAMPLE, example::example);
-    let schema = table.table(&SCHEMA, |table| Some(schemas(table)));
+    let schema = table.table(&SCHEMA, |table| Some(route_docs::schemas(table)));
+    let docs = route_docs::docs(table);
+    let result = table.get(&RESULT);
     let compare = table.table(&COMPARE, compare::compare);
     Some(RawRoute {
         place: here.place,
@@ -167,6 +154,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         sets: sets?,
         examples,
         schema: schema.unwrap_or_default(),
+        docs: docs?,
+        result,
         compare: compare.unwrap_or_default(),
     })
 }
@@ -177,14 +166,6 @@ fn ignore_query(table: &mut Table<'_>) -> Option<Option<Vec<Spanned<String>>>> {
     match table.shape(IGNORE_QUERY.name) {
         Shape::Absent => Some(None),
         Shape::Table | Shape::Value => table.list(&IGNORE_QUERY).map(Some),
-    }
-}
-
-/// Decodes the schemas of a route.
-fn schemas(table: &mut Table<'_>) -> RawSchemas {
-    RawSchemas {
-        params: schema(table, &PARAMS_FILE, &PARAMS_SCHEMA),
-        result: schema(table, &RESULT_FILE, &RESULT_SCHEMA),
     }
 }
 
@@ -204,40 +185,4 @@ pub(super) fn upstreams(
         Some(rest.into_iter().chain(rpc).collect())
     });
     both.unwrap_or_default()
-}
-
-/// Decodes a schema: a table is the schema itself, a string its file name. Neither is a pattern, so braces are literal.
-fn schema(table: &mut Table<'_>, file: &Key<PathBuf>, own: &Tree) -> Option<Spanned<RawSchema>> {
-    if table.shape(file.name) == Shape::Value {
-        return table.get(file).map(|file| file.map(RawSchema::File));
-    }
-    let tree = table.tree(own)?;
-    Some(
-        table
-            .at(own.name)
-            .map(|()| RawSchema::Written(plain(&tree))),
-    )
-}
-
-fn schema_file(found: RawValue<'_>) -> Result<PathBuf, ValueError> {
-    text(found).map(PathBuf::from).map_err(|_| {
-        let shown = found.describe();
-        ValueError::new(format!(
-            "{shown} is not a schema; write a table, or the name of a file"
-        ))
-    })
-}
-
-fn plain(tree: &SourceTree) -> Value {
-    match tree {
-        SourceTree::Text(text) => Value::from(text.as_str()),
-        SourceTree::Literal(json) => serde_json::from_slice(json.as_bytes()).unwrap_or_default(),
-        SourceTree::List(items) => items.iter().map(plain).collect(),
-        SourceTree::Table(members) => {
-            let members = members.iter();
-            members
-                .map(|(name, member)| (name.clone(), plain(member)))
-                .collect()
-        }
-    }
 }

@@ -46,6 +46,8 @@ pub struct RawLocal {
     pub answer: Spanned<RawAnswer>,
     /// The keys for `answer = "initialize"` and `answer = "discover"`.
     pub server_info: RawServerInfo,
+    /// `page`: the most tools of one page, for `answer = "tools"`.
+    pub page: Option<Spanned<usize>>,
 }
 
 /// The server information of the proxy as an MCP server.
@@ -138,4 +140,6 @@ pub enum LocalWord {
     Initialize,
     /// The server information, for `server/discover`.
     Discover,
+    /// The tools of the routes, for `tools/list`.
+    Tools,
 }

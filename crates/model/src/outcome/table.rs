@@ -12,6 +12,7 @@ use super::row::{
     rope_reports_failure,
 };
 use super::status::{ErrorStatus, asks_for_credentials, forwarded};
+use super::tool_value::{self, ToolValue};
 use crate::failure::Failure;
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::mcp::ResultType;
@@ -28,6 +29,7 @@ pub struct Outcomes {
     /// The order in which rows are tried on responses of each side's upstream: the most specific first.
     orders: [Vec<usize>; 2],
     tool: ToolResult,
+    tool_value: ToolValue,
     /// The REST status of a tool error that matches no row.
     tool_error_status: u16,
     empty: EmptySuccess,
@@ -73,6 +75,7 @@ impl Outcomes {
             rows,
             orders,
             tool,
+            tool_value: ToolValue::Whole,
             tool_error_status: TOOL_ERROR_STATUS,
         };
         for (index, row) in outcomes.rows.iter().enumerate() {
@@ -104,12 +107,13 @@ impl Outcomes {
             rows,
             orders,
             tool,
+            tool_value,
             tool_error_status,
             empty,
         } = self;
         orders == &other.orders
             && (tool, tool_error_status) == (&other.tool, &other.tool_error_status)
-            && empty == &other.empty
+            && (tool_value, empty) == (&other.tool_value, &other.empty)
             && rows.len() == other.rows.len()
             && rows
                 .iter()
@@ -127,6 +131,7 @@ impl Outcomes {
             rows,
             orders,
             tool,
+            tool_value: ToolValue::Whole,
             tool_error_status: TOOL_ERROR_STATUS,
         }
     }
@@ -134,6 +139,17 @@ impl Outcomes {
     /// Sets the REST status of a tool error.
     pub fn set_tool_error_status(&mut self, status: u16) {
         self.tool_error_status = forwarded(status);
+    }
+
+    /// Sets the part of a tool's result that is the REST body.
+    pub(crate) fn set_tool_value(&mut self, value: ToolValue) {
+        self.tool_value = value;
+    }
+
+    /// Returns the part of a tool's result that is the REST body.
+    #[must_use]
+    pub const fn tool_value(&self) -> ToolValue {
+        self.tool_value
     }
 
     /// Makes `null` the result of every success without content, regardless of the rows.
@@ -193,9 +209,12 @@ impl Outcomes {
             ToolResult::Succeeded => builtin::tool_result(reply, limits),
             ToolResult::Any => None,
         };
-        let (answer, result_type) = match failed {
-            Some(result) => (RpcAnswer::Result(result), ResultType::Possible),
-            None => {
+        let value = tool_value::to_result(self.tool_value, reply, limits);
+        let (answer, result_type) = match (failed, value) {
+            (Some(result), _) => (RpcAnswer::Result(result), ResultType::Possible),
+            // The proxy wrote the members of this result.
+            (None, Some(answer)) => (answer, ResultType::Absent),
+            (None, None) => {
                 let (answer, result_type) = builtin::rest_to_rpc(reply, limits, self.empty)?;
                 (self.tool_result(answer), result_type)
             }
@@ -293,6 +312,17 @@ impl Outcomes {
         // A tool failure written by the built-in table is restored.
         if let (ToolResult::Succeeded, ResponseReply::Result(result)) = (self.tool, &reply)
             && let Some(answer) = builtin::restore_tool(result)
+        {
+            return TranslatedReply {
+                answer,
+                dropped: 0,
+                row: None,
+                tool_error: false,
+                result_type: ResultType::Possible,
+            };
+        }
+        if let ResponseReply::Result(result) = &reply
+            && let Some(answer) = tool_value::to_rest(self.tool_value, result)
         {
             return TranslatedReply {
                 answer,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 
+use super::docs::RouteDocs;
+use super::draft::TOOL_CALL;
 use super::headers::HeaderItem;
 use super::options::{Effect, EmptyBody, Extra, RouteForm, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
@@ -60,8 +62,10 @@ pub struct Route {
     pub lossy: Option<String>,
     /// Example calls.
     pub examples: Vec<Example>,
-    /// The schemas of params and results.
+    /// The schemas that params and results are checked against.
     pub schema: Schemas,
+    /// Texts and schemas for API documents and lists of tools.
+    pub docs: RouteDocs,
 }
 
 impl Route {
@@ -76,6 +80,25 @@ impl Route {
     pub(super) fn may_succeed_empty(&self) -> bool {
         let result = self.schema.result.as_ref();
         self.effect != Effect::Safe || result.is_some_and(|schema| schema.promises_null())
+    }
+
+    /// Returns the name of the tool that the route calls, if it is a literal.
+    #[must_use]
+    pub fn tool_name(&self) -> Option<String> {
+        let Pattern::Object(params) = &self.rpc_call.params else {
+            return None;
+        };
+        let mut members = params.members.iter();
+        let (_, name) = members.find(|(name, _)| name == "name")?;
+        match name {
+            Pattern::Literal(name) if self.rpc == TOOL_CALL => name.text()?.ok(),
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::Object(_)
+            | Pattern::List(_)
+            | Pattern::Each(_) => None,
+        }
     }
 
     /// Returns true when a side may call the route.
@@ -134,6 +157,7 @@ impl Route {
             lossy: _,
             examples: _,
             schema,
+            docs: _,
         } = self;
         (rest, rpc) == (&other.rest, &other.rpc)
             && (rest_protocol, method) == (&other.rest_protocol, &other.method)

@@ -3,15 +3,16 @@
 //! Used by `config`, `model` and `gateway`.
 
 use super::definition::{RestCall, Route, RpcCall};
+use super::docs::RouteDocs;
 use super::extra;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
-use super::options::{Effect, EmptyBody, Extra, RouteForm, UnknownQuery};
+use super::options::{Effect, EmptyBody, Extra, ResultForm, RouteForm, UnknownQuery};
 use super::parse::{RestSpelling, parse_rest};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
-use crate::outcome::{Outcomes, ToolResult};
+use crate::outcome::{Outcomes, ToolResult, ToolValue};
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
     SourceTree, TextPatterns, as_key, mention_named,
@@ -49,6 +50,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     }
     let rows = std::mem::take(&mut source.rows);
     let (key, rest_protocol) = (source.key.clone(), source.rest_protocol());
+    let form = source.result;
     let route = compile(source);
     let mut route = route.map_err(|errors| {
         let errors = errors.into_iter().map(|error| error.under(&key));
@@ -61,11 +63,26 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     };
     frame::refuse_other_speech(&rows, rest_protocol)?;
     route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
+    if form == ResultForm::Tool {
+        if tool == ToolResult::Any || route.is_frame() {
+            let what = "`\"tool\"` needs `rpc = \"tools/call\"` and `rest`: only a tool's result has a value";
+            return Err(vec![PatternError::new(what).under("result").under(&key)]);
+        }
+        route.outcomes.set_tool_value(value_of(&route.docs));
+    }
     if route.may_succeed_empty() {
         route.outcomes.take_empty_success();
     }
     frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
     Ok(route)
+}
+
+/// Returns the part of a tool's result that is the REST body: a documented value that is no object is always wrapped.
+fn value_of(docs: &RouteDocs) -> ToolValue {
+    match &docs.result {
+        Some(schema) if !schema.is_object() => ToolValue::Wrapped,
+        Some(_) | None => ToolValue::Open,
+    }
 }
 
 fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
@@ -303,6 +320,7 @@ impl RouteDraft {
             lossy: source.lossy,
             examples: source.examples,
             schema: source.schema,
+            docs: source.docs,
         })
     }
 

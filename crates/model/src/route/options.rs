@@ -83,6 +83,16 @@ impl UnknownQuery {
     }
 }
 
+/// The form of a tool's result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ResultForm {
+    /// The REST body is the result of the RPC call as it is.
+    #[default]
+    Plain,
+    /// The REST body is the value of a tool: `structuredContent`, and its text in `content`.
+    Tool,
+}
+
 /// The form of a route's declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteForm {

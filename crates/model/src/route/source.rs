@@ -10,7 +10,8 @@ use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::schema::Schema;
 use dualgauge_patterns::side::Side;
 
-use super::options::{Effect, Extra};
+use super::docs::RouteDocs;
+use super::options::{Effect, Extra, ResultForm};
 use super::wire::Wire;
 
 /// One route, as the route table declares it.
@@ -58,8 +59,12 @@ pub struct RouteSource {
     pub lossy: Option<String>,
     /// `[[route.example]]`
     pub examples: Vec<Example>,
-    /// `schema`
+    /// `schema`, unless its `validate` is false.
     pub schema: Schemas,
+    /// `title`, `summary`, `description`, `tags` and `schema`
+    pub docs: RouteDocs,
+    /// `result`
+    pub result: ResultForm,
 }
 
 /// The value of `body` for requests without content.

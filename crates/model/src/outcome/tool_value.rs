@@ -1,0 +1,156 @@
+//! Results of tools as values: the REST body is `structuredContent`, and a text for models (MCP, "Tools").
+//!
+//! Laws: the bytes of a JSON body stay; `structuredContent` is always an object, so a value that is none is wrapped as
+//! `{"result": …}`; a result that was made from a body becomes this body again.
+//!
+//! Used by `config`, `model` and `outcome`.
+
+use bytes::Bytes;
+
+use super::builtin::{EMPTY_TOOL_RESULT, ReplyLimits};
+use super::response::{RestAnswer, RestReply, RpcAnswer, is_json};
+use super::row::reports_failure;
+use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::rope::{Rope, RopeWriter};
+
+/// The REST body of a tool's result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolValue {
+    /// The result itself.
+    #[default]
+    Whole,
+    /// Its value; one that is no object is wrapped, and marked in `_meta`.
+    Open,
+    /// Its value, which is always wrapped.
+    Wrapped,
+}
+
+/// The member that has a wrapped value.
+const RESULT: &str = "result";
+/// The mark of a wrapped value, in the form of fastmcp, whose clients unwrap it.
+const MARK: &str = r#","_meta":{"fastmcp":{"wrap_result":true}}"#;
+/// The member of `_meta` with the content type of a text.
+const TEXT_TYPE: &str = "dualgauge/type";
+
+/// Returns the result of a tool for a successful response; `None` if the built-in table decides.
+pub(super) fn to_result(
+    value: ToolValue,
+    reply: &RestReply,
+    limits: ReplyLimits,
+) -> Option<RpcAnswer> {
+    if value == ToolValue::Whole || !matches!(reply.status, 200..=299) || reply.status == 206 {
+        return None;
+    }
+    if reply.body.iter().all(u8::is_ascii_whitespace) {
+        let empty = Json::literal(EMPTY_TOOL_RESULT);
+        return Some(RpcAnswer::Result(empty.into_bytes().into()));
+    }
+    let kind = reply.content_type().unwrap_or_default();
+    let says_text = kind.starts_with("text/") && !is_json(kind);
+    let json = (!says_text).then(|| Json::read(reply.body.clone(), limits.depth).ok());
+    if let Some(json) = json.flatten() {
+        return Some(RpcAnswer::Result(of_json(value, &json)));
+    }
+    let text = std::str::from_utf8(&reply.body).ok();
+    text.filter(|_| !is_json(kind))
+        .map(|text| RpcAnswer::Result(of_text(value, text, kind)))
+}
+
+fn of_json(value: ToolValue, json: &Json) -> Rope {
+    let bytes = json.as_bytes();
+    let mut writer = RopeWriter::with_capacity(128 + bytes.len());
+    writer.copy(br#"{"content":[{"type":"text","text":"#);
+    // JSON is UTF-8.
+    writer.string(std::str::from_utf8(bytes).unwrap_or_default());
+    writer.copy(br#"}],"structuredContent":"#);
+    let is_object = json.kind() == JsonKind::Object;
+    if is_object && value != ToolValue::Wrapped {
+        writer.value(json);
+        writer.push(b'}');
+    } else {
+        writer.copy(br#"{"result":"#);
+        writer.value(json);
+        writer.push(b'}');
+        writer.copy(MARK.as_bytes());
+        writer.push(b'}');
+    }
+    writer.finish()
+}
+
+fn of_text(value: ToolValue, text: &str, kind: &str) -> Rope {
+    let mut writer = RopeWriter::with_capacity(128 + text.len());
+    writer.copy(br#"{"content":[{"type":"text","text":"#);
+    writer.string(text);
+    writer.copy(b"}]");
+    if value == ToolValue::Wrapped {
+        writer.copy(br#","structuredContent":{"result":"#);
+        writer.string(text);
+        writer.push(b'}');
+    }
+    writer.copy(br#","_meta":{"#);
+    writer.string(TEXT_TYPE);
+    writer.push(b':');
+    writer.string(kind);
+    writer.copy(b"}}");
+    writer.finish()
+}
+
+/// Returns the response for a REST client: the value of a tool's result. `None` if the built-in table decides: for a
+/// failure, and for content that has no value.
+pub(super) fn to_rest(value: ToolValue, result: &Json) -> Option<RestAnswer> {
+    if value == ToolValue::Whole || result.kind() != JsonKind::Object || reports_failure(result) {
+        return None;
+    }
+    let text = only_text(result);
+    let meta = result.member("_meta");
+    let kind = meta
+        .as_ref()
+        .and_then(|meta| meta.member(TEXT_TYPE)?.text()?.ok());
+    if let (Some(kind), Some(text)) = (kind, &text) {
+        return Some(answer(Some(kind), Bytes::from(text.clone()).into()));
+    }
+    if let Some(found) = result.member("structuredContent") {
+        let marked = || {
+            let mark = meta.as_ref()?.member("fastmcp")?.member("wrap_result")?;
+            Some(mark.as_bytes() == b"true")
+        };
+        let is_wrapped = value == ToolValue::Wrapped || marked() == Some(true);
+        let only = (found.member_count() == 1).then(|| found.member(RESULT));
+        let body = only.flatten().filter(|_| is_wrapped).unwrap_or(found);
+        let kind = "application/json".to_owned();
+        return Some(answer(Some(kind), body.into_bytes().into()));
+    }
+    if result.member("content")?.elements().next().is_none() {
+        return Some(answer(None, Rope::default()));
+    }
+    let text = text?;
+    let is_json = Json::parse(text.clone().into(), u16::MAX).is_ok();
+    let kind = match is_json {
+        true => "application/json",
+        false => "text/plain; charset=utf-8",
+    };
+    Some(answer(Some(kind.to_owned()), Bytes::from(text).into()))
+}
+
+/// Returns the text of a result whose content is one text.
+fn only_text(result: &Json) -> Option<String> {
+    let content = result.member("content")?;
+    let mut blocks = content.elements();
+    let (block, None) = (blocks.next()?, blocks.next()) else {
+        return None;
+    };
+    let block = content.piece(block);
+    let is_text = block.member("type")?.as_bytes() == br#""text""#;
+    is_text
+        .then(|| block.member("text")?.text()?.ok())
+        .flatten()
+}
+
+fn answer(content_type: Option<String>, body: Rope) -> RestAnswer {
+    RestAnswer {
+        status: if content_type.is_some() { 200 } else { 204 },
+        content_type,
+        headers: Vec::new(),
+        body,
+    }
+}
