@@ -17,6 +17,7 @@
 //! keys        the keys that routes have claimed, and free names
 //! route       one route, from a pair or from one side alone
 //! param_patterns    the params of a route, by name or by position
+//! tools       a table whose RPC sides are tools, from OpenAPI documents alone
 //! table       all routes, without two that match the same call
 //! write       the table as TOML
 //! ```
@@ -49,6 +50,7 @@ mod schema;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod unsupported;
 mod values;
 mod write;
@@ -58,6 +60,7 @@ use serde_json::Value;
 use model::Operations;
 pub use refs::{DocumentFault, printable};
 pub use report::{ImportReport, LeftOut};
+pub use tools::{ToolDraftOptions, draft_as_tools};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,7 @@
 //! A drafted route, as the values of its keys. Used by `import`.
 
+use serde_json::Value;
+
 /// A pattern of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pattern {
@@ -28,4 +30,18 @@ pub(super) struct Drafted {
     pub(super) refused: Option<String>,
     /// The route for clients that send params by name, if this one has them by position.
     pub(super) by_name: Option<Box<Drafted>>,
+    /// The documentation, if the route is a tool whose value is the REST body.
+    pub(super) docs: Option<Box<DraftedDocs>>,
+}
+
+/// The documentation of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DraftedDocs {
+    pub(super) summary: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) tags: Vec<String>,
+    /// The schema of the params.
+    pub(super) params: Option<Value>,
+    /// The schema of the result.
+    pub(super) result: Option<Value>,
 }

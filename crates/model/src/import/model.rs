@@ -80,6 +80,8 @@ pub(super) struct RestOperation {
     pub(super) reply: ReplyModel,
     /// Notes for the reader of the route.
     pub(super) notes: Vec<String>,
+    /// The path item of the operation, as the document names it.
+    pub(super) origin: String,
 }
 
 impl RestOperation {

@@ -232,6 +232,7 @@ impl<'v> Context<'_, 'v> {
             body,
             reply,
             notes,
+            origin: self.path.to_owned(),
         })
     }
 

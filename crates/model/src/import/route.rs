@@ -190,6 +190,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Draft
             },
             reply: ReplyModel::Usual,
             notes: Vec::new(),
+            origin: String::new(),
         }
     };
     let mut rest = with(prefix);
@@ -219,6 +220,23 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Draft
     }
     let keys = keys(&rest, rpc, RouteOrigin::Rpc);
     (drafted, keys)
+}
+
+/// Drafts the route of a REST operation as a tool.
+pub(super) fn assemble_tool(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    bindings: &Bindings,
+) -> Drafted {
+    assemble(rest, rpc, bindings)
+}
+
+/// Returns the keys of a tool's route.
+pub(super) fn tool_keys(rest: &RestOperation, rpc: &RpcOperation) -> RouteKeys {
+    RouteKeys {
+        title: shown(&rest.title()),
+        ..keys(rest, rpc, RouteOrigin::Rest)
+    }
 }
 
 /// Splits a name into path segments: `pets.findById` → `pets`, `findById`.
@@ -294,6 +312,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         comments: Vec::new(),
         refused: None,
         by_name: None,
+        docs: None,
     }
 }
 

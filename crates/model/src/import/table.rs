@@ -183,13 +183,13 @@ fn ambiguous(titles: impl Iterator<Item = String>) -> Option<String> {
 
 /// The names in use, with the next number for each name.
 #[derive(Debug, Default)]
-struct UniqueNames {
+pub(super) struct UniqueNames {
     claimed: BTreeSet<String>,
     numbers: BTreeMap<String, usize>,
 }
 
 impl UniqueNames {
-    fn unique(&mut self, wanted: &str) -> String {
+    pub(super) fn unique(&mut self, wanted: &str) -> String {
         let mut found = wanted.to_owned();
         while !self.claimed.insert(found.clone()) {
             let number = self.numbers.entry(wanted.to_owned()).or_insert(1);

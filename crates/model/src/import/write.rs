@@ -4,7 +4,9 @@
 //!
 //! Used by `import`.
 
-use super::drafted::{Drafted, Pattern};
+use serde_json::Value;
+
+use super::drafted::{Drafted, DraftedDocs, Pattern};
 use super::refs::{printable, shown};
 use super::table::Table;
 
@@ -30,21 +32,26 @@ pub(super) fn write(names: &[&str], table: &Table) -> String {
     for note in &table.notes {
         line(&format!("look: {note}"));
     }
+    write_routes(table, &mut text);
+    text
+}
+
+/// Renders the routes, and the operations without one.
+pub(super) fn write_routes(table: &Table, text: &mut String) {
     for route in &table.routes {
         text.push('\n');
-        write_route(route, &mut text);
+        write_route(route, text);
     }
     if !table.report.left_out.is_empty() {
         text.push_str("\n# No route:\n");
         for left_out in &table.report.left_out {
-            comment(&format!("  {}: {}", left_out.what, left_out.why), &mut text);
+            comment(&format!("  {}: {}", left_out.what, left_out.why), text);
         }
     }
-    text
 }
 
 /// Renders one line of a comment, for any text.
-fn comment(words: &str, text: &mut String) {
+pub(super) fn comment(words: &str, text: &mut String) {
     text.push('#');
     if !words.is_empty() {
         text.push(' ');
@@ -88,6 +95,9 @@ fn write_route(route: &Drafted, text: &mut String) {
     if let Some(params) = &route.params {
         key("params", &pattern("params", params));
     }
+    if let Some(docs) = &route.docs {
+        write_docs(docs, &mut lines);
+    }
     if let Some([rest, rpc]) = &route.outcome {
         lines.push_str(&format!("[[route.outcome]]\nrest = {rest}\nrpc = {rpc}\n"));
     }
@@ -102,6 +112,43 @@ fn write_route(route: &Drafted, text: &mut String) {
         text.push('\n');
         write_route(named, text);
     }
+}
+
+/// Renders the documentation of a tool's route.
+fn write_docs(docs: &DraftedDocs, lines: &mut String) {
+    let mut key = |name: &str, value: &str| lines.push_str(&format!("{name} = {value}\n"));
+    key("result", "\"tool\"");
+    for (name, words) in [
+        ("summary", &docs.summary),
+        ("description", &docs.description),
+    ] {
+        if let Some(words) = words {
+            key(name, &quoted(words));
+        }
+    }
+    if !docs.tags.is_empty() {
+        let tags = docs.tags.iter().cloned().map(Pattern::Text).collect();
+        key("tags", &pattern("tags", &Pattern::List(tags)));
+    }
+    // The schemas of a document may be stricter than its server.
+    key("schema.validate", "false");
+    for (name, schema) in [
+        ("schema.params", &docs.params),
+        ("schema.result", &docs.result),
+    ] {
+        if let Some(schema) = schema {
+            key(name, &json_text(schema));
+        }
+    }
+}
+
+/// Renders JSON as a literal string, which has neither quotes nor control characters.
+pub(super) fn json_text(json: &Value) -> String {
+    let text = json.to_string();
+    format!(
+        "'{}'",
+        text.replace('\'', "\\u0027").replace('\u{7f}', "\\u007f")
+    )
 }
 
 /// Renders the query names that a route ignores: those of all routes, and its own.
@@ -173,7 +220,7 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
 }
 
 /// Renders a key, with quotes if needed.
-fn bare(name: &str) -> String {
+pub(super) fn bare(name: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     if !name.is_empty() && name.chars().all(plain) {
@@ -184,10 +231,11 @@ fn bare(name: &str) -> String {
 }
 
 /// Renders a basic string.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {
+            '\n' => quoted.push_str("\\n"),
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
             character if character.is_control() => {

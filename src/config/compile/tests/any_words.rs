@@ -88,6 +88,8 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         sets: Vec::new(),
         examples: Vec::new(),
         schema: RawSchemas::default(),
+        docs: Default::default(),
+        result: None,
         compare: RawCompare::default(),
         upstreams: Vec::new(),
     })

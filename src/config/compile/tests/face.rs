@@ -184,6 +184,7 @@ fn any_local() -> impl Strategy<Value = RawLocal> {
         LocalWord::Nothing,
         LocalWord::Initialize,
         LocalWord::Discover,
+        LocalWord::Tools,
     ]);
     let answer = prop_oneof![
         word.prop_map(RawAnswer::Word),
@@ -199,6 +200,7 @@ fn any_local() -> impl Strategy<Value = RawLocal> {
         call,
         answer: located(answer),
         server_info: RawServerInfo::default(),
+        page: None,
     })
 }
 

@@ -1,0 +1,294 @@
+//! Schemas of OpenAPI as JSON Schemas (2020-12) that refer to shared schemas as `#/schemas/NAME`.
+//!
+//! Laws: the converted schema accepts every value that the original accepts, read as OpenAPI says; beyond the limits, a
+//! schema becomes one that accepts everything.
+//!
+//! Used by `import::tools`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::cycles;
+use crate::route::{SHARED, escaped};
+use dualgauge_patterns::percent::{self, Plus};
+
+/// The deepest nesting that is kept.
+const DEEPEST: usize = 100;
+/// The most values that are converted in all documents.
+const MOST_STEPS: usize = 1_000_000;
+/// Members that are no JSON Schema, or that say nothing about values.
+const DROPPED: [&str; 7] = [
+    "$ref",
+    "discriminator",
+    "example",
+    "externalDocs",
+    "nullable",
+    "xml",
+    "collectionFormat",
+];
+/// Members of a Swagger 2.0 parameter beside its schema.
+const OF_PARAMETER: [&str; 5] = ["in", "name", "allowEmptyValue", "style", "explode"];
+/// Members with values.
+const OPAQUE: [&str; 4] = ["const", "default", "enum", "examples"];
+/// Members that are maps of schemas.
+const MAPS: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
+
+/// The shared schemas of all documents.
+#[derive(Debug, Default)]
+pub(super) struct Schemas {
+    document: Value,
+    names: BTreeMap<String, String>,
+    shared: Map<String, Value>,
+    steps: usize,
+}
+
+impl Schemas {
+    /// Begins the schemas of another document.
+    pub(super) fn begin(&mut self, document: &Value) {
+        self.document = document.clone();
+        self.names.clear();
+    }
+
+    /// Converts a schema, and the schemas that it refers to.
+    pub(super) fn convert(&mut self, schema: &Value) -> Value {
+        let document = std::mem::take(&mut self.document);
+        let mut pending = Vec::new();
+        let converted = self.schema(schema, DEEPEST, &mut pending);
+        while let Some((name, reference)) = pending.pop() {
+            let target = target(&document, &reference);
+            let definition = target.map(|target| self.schema(target, DEEPEST, &mut pending));
+            self.shared
+                .insert(name, definition.unwrap_or_else(|| json!({})));
+        }
+        self.document = document;
+        converted
+    }
+
+    /// Returns the shared schemas.
+    pub(super) fn finish(mut self) -> Map<String, Value> {
+        cycles::cut(&mut self.shared);
+        self.shared
+    }
+
+    fn schema(
+        &mut self,
+        schema: &Value,
+        depth: usize,
+        pending: &mut Vec<(String, String)>,
+    ) -> Value {
+        self.steps += 1;
+        let (Value::Object(members), Some(depth)) = (schema, depth.checked_sub(1)) else {
+            return match schema {
+                Value::Bool(_) => schema.clone(),
+                Value::Null
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_)
+                | Value::Object(_) => json!({}),
+            };
+        };
+        if self.steps > MOST_STEPS {
+            return json!({});
+        }
+        let mut found = Map::new();
+        for (name, member) in members {
+            let is_plain = !name.starts_with("x-")
+                && !DROPPED.contains(&name.as_str())
+                && !(members.contains_key("in") && OF_PARAMETER.contains(&name.as_str()));
+            if is_plain {
+                let copy = self.keyword(name, member, depth, pending);
+                found.extend(copy.map(|copy| (name.clone(), copy)));
+            }
+        }
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            if let Some(reference) = self.reference(reference, pending) {
+                found.insert("$ref".to_owned(), reference.into());
+            }
+        }
+        if let Some(example) = members.get("example")
+            && !found.contains_key("examples")
+        {
+            found.insert("examples".to_owned(), json!([example]));
+        }
+        tidied(members, found)
+    }
+
+    /// Converts the value of a keyword; `None` if it has no meaning in JSON Schema.
+    fn keyword(
+        &mut self,
+        name: &str,
+        member: &Value,
+        depth: usize,
+        pending: &mut Vec<(String, String)>,
+    ) -> Option<Value> {
+        Some(match (name, member) {
+            ("required", Value::Array(_)) | ("examples", Value::Array(_)) => member.clone(),
+            ("required" | "examples", _) => return None,
+            (name, _) if OPAQUE.contains(&name) => member.clone(),
+            (name, Value::Object(parts)) if MAPS.contains(&name) => {
+                let parts = parts.iter();
+                let parts =
+                    parts.map(|(name, part)| (name.clone(), self.schema(part, depth, pending)));
+                Value::Object(parts.collect())
+            }
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(parts)) => {
+                if parts.is_empty() {
+                    return None;
+                }
+                let parts = parts.iter();
+                parts
+                    .map(|part| self.schema(part, depth, pending))
+                    .collect()
+            }
+            (
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "contains"
+                | "propertyNames"
+                | "if"
+                | "then"
+                | "else"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "contentSchema",
+                Value::Object(_),
+            ) => self.schema(member, depth, pending),
+            _ => member.clone(),
+        })
+    }
+
+    /// Returns the reference to a shared schema; `None` if it leaves the document.
+    fn reference(
+        &mut self,
+        reference: &str,
+        pending: &mut Vec<(String, String)>,
+    ) -> Option<String> {
+        if !reference.starts_with('#') {
+            return None;
+        }
+        let name = match self.names.get(reference) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.unique(reference);
+                self.names.insert(reference.to_owned(), name.clone());
+                // Reserves the name until the target is converted.
+                self.shared.insert(name.clone(), json!({}));
+                pending.push((name.clone(), reference.to_owned()));
+                name
+            }
+        };
+        Some(format!("{SHARED}{}", escaped(&name)))
+    }
+
+    fn unique(&self, reference: &str) -> String {
+        const LONGEST: usize = 100;
+        let last = reference.rsplit(['/', '#']).next().unwrap_or_default();
+        let tidy = |character: char| match character {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.' => character,
+            _ => '_',
+        };
+        let wanted: String = last.chars().take(LONGEST).map(tidy).collect();
+        let wanted = if wanted.is_empty() {
+            "Schema".to_owned()
+        } else {
+            wanted
+        };
+        let mut name = wanted.clone();
+        let mut number = 1;
+        while self.shared.contains_key(&name) {
+            number += 1;
+            name = format!("{wanted}_{number}");
+        }
+        name
+    }
+}
+
+/// Rewrites what OpenAPI 3.0 and Swagger 2.0 say in another way than JSON Schema.
+fn tidied(members: &Map<String, Value>, mut found: Map<String, Value>) -> Value {
+    for (flag, bound) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
+        if let Some(Value::Bool(is_exclusive)) = found.get(flag) {
+            let is_exclusive = *is_exclusive;
+            found.remove(flag);
+            if let Some(limit) = found.get(bound).cloned().filter(|_| is_exclusive) {
+                found.insert(flag.to_owned(), limit);
+                found.remove(bound);
+            }
+        }
+    }
+    if found.get("type").is_some_and(|kind| kind == "file") {
+        found.insert("type".to_owned(), json!("string"));
+    }
+    if found.get("type").is_some_and(|kind| !is_type(kind)) {
+        found.remove("type");
+    }
+    if !found.contains_key("type") && found.contains_key("properties") {
+        found.insert("type".to_owned(), json!("object"));
+    }
+    // OpenAPI 3.1 §4.8.24.3: `required` of a member that only one side sends applies to that side alone.
+    let one_sided = |name: &Value| {
+        let properties = members.get("properties");
+        let member = properties.and_then(|all| all.get(name.as_str()?));
+        let is_set = |flag| member.and_then(|member| member.get(flag)) == Some(&Value::Bool(true));
+        is_set("readOnly") || is_set("writeOnly")
+    };
+    if let Some(Value::Array(required)) = found.get_mut("required") {
+        required.retain(|name| name.is_string() && !one_sided(name));
+        if required.is_empty() {
+            found.remove("required");
+        }
+    }
+    if members.get("nullable") == Some(&Value::Bool(true)) {
+        return nullable(found);
+    }
+    found.into()
+}
+
+fn is_type(kind: &Value) -> bool {
+    const TYPES: [&str; 7] = [
+        "string", "integer", "number", "boolean", "object", "array", "null",
+    ];
+    let known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
+    match kind {
+        Value::Array(kinds) => !kinds.is_empty() && kinds.iter().all(known),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            known(kind)
+        }
+    }
+}
+
+fn nullable(mut found: Map<String, Value>) -> Value {
+    let has_parts = ["$ref", "allOf", "anyOf", "oneOf", "not"]
+        .iter()
+        .any(|name| found.contains_key(*name));
+    let kind = found.get("type").cloned();
+    if has_parts {
+        return json!({ "anyOf": [found, { "type": "null" }] });
+    }
+    if let Some(Value::Array(values)) = found.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    if let Some(kind @ Value::String(_)) = kind {
+        found.insert("type".to_owned(), json!([kind, "null"]));
+    }
+    found.into()
+}
+
+/// Returns the target of a reference inside a document.
+pub(super) fn target<'d>(document: &'d Value, reference: &str) -> Option<&'d Value> {
+    let fragment = reference.strip_prefix('#')?;
+    let fragment = percent::decode(fragment, Plus::Literal).ok()?;
+    document.pointer(&fragment)
+}
