@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `flags`, `usage`, `reload`, `health`,
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `rest`, `flags`, `usage`, `reload`, `health`,
 //! `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
@@ -12,6 +12,7 @@ mod connection;
 mod cpu_features;
 #[cfg(feature = "demo")]
 mod demo;
+mod drafted_server;
 mod explain;
 mod flags;
 mod health;
@@ -19,6 +20,7 @@ mod import;
 mod mismatches;
 mod plural;
 mod reload;
+mod rest;
 mod routes;
 mod run;
 #[cfg(feature = "demo")]
@@ -114,6 +116,13 @@ enum CliCommand {
     /// a route to review; one that cannot be a route stays as a comment with the reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Serve an MCP server as a REST API, without a configuration
+    ///
+    /// Asks the server for its tools and serves each as `POST /TOOL`, with `/openapi.json` and `/docs`. The server is a URL,
+    /// or a program on standard input and output behind `--`. `--save` writes the configuration, which then works with
+    /// `check`, `run`, flags and everything else.
+    #[command(after_help = rest::EXAMPLES)]
+    Rest(rest::RestArguments),
     /// Show and change the flags of a running process
     ///
     /// Uses the admin API of a running process to list flags, change the stage or percentage of a flag, undo a change,
@@ -361,6 +370,8 @@ enum CommandError {
     #[error("`{0}` is not a percentage; write a number from 0 to 100 in steps of 0.001")]
     Percent(String),
     #[error(transparent)]
+    Rest(#[from] rest::RestFault),
+    #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
     #[cfg(feature = "demo")]
     #[error("the sample database cannot be opened")]
@@ -383,6 +394,7 @@ pub fn main() -> ExitCode {
         CliCommand::Explain(arguments) => explain::explain(&arguments),
         CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),
         CliCommand::Import(arguments) => import::import(&arguments),
+        CliCommand::Rest(arguments) => rest::rest(&arguments),
         CliCommand::Flags(arguments) => flags::flags(&arguments),
         CliCommand::Usage(arguments) => usage::usage(&arguments),
         CliCommand::Reload(arguments) => reload::reload(&arguments),

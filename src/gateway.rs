@@ -175,6 +175,9 @@ fn dispatch(
             Failure::new(Reason::from(violation), violation.as_str()),
         ));
     }
+    if let Err(failure) = identity::check_credentials(runtime_plan, &head.headers, origin) {
+        return Err((side, failure));
+    }
     match (refused, matched) {
         (Some(failure), _) => Err((side, failure)),
         (None, Some(matched)) => Ok(Dispatch::Stream(matched)),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::hot_restart::PassedSockets;
 use super::workers::Workers;
@@ -43,6 +43,19 @@ impl BoundAddresses {
             },
             admin: sockets.admin.local_addr()?,
         })
+    }
+
+    /// Returns an address at which this machine reaches the listener for calls.
+    #[must_use]
+    pub fn reachable(&self) -> SocketAddr {
+        let mut address = self.listen;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        address
     }
 
     /// Returns the URL of the listener for calls, without a path.

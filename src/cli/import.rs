@@ -38,6 +38,21 @@ pub(super) enum Method {
     Tools,
 }
 
+pub(super) use discover::DiscoverError;
+
+/// Asks an MCP server for its tools: all pages of `tools/list` as one document.
+///
+/// # Errors
+/// [`DiscoverError`]
+pub(super) fn list_tools(
+    url: &str,
+    headers: &[String],
+    limit: Duration,
+) -> Result<serde_json::Value, DiscoverError> {
+    let server = discover::DiscoverServer::parse(url, headers, None)?;
+    Ok(server.ask_for_tools(limit)?.document)
+}
+
 /// The reason why there is no draft.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ImportFault {

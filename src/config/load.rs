@@ -62,7 +62,6 @@ pub fn environment() -> Vec<(String, String)> {
     let text = |part: OsString| part.to_string_lossy().into_owned();
     std::env::vars_os()
         .map(|(name, value)| (text(name), text(value)))
-        .filter(|(name, _)| name.starts_with(PREFIX) || is_inherited(name))
         .collect()
 }
 
@@ -77,8 +76,17 @@ pub fn supervision() -> Vec<(String, String)> {
     variables.collect()
 }
 
-fn is_inherited(name: &str) -> bool {
+/// Returns whether every child process inherits a variable.
+pub(super) fn is_inherited(name: &str) -> bool {
     INHERITED.contains(&name)
+}
+
+/// Returns whether a variable is for this process only: its configuration, and the protocols of a service manager.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with(PREFIX)
+        || name.starts_with("LISTEN_")
+        || name.starts_with("WATCHDOG_")
+        || SUPERVISION.contains(&name)
 }
 
 /// Reads, merges and decodes all sources.
@@ -143,7 +151,7 @@ pub(super) fn load_parts(sources: &Sources, digests: &mut Digests) -> Result<Loa
     }
     let inherited = sources.environment.iter();
     config.inherited = inherited
-        .filter(|(name, _)| is_inherited(name))
+        .filter(|(name, _)| !is_reserved(name))
         .cloned()
         .collect();
     config.file.clone_from(&sources.file);

@@ -37,7 +37,7 @@ use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
 use dualgauge_model::outcome::{ErrorStatus, RowSource};
 use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
-use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
+use dualgauge_model::rollout::{Arming, Authentication, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, Example, Extra, ResultForm};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
@@ -146,6 +146,8 @@ pub struct RawListen {
     pub set_headers: Vec<(Spanned<HeaderName>, Spanned<HeaderTemplate>)>,
     /// `proxy_protocol`: `off` by default.
     pub proxy_protocol: Option<Spanned<ProxyProtocolUse>>,
+    /// `authentication`: `off` by default.
+    pub authentication: Option<Spanned<Authentication>>,
     /// `tls`
     pub tls: Option<RawTls>,
 }
@@ -297,6 +299,8 @@ pub struct RawRollout {
     pub default_rpc: Option<Spanned<Stage>>,
     /// `api_key.header`: the header with the caller's API key.
     pub api_key_header: Spanned<HeaderName>,
+    /// `api_key.authorization`: the key may also be a bearer token.
+    pub api_key_as_bearer: Option<Spanned<bool>>,
     /// `decision_header`: the response header with the decision.
     pub decision_header: Option<Spanned<HeaderName>>,
     /// `session_grace`: after a flag change, the time that a session keeps its first decision.

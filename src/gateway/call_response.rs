@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, response};
 use hyper::upgrade::OnUpgrade;
 
@@ -120,6 +120,9 @@ fn advice_headers(failure: &Failure) -> HeaderMap {
     match failure.advice.as_deref() {
         None | Some(Advice::Versions { .. }) => {}
         Some(Advice::Allow(methods)) => add(ALLOW, methods.clone()),
+        Some(Advice::Authenticate(scheme)) => {
+            add(WWW_AUTHENTICATE, format!("{scheme} realm=\"dualgauge\""));
+        }
         Some(Advice::RetryAfter(seconds)) => add(RETRY_AFTER, seconds.to_string()),
         Some(Advice::Successor { link, pause, .. }) => {
             if let Some(link) = link {

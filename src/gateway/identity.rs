@@ -1,6 +1,6 @@
 //! Identification of callers: matches the evidence of a request against the clients of the plan.
 //!
-//! Nothing is rejected here. An invalid token is counted and otherwise ignored.
+//! Only a listener that requires credentials rejects calls here. Otherwise an invalid token is counted and ignored.
 //!
 //! Used throughout `gateway`.
 
@@ -13,7 +13,9 @@ use super::call_context::CallContext;
 use super::request_origin::RequestOrigin;
 use super::runtime_plan::RuntimePlan;
 use crate::telemetry::clock;
-use dualgauge_model::rollout::{ClientEvidence, Digest, Identity};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::rejections;
+use dualgauge_model::rollout::{Authentication, ClientEvidence, Digest, Identity};
 use dualgauge_model::token::{Claims, TokenFault, Tokens};
 
 /// Identifies the caller of a request and records it.
@@ -44,6 +46,30 @@ pub(super) fn identify<'a>(
     });
     context.set_client(identity.caller(clients));
     identity
+}
+
+/// Fails if the listener requires credentials and the request has none of a client.
+pub(super) fn check_credentials(
+    runtime_plan: &RuntimePlan,
+    headers: &HeaderMap,
+    origin: &RequestOrigin,
+) -> Result<(), Failure> {
+    let clients = &runtime_plan.plan.rollout.clients;
+    if clients.authentication() == Authentication::Off {
+        return Ok(());
+    }
+    let claims = |tokens: &Tokens, text: &str| verify(runtime_plan, tokens, text).ok();
+    let identity = clients.identify(ClientEvidence {
+        headers,
+        peer: Some(origin.peer()),
+        subject: origin.subject(),
+        digest,
+        claims: &claims,
+    });
+    match identity.is_authenticated() {
+        true => Ok(()),
+        false => Err(rejections::unauthenticated(clients)),
+    }
 }
 
 fn digest(bytes: &[u8]) -> Digest {

@@ -26,6 +26,7 @@ pub use bundle::bundled;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
 pub use tools::tools;
+pub(crate) use response::problem_schema;
 
 /// The title of a document without a configured one.
 pub const TITLE: &str = "dualgauge";

@@ -153,6 +153,8 @@ pub enum Reason {
     Retired,
     /// A route whose legacy side is closed for an announced brownout.
     Brownout,
+    /// A call without credentials where the listener requires them.
+    Unauthenticated,
     /// The `Origin` or the `Host` of a call that is not passed through is not allowed.
     OriginRefused,
     /// No connection to the upstream.
@@ -246,7 +248,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> FailureRow {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 47] = [
+    pub const ALL: [Reason; 48] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -272,6 +274,7 @@ impl Reason {
         Reason::MethodNotAllowed,
         Reason::Retired,
         Reason::Brownout,
+        Reason::Unauthenticated,
         Reason::OriginRefused,
         Reason::UpstreamUnreachable,
         Reason::UpstreamTimeout,
@@ -325,6 +328,7 @@ impl Reason {
             Reason::MethodNotAllowed => client(405, -31010, "method_not_allowed"),
             Reason::Retired => client(410, -31011, "retired"),
             Reason::Brownout => client(410, -31012, "brownout"),
+            Reason::Unauthenticated => client(401, -31015, "unauthenticated"),
             Reason::OriginRefused => client(403, -31013, "origin_refused"),
             Reason::UpstreamUnreachable => FailureRow {
                 retry: Retry::NotSent,
@@ -357,7 +361,7 @@ impl Reason {
     /// believe that it was accepted (MCP, "Streamable HTTP": 403 for an `Origin` that is not allowed).
     #[must_use]
     pub const fn answers_notifications(self) -> bool {
-        matches!(self, Reason::OriginRefused)
+        matches!(self, Reason::OriginRefused | Reason::Unauthenticated)
     }
 
     /// Returns the HTTP status on the RPC side: 200 for a response, the status itself if no message was read.
@@ -378,7 +382,7 @@ impl Reason {
             return 400;
         }
         match self.row().status {
-            status @ (403 | 405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
+            status @ (401 | 403 | 405 | 408 | 413 | 414 | 415 | 429 | 431 | 503) => status,
             _ => 200,
         }
     }
@@ -389,6 +393,8 @@ impl Reason {
 pub enum Advice {
     /// `Allow`: the HTTP methods that the path has (RFC 9110 §15.5.6).
     Allow(String),
+    /// `WWW-Authenticate`: the scheme of the credentials (RFC 9110 §11.6.1).
+    Authenticate(&'static str),
     /// `Retry-After`, in seconds (RFC 9110 §10.2.3).
     RetryAfter(u32),
     /// `Link` with `rel="successor-version"` (RFC 5829), if the replacement has an address; otherwise text only.

@@ -20,6 +20,7 @@
 //! tools       a table whose RPC sides are tools, from OpenAPI documents alone
 //! table       all routes, without two that match the same call
 //! write       the table as TOML
+//! rest_api    a REST API in front of tools: its routes and its OpenAPI document
 //! ```
 //!
 //! Laws (tested): the same documents give the same text; every operation that was read is a route, or a comment with
@@ -45,6 +46,7 @@ mod parameter;
 mod refs;
 mod reply;
 mod report;
+mod rest_api;
 mod route;
 mod schema;
 mod table;
@@ -61,6 +63,7 @@ use model::Operations;
 pub use refs::{DocumentFault, printable};
 pub use report::{ImportReport, LeftOut};
 pub use tools::{ToolDraftOptions, draft_as_tools};
+pub use rest_api::{RestApi, RestApiOperation, RestApiOptions, draft_rest_api, sample};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]

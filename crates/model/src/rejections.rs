@@ -15,6 +15,7 @@ use super::lifecycle::Window;
 use super::mcp::HeaderMismatch;
 use super::outcome::{RestReply, envelope_of, is_json, redirect};
 use super::plan::{Plan, UpstreamPlan};
+use super::rollout::Clients;
 use super::route::{MatchError, Route};
 use super::stream::Stream;
 use super::time::Timestamp;
@@ -162,6 +163,16 @@ pub fn origin_denied(why: OriginDenied) -> Failure {
         }
     };
     Failure::new(Reason::OriginRefused, message)
+}
+
+/// Returns the failure of a call without the credentials that the listener requires.
+#[must_use]
+pub fn unauthenticated(clients: &Clients) -> Failure {
+    let message = format!(
+        "credentials are required: send an API key in `{}`, or the credentials of another client of this proxy",
+        clients.api_key()
+    );
+    Failure::new(Reason::Unauthenticated, message).advise(Advice::Authenticate(clients.challenge()))
 }
 
 /// The replacement for one side of a route.

@@ -43,7 +43,7 @@ pub use guard::{
     Baseline, Breach, Fast, Guard, GuardDecision, GuardState, Inconclusive, Limit, Limits, Mode,
     Quantile, Ratio, Share, Trigger, Trip,
 };
-pub use identify::{ClientEvidence, Clients, Identity};
+pub use identify::{Authentication, ClientEvidence, Clients, Identity};
 pub use percent::Percent;
 pub use ramp::{Ramp, RampFault, RampState, RampStep};
 pub use stage::{Stage, Way};

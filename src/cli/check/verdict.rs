@@ -15,7 +15,7 @@ use dualgauge_model::check::{
 use dualgauge_model::event::EventDefinition;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::hosts::Reach;
-use dualgauge_model::outcome::RpcReplyPattern;
+use dualgauge_model::outcome::{RpcReplyPattern, ToolValue};
 use dualgauge_model::route::Route;
 use dualgauge_patterns::side::Side;
 
@@ -53,7 +53,8 @@ impl<'c> Checked<'c> {
                     problems.push(places.problem(&raw.key, what));
                 }
             }
-            if route.enters_from(Side::Rest) && lacks_tool_failures(route) {
+            let is_whole = route.outcomes.tool_value() == ToolValue::Whole;
+            if is_whole && route.enters_from(Side::Rest) && lacks_tool_failures(route) {
                 notes.push(tool_failures(configuration, &raw.key));
             }
             if has_upgrade_notes {

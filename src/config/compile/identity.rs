@@ -10,7 +10,7 @@ use crate::config::raw::{
 use dualgauge_model::client_ip::TrustedProxies;
 use dualgauge_model::forwarding::is_hop_field;
 use dualgauge_model::identity_headers::IdentityHeaders;
-use dualgauge_model::rollout::{Client, Clients, Glob, KeySource, Matcher, OTHER};
+use dualgauge_model::rollout::{Authentication, Client, Clients, Glob, KeySource, Matcher, OTHER};
 use dualgauge_model::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
 const NO_BEARER: &str = "a claim needs a verified token, and no key for tokens is configured";
@@ -40,7 +40,32 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
     let bearer = raw.rollout.bearer.as_ref();
     Clients::new(clients, raw.rollout.api_key_header.value.clone())
         .trusting(TrustedProxies::new(trusted.collect()))
+        .authenticating(
+            authentication(raw, problems),
+            raw.rollout
+                .api_key_as_bearer
+                .as_ref()
+                .is_some_and(|accepted| accepted.value),
+        )
         .reading(bearer.map(|bearer| tokens(bearer, problems)))
+}
+
+/// Returns the requirement of credentials. A listener that requires them without a client that has any would refuse
+/// every call.
+fn authentication(raw: &RawConfig, problems: &mut Vec<Problem>) -> Authentication {
+    let Some(configured) = &raw.listen.authentication else {
+        return Authentication::Off;
+    };
+    let proves = |client: &RawClient| match &client.matches {
+        RawMatch::Subject(_) | RawMatch::ApiKeys(_) | RawMatch::Claims(_) => true,
+        RawMatch::Headers(_) | RawMatch::Addresses(_) | RawMatch::UserAgent(_) => false,
+    };
+    if configured.value == Authentication::Required && !raw.clients.iter().any(proves) {
+        let message = "no client has credentials, so every call would be refused";
+        let hint = "add a `[[client]]` with `match = { api_key = \"sha256:…\" }`, a claim or a certificate subject";
+        problems.push(configured.problem(message).hint(hint));
+    }
+    configured.value
 }
 
 /// Compiles the headers that identify clients to upstreams. Framing and forwarding headers have keys of their own.

@@ -5,7 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
-use crate::config::compile::{local_frames, mcp_server_info};
+use crate::config::compile::{docs_page, local_frames, mcp_server_info};
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
 use crate::config::value::header_named;
@@ -48,6 +48,12 @@ pub(super) fn compile(
             RawLocalCall::Rest(call) => {
                 check_path(call, face, problems);
                 mcp_server_info::check_keys(local, problems);
+                if local.answer.value == RawAnswer::Word(LocalWord::Docs) {
+                    let files = docs_page::files(call, raw, problems);
+                    sources.extend(files.iter().map(|_| local));
+                    locals.extend(files.into_iter().map(LocalReply::Rest));
+                    continue;
+                }
                 rest(call, &local.answer, routes, problems).map(LocalReply::Rest)
             }
             RawLocalCall::Rpc(method) => {
@@ -116,6 +122,8 @@ fn rest(
         RawAnswer::Word(LocalWord::OpenApi) => document(openapi(routes.routes(), TITLE)),
         RawAnswer::Word(LocalWord::OpenRpc) => document(openrpc(routes.routes(), TITLE)),
         RawAnswer::Reply(reply) => reply_of(reply, answer, problems)?,
+        // Its page and files are compiled separately.
+        RawAnswer::Word(LocalWord::Docs) => return None,
         RawAnswer::Word(LocalWord::Nothing) => {
             let message = "`none` answers RPC calls; write `{ status = 204 }`";
             problems.push(answer.problem(message));
@@ -248,6 +256,11 @@ fn rpc(
                 .map_or(TOOLS_OF_A_PAGE, |page| page.value);
             let list = ToolList::new(&tools(routes.routes()), page);
             Some(LocalAnswer::Tools(Box::new(list)))
+        }
+        RawAnswer::Word(LocalWord::Docs) => {
+            let message = "`docs` is a page for browsers; write `rest = \"GET /docs\"`";
+            problems.push(answer.problem(message));
+            None
         }
         RawAnswer::Word(LocalWord::Nothing) => {
             Some(LocalAnswer::Result(Json::literal(nothing(&local.call))))

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use dualgauge_model::mcp::{Revision, accepted_revisions};
 use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
 use dualgauge_model::plan::{LinkPlan, SecretMap, StdioPlan};
+use dualgauge_model::rollout::Glob;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
@@ -77,7 +79,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
             .iter()
             .map(|argument| argument.value.clone())
             .collect(),
-        env: SecretMap::new(config.inherited.iter().cloned().chain(own)),
+        env: SecretMap::new(inherited(child, config).chain(own)),
         directory: child.directory.as_ref().map(|folder| folder.value.clone()),
         line_limit: child.line_limit.value,
         revision,
@@ -87,6 +89,22 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
             blocked_methods: child.withhold.clone(),
         },
     }
+}
+
+/// Returns the variables that a child inherits: the usual ones, and those that `inherit` names.
+fn inherited<'c>(
+    child: &'c RawStdio,
+    config: &'c RawConfig,
+) -> impl Iterator<Item = (String, String)> + 'c {
+    let globs: Vec<Glob> = child
+        .inherit
+        .iter()
+        .map(|glob| Glob::new(glob.value.as_str()))
+        .collect();
+    let variables = config.inherited.iter();
+    let chosen = variables
+        .filter(move |(name, _)| is_inherited(name) || globs.iter().any(|glob| glob.fits(name)));
+    chosen.cloned()
 }
 
 /// Returns the handshake of each link, if there is one.

@@ -21,10 +21,15 @@ use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
 use dualgauge_model::hosts::HostName;
 use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
 use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
+use dualgauge_model::rollout::Authentication;
 
 const PROXY_PROTOCOL_WORDS: &[(&str, ProxyProtocolUse)] = &[
     ("off", ProxyProtocolUse::Off),
     ("required", ProxyProtocolUse::Required),
+];
+const AUTHENTICATIONS: &[(&str, Authentication)] = &[
+    ("off", Authentication::Off),
+    ("required", Authentication::Required),
 ];
 const FORWARDING_HEADERS: &[(&str, ForwardingHeader)] = &[
     ("forwarded", ForwardingHeader::Forwarded),
@@ -78,6 +83,8 @@ section! {
         SET_HEADERS: NamedValues<HeaderTemplate> = named_values("set_headers", HEADER_TEMPLATE);
         /// PROXY headers at the start of connections of trusted hops; `off` by default
         PROXY_PROTOCOL: Key<ProxyProtocolUse> = key("proxy_protocol", words(PROXY_PROTOCOL_WORDS));
+        /// Calls without the credentials of a `[[client]]` get 401, if required; `off` by default
+        AUTHENTICATION: Key<Authentication> = key("authentication", words(AUTHENTICATIONS));
         /// TLS of the listener
         TLS: SubTable = table("tls", &tls::SERVER);
     }
@@ -93,6 +100,7 @@ pub(super) fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let remove_headers = table.list(&REMOVE_HEADERS);
     let set_headers = set_headers(table);
     let proxy_protocol = table.get(&PROXY_PROTOCOL);
+    let authentication = table.get(&AUTHENTICATION);
     let tls = table.table(&TLS, tls::server);
     Some(RawListen {
         address: address?,
@@ -104,6 +112,7 @@ pub(super) fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         remove_headers: remove_headers?,
         set_headers: set_headers?,
         proxy_protocol,
+        authentication,
         tls,
     })
 }

@@ -19,6 +19,7 @@ use dualgauge_patterns::json::JsonKind;
 const WORDS: Words<LocalWord> = &[
     ("openapi", LocalWord::OpenApi),
     ("openrpc", LocalWord::OpenRpc),
+    ("docs", LocalWord::Docs),
     ("none", LocalWord::Nothing),
     ("initialize", LocalWord::Initialize),
     ("discover", LocalWord::Discover),

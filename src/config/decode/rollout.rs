@@ -8,7 +8,7 @@ use http::HeaderName;
 use super::shared::STAGES;
 use super::{bearer, candidates, store};
 use crate::config::key::{Key, SubTable, key, section, table};
-use crate::config::kind::{DURATION, FILE, HEADER, words};
+use crate::config::kind::{DURATION, FILE, HEADER, boolean, words};
 use crate::config::raw::RawRollout;
 use crate::config::table_reader::Table;
 use dualgauge_model::rollout::Stage;
@@ -28,6 +28,8 @@ section! {
     API_KEYS {
         /// Header with the API key of the caller
         API_KEY_HEADER: Key<HeaderName> = key("header", HEADER).or("x-api-key");
+        /// The key may also be the bearer token of `authorization`; `false` by default
+        API_KEY_AS_BEARER: Key<bool> = key("authorization", boolean(&[false, true]));
     }
 }
 
@@ -63,18 +65,22 @@ pub(super) fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         Some((default.get(&REST), default.get(&RPC)))
     });
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
-    let api_key_header = table.table(&API_KEY, |key| key.get(&API_KEY_HEADER));
+    let api_key = table.table(&API_KEY, |key| {
+        Some((key.get(&API_KEY_HEADER)?, key.get(&API_KEY_AS_BEARER)))
+    });
     let decision_header = table.get(&DECISION_HEADER);
     let session_grace = table.get(&SESSION_GRACE);
     let bearer = table.table(&BEARER, bearer::bearer);
     let candidates = table.table(&CANDIDATES, candidates::candidates);
+    let (api_key_header, api_key_as_bearer) = api_key?;
     Some(RawRollout {
         flags,
         state: state?,
         store,
         default_rest,
         default_rpc,
-        api_key_header: api_key_header?,
+        api_key_header,
+        api_key_as_bearer,
         decision_header,
         session_grace: session_grace?,
         bearer,

@@ -8,7 +8,7 @@ use super::link::{
 use super::mcp;
 use super::shared::MOST;
 use crate::config::key::{Key, List, NamedValues, key, list, named_values, section};
-use crate::config::kind::{ANY_TEXT, FILE, other, size, whole, words};
+use crate::config::kind::{ANY_TEXT, FILE, TEXT, other, size, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};
@@ -18,7 +18,7 @@ use dualgauge_model::plan::SecretMap;
 use dualgauge_patterns::json::Json;
 
 /// Keys of child processes only, other than the command.
-pub(super) const OWN: &[&str] = &["env", "directory", "mode", "line_limit"];
+pub(super) const OWN: &[&str] = &["env", "inherit", "directory", "mode", "line_limit"];
 
 const MODES: &[(&str, ModeWord)] = &[
     ("serial", ModeWord::Serial),
@@ -32,6 +32,8 @@ section! {
         COMMAND: List<String> = list("command", other("string", ANY_TEXT, argument));
         /// Variables of the child
         ENV: NamedValues<String> = named_values("env", other("string", ANY_TEXT, variable));
+        /// Names of further variables that the child inherits, as globs
+        INHERIT: List<String> = list("inherit", TEXT);
         /// Working directory; that of this process by default
         DIRECTORY: Key<PathBuf> = key("directory", FILE);
         /// One call at a time, or up to `in_flight`
@@ -52,6 +54,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         table.report(COMMAND.name, ValueError::new(message));
     }
     let env = variables(table);
+    let inherit = table.list(&INHERIT);
     let directory = table.get(&DIRECTORY);
     let mode = table.get(&MODE);
     let in_flight = table.get(&IN_FLIGHT);
@@ -77,6 +80,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     Some(RawStdio {
         command: command?,
         env: env?,
+        inherit: inherit?,
         directory,
         mode: mode?,
         in_flight: in_flight?,

@@ -134,6 +134,8 @@ pub enum LocalWord {
     OpenApi,
     /// The OpenRPC document of the routes.
     OpenRpc,
+    /// The page that shows the OpenAPI document.
+    Docs,
     /// An empty result: `null`, if a response is required.
     Nothing,
     /// The server information, for `initialize`.

@@ -17,6 +17,8 @@ pub struct RawStdio {
     pub command: Vec<Spanned<String>>,
     /// `env`
     pub env: SecretMap,
+    /// `inherit`: globs of variables of this process.
+    pub inherit: Vec<Spanned<String>>,
     /// `directory`, resolved against the folder of the main file.
     pub directory: Option<Spanned<PathBuf>>,
     /// `mode`

@@ -120,7 +120,7 @@ pub(super) fn problem() -> Value {
 }
 
 /// Returns the schema of a failure.
-pub(super) fn problem_schema() -> Value {
+pub(crate) fn problem_schema() -> Value {
     json!({
         "type": "object",
         "required": ["type", "title", "status", "detail", "rpc"],

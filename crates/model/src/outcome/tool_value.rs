@@ -123,7 +123,11 @@ pub(super) fn to_rest(value: ToolValue, result: &Json) -> Option<RestAnswer> {
     if result.member("content")?.elements().next().is_none() {
         return Some(answer(None, Rope::default()));
     }
-    let text = text?;
+    let Some(text) = text else {
+        let content = result.member("content")?;
+        let kind = "application/json".to_owned();
+        return Some(answer(Some(kind), content.into_bytes().into()));
+    };
     let is_json = Json::parse(text.clone().into(), u16::MAX).is_ok();
     let kind = match is_json {
         true => "application/json",

@@ -30,6 +30,19 @@ pub struct Clients {
     api_key: HeaderName,
     hops: TrustedProxies,
     tokens: Option<Tokens>,
+    authentication: Authentication,
+    /// An API key may also be the bearer token.
+    key_as_bearer: bool,
+}
+
+/// The treatment of callers without credentials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Authentication {
+    /// They are served.
+    #[default]
+    Off,
+    /// They are refused.
+    Required,
 }
 
 /// The evidence of a call for the identity of its caller.
@@ -81,6 +94,12 @@ impl Identity<'_> {
         }
     }
 
+    /// Returns true when the caller presented the credentials of a client.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.proof == Proof::Authenticated
+    }
+
     /// Returns the identity with an owned key.
     #[must_use]
     pub fn into_owned(self) -> Identity<'static> {
@@ -102,6 +121,33 @@ impl Clients {
             api_key,
             hops: TrustedProxies::default(),
             tokens: None,
+            authentication: Authentication::Off,
+            key_as_bearer: false,
+        }
+    }
+
+    /// Sets the treatment of callers without credentials. With `key_as_bearer`, an API key may also be the bearer token.
+    #[must_use]
+    pub fn authenticating(self, authentication: Authentication, key_as_bearer: bool) -> Clients {
+        Clients {
+            authentication,
+            key_as_bearer,
+            ..self
+        }
+    }
+
+    /// Returns the treatment of callers without credentials.
+    #[must_use]
+    pub const fn authentication(&self) -> Authentication {
+        self.authentication
+    }
+
+    /// Returns the scheme of `WWW-Authenticate` (RFC 9110 §11.6.1).
+    #[must_use]
+    pub const fn challenge(&self) -> &'static str {
+        match self.key_as_bearer || self.tokens.is_some() {
+            true => "Bearer",
+            false => "ApiKey",
         }
     }
 
@@ -187,8 +233,13 @@ struct IdentityReader<'a, 'm, 'c> {
 impl CallEvidence for IdentityReader<'_, '_, '_> {
     fn digest(&self) -> Option<&Digest> {
         let digest = || {
-            let key = self.evidence.headers.get(&self.clients.api_key)?;
-            Some((self.evidence.digest)(HeaderValue::as_bytes(key)))
+            let headers = self.evidence.headers;
+            let key = headers
+                .get(&self.clients.api_key)
+                .map(HeaderValue::as_bytes);
+            let token = || self.clients.key_as_bearer.then(|| bearer(headers))?;
+            let key = key.or_else(|| token().map(str::as_bytes))?;
+            Some((self.evidence.digest)(key))
         };
         self.digest.get_or_init(digest).as_ref()
     }

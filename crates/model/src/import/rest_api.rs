@@ -1,0 +1,347 @@
+//! A REST API in front of a server with tools: routes, an OpenAPI document and a list of what they serve.
+//!
+//! `POST /NAME` takes the arguments as its body. A tool that only reads has a GET as well, with its arguments in the
+//! query. Schemas are copied into the document and never followed, so that a looping one does no harm. Laws (tested):
+//! every tool with a name is served, or is left out with a reason; the routes are a valid table for any list of tools.
+//!
+//! Used by `cli`.
+
+mod openapi;
+mod query;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::refs::{DocumentFault, printable, shown, text};
+use super::report::LeftOut;
+use super::write::quoted;
+
+use openapi::ApiDocument;
+use query::QueryCall;
+pub use sample::sample;
+
+/// The most tools that are served.
+const MOST_TOOLS: usize = 2_000;
+/// The longest name of a route.
+const LONGEST_NAME: usize = 80;
+/// The longest text of a tool in the routes.
+const LONGEST_COMMENT: usize = 200;
+
+/// The properties of the API that the tools do not say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestApiOptions {
+    /// The title of the document.
+    pub title: String,
+    /// The header with the API key, if calls need one.
+    pub api_key: Option<String>,
+    /// Paths that are in use, each with its HTTP method.
+    pub reserved: Vec<(&'static str, &'static str)>,
+}
+
+/// A drafted REST API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestApi {
+    /// The routes, as TOML.
+    pub routes: String,
+    /// The OpenAPI document.
+    pub openapi: Value,
+    /// The operations, in the order of the tools.
+    pub operations: Vec<RestApiOperation>,
+    /// The tools that are not served, or only by POST, each with the reason.
+    pub notes: Vec<LeftOut>,
+}
+
+/// An operation of the API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestApiOperation {
+    /// The HTTP method.
+    pub method: &'static str,
+    /// The path, with the names of the query.
+    pub target: String,
+    /// The title or description of the tool, on one line.
+    pub summary: String,
+    /// Example arguments.
+    pub arguments: Value,
+}
+
+/// Drafts the API of the result of `tools/list`.
+///
+/// # Errors
+/// A document without a list of tools.
+pub fn draft_rest_api(tools: &Value, options: &RestApiOptions) -> Result<RestApi, DocumentFault> {
+    let Some(tools) = tools.get("tools").and_then(Value::as_array) else {
+        let what = "`tools` is missing: it is not the result of `tools/list`";
+        return Err(DocumentFault::Kind(what.to_owned()));
+    };
+    let mut draft = RestApiDraft::new(options);
+    for (index, tool) in tools.iter().enumerate() {
+        if index >= MOST_TOOLS {
+            draft.leave_out(
+                &format!("{} further tools", tools.len() - MOST_TOOLS),
+                &format!("at most {MOST_TOOLS} are served; choose some with `--include`"),
+            );
+            break;
+        }
+        draft.add(tool);
+    }
+    Ok(draft.finish())
+}
+
+/// A tool that is being drafted.
+struct Tool<'v> {
+    name: &'v str,
+    value: &'v Value,
+    route: String,
+    path: String,
+}
+
+impl Tool<'_> {
+    fn hint(&self, name: &str) -> bool {
+        let annotations = self.value.get("annotations");
+        let hint = annotations.and_then(|annotations| annotations.get(name));
+        hint.and_then(Value::as_bool) == Some(true)
+    }
+
+    fn effect(&self) -> &'static str {
+        if self.hint("readOnlyHint") {
+            "safe"
+        } else if self.hint("idempotentHint") {
+            "idempotent"
+        } else {
+            "unsafe"
+        }
+    }
+
+    /// Returns the title, which may stand in the annotations (MCP 2025-03-26).
+    fn title(&self) -> Option<&str> {
+        let annotations = self.value.get("annotations");
+        text(self.value, "title")
+            .or_else(|| text(annotations?, "title"))
+            .filter(|title| !title.is_empty())
+    }
+
+    /// Returns the title, else the first line of the description.
+    fn summary(&self) -> String {
+        let description = || text(self.value, "description").and_then(|all| all.lines().next());
+        let words = self.title().or_else(description).unwrap_or(self.name);
+        printable(words).chars().take(LONGEST_COMMENT).collect()
+    }
+}
+
+struct RestApiDraft<'o> {
+    options: &'o RestApiOptions,
+    routes: String,
+    document: ApiDocument,
+    operations: Vec<RestApiOperation>,
+    notes: Vec<LeftOut>,
+    names: BTreeSet<String>,
+    routes_by_name: BTreeSet<String>,
+    paths: BTreeSet<String>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl<'o> RestApiDraft<'o> {
+    fn new(options: &'o RestApiOptions) -> RestApiDraft<'o> {
+        let of_posts = options.reserved.iter();
+        let of_posts = of_posts.filter(|(method, _)| *method == "POST");
+        RestApiDraft {
+            options,
+            routes: "# The tools of the server as a REST API. Written by `dualgauge rest`.\n"
+                .to_owned(),
+            document: ApiDocument::default(),
+            operations: Vec::new(),
+            notes: Vec::new(),
+            names: BTreeSet::new(),
+            routes_by_name: BTreeSet::new(),
+            paths: of_posts.map(|(_, path)| (*path).to_owned()).collect(),
+            numbers: BTreeMap::new(),
+        }
+    }
+
+    fn leave_out(&mut self, what: &str, why: &str) {
+        self.notes.push(LeftOut {
+            what: shown(what),
+            why: why.to_owned(),
+        });
+    }
+
+    fn add(&mut self, tool: &Value) {
+        let Some(name) = text(tool, "name").filter(|name| !name.is_empty()) else {
+            self.leave_out("a tool without a name", "it cannot be called");
+            return;
+        };
+        if !self.names.insert(name.to_owned()) {
+            self.leave_out(
+                name,
+                "the server lists this name twice; the first tool is served",
+            );
+            return;
+        }
+        let segment = segment(name);
+        let mut path = format!("/{segment}");
+        while !self.paths.insert(path.clone()) {
+            path = format!("/{segment}-{}", self.number(&format!("/{segment}")));
+        }
+        if path != format!("/{name}") {
+            let why = format!("it is served at `{path}`");
+            self.leave_out(name, &why);
+        }
+        let route = self.route_name(&segment);
+        let tool = Tool {
+            name,
+            value: tool,
+            route,
+            path,
+        };
+        self.add_post(&tool);
+        if tool.hint("readOnlyHint") {
+            self.add_get(&tool);
+        }
+    }
+
+    fn number(&mut self, wanted: &str) -> usize {
+        let number = self.numbers.entry(wanted.to_owned()).or_insert(1);
+        *number += 1;
+        *number
+    }
+
+    fn route_name(&mut self, segment: &str) -> String {
+        let wanted: String = segment
+            .chars()
+            .filter(char::is_ascii)
+            .take(LONGEST_NAME)
+            .collect();
+        let wanted = match wanted.is_empty() {
+            true => "tool".to_owned(),
+            false => wanted,
+        };
+        let mut found = wanted.clone();
+        while !self.routes_by_name.insert(found.clone()) {
+            found = format!("{wanted}-{}", self.number(&wanted));
+        }
+        found
+    }
+
+    fn add_post(&mut self, tool: &Tool<'_>) {
+        let name = literal(tool.name);
+        self.route(
+            &tool.summary(),
+            &[
+                ("name", quoted(&tool.route)),
+                ("rest", quoted(&format!("POST {}", literal(&tool.path)))),
+                ("rpc", quoted("tools/call")),
+                ("from", quoted("rest")),
+                ("effect", quoted(tool.effect())),
+                ("body", quoted("{arguments:object={}}")),
+                (
+                    "params",
+                    format!(
+                        "{{ name = {}, arguments = \"{{arguments}}\" }}",
+                        quoted(&name)
+                    ),
+                ),
+            ],
+        );
+        self.document.add_post(tool);
+        let absent = Value::Bool(true);
+        let schema = tool.value.get("inputSchema").unwrap_or(&absent);
+        self.operations.push(RestApiOperation {
+            method: "POST",
+            target: tool.path.clone(),
+            summary: tool.summary(),
+            arguments: sample(schema),
+        });
+    }
+
+    /// Adds the GET of a tool that only reads.
+    fn add_get(&mut self, tool: &Tool<'_>) {
+        let is_taken = |(method, path): &(&str, &str)| *method == "GET" && *path == tool.path;
+        if self.options.reserved.iter().any(is_taken) {
+            let why = format!("it has no GET, because `GET {}` is in use", tool.path);
+            self.leave_out(tool.name, &why);
+            return;
+        }
+        let call = match QueryCall::new(tool.value.get("inputSchema")) {
+            Ok(call) => call,
+            Err(why) => {
+                self.leave_out(tool.name, &format!("it has no GET, because {why}"));
+                return;
+            }
+        };
+        let route = self.route_name(&format!("{}.get", tool.route));
+        let target = format!("{}{}", literal(&tool.path), call.query());
+        self.route(
+            &tool.summary(),
+            &[
+                ("name", quoted(&route)),
+                ("rest", quoted(&format!("GET {target}"))),
+                ("rpc", quoted("tools/call")),
+                ("from", quoted("rest")),
+                ("effect", quoted("safe")),
+                (
+                    "params",
+                    format!(
+                        "{{ name = {}, arguments = {} }}",
+                        quoted(&literal(tool.name)),
+                        call.arguments()
+                    ),
+                ),
+            ],
+        );
+        self.document.add_get(tool, &route, &call);
+        self.operations.push(RestApiOperation {
+            method: "GET",
+            target: format!("{}{}", tool.path, call.names()),
+            summary: tool.summary(),
+            arguments: json!({}),
+        });
+    }
+
+    fn route(&mut self, comment: &str, keys: &[(&str, String)]) {
+        self.routes.push_str(&format!("\n# {comment}\n[[route]]\n"));
+        for (key, value) in keys {
+            self.routes.push_str(&format!("{key} = {value}\n"));
+        }
+        self.routes.push_str("result = \"tool\"\n");
+    }
+
+    fn finish(self) -> RestApi {
+        RestApi {
+            routes: self.routes,
+            openapi: self.document.finish(self.options),
+            operations: self.operations,
+            notes: self.notes,
+        }
+    }
+}
+
+/// Returns a path segment for a name: letters, digits, `_`, `-` and `.` of ASCII stay.
+fn segment(name: &str) -> String {
+    let stays = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
+    let mut segment = String::new();
+    for character in name.chars() {
+        if stays(character) {
+            segment.push(character);
+        } else if !segment.ends_with('-') {
+            segment.push('-');
+        }
+    }
+    match segment.trim_matches('-') {
+        "" | "." | ".." => "tool".to_owned(),
+        segment => segment.to_owned(),
+    }
+}
+
+/// Escapes the braces of a literal text.
+fn literal(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+/// Returns an empty object.
+fn empty() -> Map<String, Value> {
+    Map::new()
+}

@@ -1,0 +1,150 @@
+//! Tests of `rest_api`.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn options() -> RestApiOptions {
+    RestApiOptions {
+        title: "test".to_owned(),
+        api_key: None,
+        reserved: vec![("POST", "/mcp"), ("GET", "/docs")],
+    }
+}
+
+fn drafted(tools: Value) -> RestApi {
+    draft_rest_api(&json!({ "tools": tools }), &options()).unwrap()
+}
+
+fn targets(api: &RestApi) -> Vec<String> {
+    let all = api.operations.iter();
+    all.map(|one| format!("{} {}", one.method, one.target))
+        .collect()
+}
+
+#[test]
+fn a_reading_tool_has_a_get_with_typed_parameters() {
+    let schema = json!({
+        "type": "object",
+        "required": ["city"],
+        "properties": {
+            "city": { "type": "string", "description": "Its name" },
+            "days": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+            "units": { "type": "array", "items": { "type": "string" } },
+            "filter": { "$ref": "#/$defs/Filter" },
+        },
+        "$defs": { "Filter": { "type": "object", "properties": { "inner": { "$ref": "#/$defs/Filter" } } } },
+    });
+    let api = drafted(json!([{
+        "name": "forecast",
+        "description": "The weather\nof some days",
+        "inputSchema": schema,
+        "annotations": { "readOnlyHint": true },
+    }]));
+    assert_eq!(
+        targets(&api),
+        ["POST /forecast", "GET /forecast?city=&days=&filter=&units="]
+    );
+    let query = r#"rest = "GET /forecast?city={city:string}&days={days:integer?}&filter={filter:json?}&units={units:string[]?}""#;
+    assert!(api.routes.contains(query), "{}", api.routes);
+    let schemas = &api.openapi["components"]["schemas"];
+    assert_eq!(
+        schemas["forecast.arguments"]["properties"]["filter"]["$ref"],
+        "#/components/schemas/forecast.arguments/$defs/Filter"
+    );
+    let item = &api.openapi["paths"]["/forecast"];
+    assert_eq!(item["post"]["summary"], "The weather");
+    assert_eq!(item["get"]["parameters"][0]["name"], "city");
+    assert!(item["get"]["parameters"][2]["content"].is_object());
+    assert_eq!(api.operations[0].arguments, json!({ "city": "text" }));
+}
+
+#[test]
+fn odd_names_and_clashes_are_served_and_noted() {
+    let api = drafted(json!([
+        { "name": "read file/é" },
+        { "name": "read-file" },
+        { "name": "mcp" },
+        { "name": "docs", "annotations": { "readOnlyHint": true } },
+        { "name": "docs" },
+        { "description": "nameless" },
+        { "name": "{x}" },
+        { "name": ".." },
+    ]));
+    assert_eq!(
+        targets(&api),
+        [
+            "POST /read-file",
+            "POST /read-file-2",
+            "POST /mcp-2",
+            "POST /docs",
+            "POST /x",
+            "POST /tool",
+        ]
+    );
+    let notes: Vec<String> = api
+        .notes
+        .iter()
+        .map(|note| format!("{}: {}", note.what, note.why))
+        .collect();
+    insta::assert_debug_snapshot!(notes);
+}
+
+#[test]
+fn a_huge_list_is_served_in_part() {
+    let tools: Vec<Value> = (0..2_100)
+        .map(|at| json!({ "name": format!("t{at}") }))
+        .collect();
+    let api = drafted(tools.into());
+    assert_eq!(api.operations.len(), 2_000);
+    assert_eq!(api.notes[0].what, "100 further tools");
+}
+
+#[test]
+fn something_else_is_no_list_of_tools() {
+    assert!(draft_rest_api(&json!([]), &options()).is_err());
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[a-z#/$]{0,6}|\\PC{0,4}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let name = "type|properties|required|anyOf|items|\\$ref|[a-z{}\"'?&]{0,4}";
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name, inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_tool() -> impl Strategy<Value = Value> {
+    let name = "[a-c]{1,2}|[a-z.{}/ ]{0,5}|\\PC{0,5}";
+    (name, any_json(), any::<bool>(), any_json()).prop_map(|(name, schema, reads, words)| {
+        json!({
+            "name": name,
+            "title": words,
+            "inputSchema": { "properties": schema },
+            "annotations": { "readOnlyHint": reads },
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_tool_is_served_or_noted(tools in prop::collection::vec(any_tool(), 0..6)) {
+        let api = drafted(tools.clone().into());
+        let routes = api.routes.matches("[[route]]").count();
+        prop_assert_eq!(routes, api.operations.len());
+        let posts = api.operations.iter().filter(|one| one.method == "POST").count();
+        prop_assert!(posts + api.notes.len() >= tools.len());
+        let ids: Vec<&str> = api.routes.lines().filter(|line| line.starts_with("rest = ")).collect();
+        let unique: BTreeSet<&str> = ids.iter().copied().collect();
+        prop_assert_eq!(unique.len(), ids.len());
+    }
+}

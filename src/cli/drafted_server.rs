@@ -1,0 +1,418 @@
+//! A server whose configuration a command drafts: `rest` and `mcp`.
+//!
+//! The configuration is written into a folder and served from there, as `run` does: the folder that `--save` names, or a
+//! temporary one that is removed at the end. Secrets are files of their own, which only the user may read.
+//!
+//! Used by `cli::rest`.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use sha2::{Digest as _, Sha256};
+
+use crate::cli::connection::{address, within};
+use crate::config::load::{Sources, environment};
+use dualgauge_model::import::printable;
+
+/// The header with the API key.
+pub(super) const KEY_HEADER: &str = "x-api-key";
+/// The main file of the configuration.
+const MAIN: &str = "dualgauge.toml";
+/// The longest wait for a connection to the server behind.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// The folder of the secrets.
+const SECRETS: &str = "secrets";
+
+/// The options of a command that drafts its configuration.
+#[derive(Debug, Args)]
+pub(super) struct ServeArguments {
+    /// Address for calls; beyond loopback it needs `--api-key` or `--no-auth`
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Serve only calls with this key, in `x-api-key` or as a bearer token; `{env:NAME}` and `{file:PATH}` are replaced
+    #[arg(long, value_name = "KEY", conflicts_with = "no_auth")]
+    api_key: Option<String>,
+    /// Serve everybody who can reach the address
+    #[arg(long)]
+    no_auth: bool,
+    /// Write the configuration into this folder and serve from there
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+    /// Replace a configuration in the folder of `--save`
+    #[arg(long, requires = "save")]
+    force: bool,
+    /// The name of the API; by default that of its server
+    #[arg(long, value_name = "TEXT")]
+    pub(super) name: Option<String>,
+    /// Serve only tools or operations whose names match; may be given several times, `*` matches any text
+    #[arg(long, value_name = "GLOB")]
+    pub(super) include: Vec<String>,
+    /// Leave out tools or operations whose names match; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub(super) exclude: Vec<String>,
+    /// A request header for the server behind, `name: value`; `{env:NAME}` and `{file:PATH}` are replaced
+    #[arg(long, value_name = "HEADER")]
+    header: Vec<String>,
+}
+
+/// The reason why no configuration can be served.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DraftedServerFault {
+    /// Other machines can reach the address, and nothing says who may call.
+    #[error(
+        "other machines can reach `--listen {0}`: add `--api-key KEY` to serve only calls with this key, or `--no-auth` to serve everybody"
+    )]
+    Open(SocketAddr),
+    /// The folder has a configuration.
+    #[error(
+        "`{0}` already exists; serve it with `dualgauge run --config {0}`, write to another folder, or replace it with `--force`"
+    )]
+    Exists(String),
+    /// A file cannot be written.
+    #[error("`{path}` cannot be written")]
+    Write {
+        /// The path.
+        path: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
+    /// A placeholder names an unset variable.
+    #[error("`{option}`: the environment variable `{name}` is not set")]
+    Variable {
+        /// The option with the placeholder.
+        option: &'static str,
+        /// The variable.
+        name: String,
+    },
+    /// A placeholder names an unreadable file.
+    #[error("`{option}`: `{path}` cannot be read")]
+    File {
+        /// The option with the placeholder.
+        option: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
+    /// The address is no URL of a server.
+    #[error(
+        "`{0}` is not the URL of a server; write `http://host[:port]/path` or `https://…`, credentials belong into `--header`"
+    )]
+    Url(String),
+    /// The server accepts no connection.
+    #[error("no connection to `{address}`")]
+    Unreachable {
+        /// Its host and port.
+        address: String,
+        /// The system error.
+        source: io::Error,
+    },
+    /// The program does not exist.
+    #[error("the program `{0}` is not in `PATH`, or is no file")]
+    Program(String),
+    /// The value is no header.
+    #[error("`--header`: `{0}` cannot be sent; write `name: value` in visible ASCII")]
+    Header(String),
+    /// The key is empty or no header value.
+    #[error("`--api-key`: the key must be visible ASCII without spaces")]
+    Key,
+}
+
+impl ServeArguments {
+    /// Returns the key of callers, if they need one.
+    ///
+    /// # Errors
+    /// An address that other machines can reach without `--api-key` or `--no-auth`; an unusable key.
+    pub(super) fn key(&self) -> Result<Option<String>, DraftedServerFault> {
+        let Some(key) = &self.api_key else {
+            return match self.listen.ip().is_loopback() || self.no_auth {
+                true => Ok(None),
+                false => Err(DraftedServerFault::Open(self.listen)),
+            };
+        };
+        let key = expanded("--api-key", key)?;
+        let is_usable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+        match is_usable {
+            true => Ok(Some(key)),
+            false => Err(DraftedServerFault::Key),
+        }
+    }
+
+    /// Returns the headers for the server behind, with their placeholders replaced.
+    pub(super) fn headers(&self) -> Result<Vec<(String, String)>, DraftedServerFault> {
+        let headers = self.header.iter().map(|header| {
+            // The value may be a secret, so the message contains only the name.
+            let name = header.split(':').next().unwrap_or_default().trim();
+            let wrong = || DraftedServerFault::Header(name.to_owned());
+            let (_, value) = header.split_once(':').ok_or_else(wrong)?;
+            let value = expanded("--header", value.trim())?;
+            let is_name = http::HeaderName::from_bytes(name.as_bytes()).is_ok();
+            let is_value = !value.is_empty() && http::HeaderValue::from_str(&value).is_ok();
+            match is_name && is_value {
+                true => Ok((name.to_ascii_lowercase(), value)),
+                false => Err(wrong()),
+            }
+        });
+        headers.collect()
+    }
+
+    /// Returns the tables of the main file that say who may call, and from where.
+    pub(super) fn access(&self, key: Option<&str>) -> String {
+        let mut text = format!("[listen]\naddress = \"{}\"\n", self.listen);
+        if let Some(key) = key {
+            let digest = Sha256::digest(key.as_bytes());
+            let mut hash = String::new();
+            for byte in digest {
+                let _ = write!(hash, "{byte:02x}");
+            }
+            let _ = write!(
+                text,
+                "authentication = \"required\"\n\n[rollout.api_key]\nheader = \"{KEY_HEADER}\"\nauthorization = true\n\n\
+                 [[client]]\nname = \"key\"\nmatch = {{ api_key = \"sha256:{hash}\" }}\nkey = \"api_key\"\n"
+            );
+        }
+        text
+    }
+
+    /// Returns whether a name is served.
+    pub(super) fn serves(&self, name: &str) -> bool {
+        let fits = |globs: &[String]| {
+            let mut globs = globs.iter();
+            globs.any(|glob| dualgauge_model::rollout::Glob::new(glob.as_str()).fits(name))
+        };
+        (self.include.is_empty() || fits(&self.include)) && !fits(&self.exclude)
+    }
+
+    /// Creates the folder of the configuration.
+    pub(super) fn folder(&self) -> Result<ConfigFolder, DraftedServerFault> {
+        let Some(path) = &self.save else {
+            return ConfigFolder::temporary();
+        };
+        let main = path.join(MAIN);
+        if main.exists() && !self.force {
+            return Err(DraftedServerFault::Exists(main.display().to_string()));
+        }
+        fs::create_dir_all(path).map_err(unwritten(path))?;
+        Ok(ConfigFolder {
+            path: path.clone(),
+            lifetime: FolderLifetime::Saved,
+        })
+    }
+}
+
+/// The folder of a drafted configuration.
+pub(super) struct ConfigFolder {
+    path: PathBuf,
+    lifetime: FolderLifetime,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FolderLifetime {
+    /// It is removed on drop.
+    Temporary,
+    /// It stays.
+    Saved,
+}
+
+impl ConfigFolder {
+    fn temporary() -> Result<ConfigFolder, DraftedServerFault> {
+        let path = std::env::temp_dir().join(format!("dualgauge-draft-{}", std::process::id()));
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(unwritten(&path))?;
+        Ok(ConfigFolder {
+            path,
+            lifetime: FolderLifetime::Temporary,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns true if the folder stays after the end of the command.
+    pub(super) fn is_saved(&self) -> bool {
+        self.lifetime == FolderLifetime::Saved
+    }
+
+    /// Writes a file of the configuration.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DraftedServerFault> {
+        let path = self.path.join(name);
+        fs::write(&path, text).map_err(unwritten(&path))
+    }
+
+    /// Writes the main file.
+    pub(super) fn write_main(&self, text: &str) -> Result<(), DraftedServerFault> {
+        self.write(MAIN, text)
+    }
+
+    /// Writes headers as files that only the user may read; returns the value of the key `headers`, if there are any.
+    pub(super) fn write_headers(
+        &self,
+        headers: &[(String, String)],
+    ) -> Result<Option<String>, DraftedServerFault> {
+        if headers.is_empty() {
+            return Ok(None);
+        }
+        let folder = self.path.join(SECRETS);
+        fs::create_dir_all(&folder).map_err(unwritten(&folder))?;
+        let mut members = Vec::new();
+        for (name, value) in headers {
+            let path = folder.join(name);
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = options.open(&path).map_err(unwritten(&path))?;
+            writeln!(file, "{value}").map_err(unwritten(&path))?;
+            members.push(format!("{name} = {{ file = \"{SECRETS}/{name}\" }}"));
+        }
+        Ok(Some(format!("{{ {} }}", members.join(", "))))
+    }
+
+    /// Returns the sources of the configuration. The admin listener takes any free port, so that several commands run
+    /// side by side.
+    pub(super) fn sources(&self) -> Sources {
+        Sources {
+            file: Some(self.path.join(MAIN)),
+            listen: None,
+            admin: Some("127.0.0.1:0".to_owned()),
+            environment: environment(),
+        }
+    }
+
+    /// Removes the configuration of a command that failed.
+    pub(super) fn discard(&self, names: &[&str]) {
+        for name in names {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        let _ = fs::remove_file(self.path.join(MAIN));
+    }
+}
+
+impl Drop for ConfigFolder {
+    fn drop(&mut self) {
+        if self.lifetime == FolderLifetime::Temporary {
+            // A leftover in the temporary folder does no harm.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> DraftedServerFault {
+    let path = path.to_path_buf();
+    move |source| DraftedServerFault::Write { path, source }
+}
+
+/// Checks that a server accepts connections, so that a wrong address is reported at once.
+///
+/// # Errors
+/// [`DraftedServerFault::Url`], [`DraftedServerFault::Unreachable`]
+pub(super) fn probe(url: &str) -> Result<(), DraftedServerFault> {
+    let wrong = || DraftedServerFault::Url(without_credentials(url));
+    let uri: http::Uri = url.parse().map_err(|_| wrong())?;
+    let usual = match uri.scheme_str() {
+        Some("http") => 80,
+        Some("https") => 443,
+        Some(_) | None => return Err(wrong()),
+    };
+    let authority = uri.authority().ok_or_else(wrong)?;
+    if authority.as_str().contains('@') {
+        return Err(wrong());
+    }
+    let place = address(authority.as_str(), usual);
+    let connected = within(CONNECT_LIMIT, tokio::net::TcpStream::connect(&*place));
+    let fault = |source| DraftedServerFault::Unreachable {
+        address: place.clone(),
+        source,
+    };
+    match connected {
+        Ok(Some(Ok(_))) => Ok(()),
+        Ok(Some(Err(source))) | Err(source) => Err(fault(source)),
+        Ok(None) => Err(fault(io::ErrorKind::TimedOut.into())),
+    }
+}
+
+/// Checks that a program can be started.
+///
+/// # Errors
+/// [`DraftedServerFault::Program`]
+pub(super) fn probe_program(program: &str) -> Result<(), DraftedServerFault> {
+    let is_file = |path: &Path| path.is_file();
+    let is_known = match program.contains('/') {
+        true => is_file(Path::new(program)),
+        false => {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&folders).any(|folder| is_file(&folder.join(program)))
+        }
+    };
+    match is_known {
+        true => Ok(()),
+        false => Err(DraftedServerFault::Program(program.to_owned())),
+    }
+}
+
+/// Returns a URL without parts that may be secret.
+pub(super) fn without_credentials(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+            printable(&format!("{scheme}://{rest}"))
+        }
+        None => printable(url),
+    }
+}
+
+/// Replaces `{env:NAME}` and `{file:PATH}`.
+fn expanded(option: &'static str, text: &str) -> Result<String, DraftedServerFault> {
+    let mut found = String::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find('{') {
+        let (before, after) = rest.split_at(begin);
+        found.push_str(before);
+        let inside = after
+            .split_once('}')
+            .map(|(inside, rest)| (&inside[1..], rest));
+        let known = inside.and_then(|(inside, rest)| {
+            let (kind, name) = inside.split_once(':')?;
+            matches!(kind, "env" | "file").then_some((kind, name, rest))
+        });
+        let Some((kind, name, more)) = known else {
+            found.push('{');
+            rest = &after[1..];
+            continue;
+        };
+        if kind == "env" {
+            let value = std::env::var(name).map_err(|_| DraftedServerFault::Variable {
+                option,
+                name: name.to_owned(),
+            })?;
+            found.push_str(&value);
+        } else {
+            let value = fs::read_to_string(name).map_err(|source| DraftedServerFault::File {
+                option,
+                path: PathBuf::from(name),
+                source,
+            })?;
+            found.push_str(value.trim_end_matches(['\r', '\n']));
+        }
+        rest = more;
+    }
+    found.push_str(rest);
+    Ok(found)
+}
+
+/// Returns a text as a TOML string.
+pub(super) fn toml_string(text: &str) -> String {
+    // JSON strings are TOML basic strings, apart from DEL, which TOML wants escaped.
+    serde_json::Value::from(text)
+        .to_string()
+        .replace('\u{7f}', "\\u007F")
+}

@@ -1,0 +1,382 @@
+//! `dualgauge rest`: an MCP server as a REST API, without a configuration by hand.
+//!
+//! The proxy starts with the server behind `/mcp` only. It asks the server for its tools over this path, drafts the
+//! routes and the OpenAPI document, and reloads. A child process is started once, and every transport and revision that
+//! an upstream may have works for the list as well.
+//!
+//! Used by `cli`.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use clap::Args;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::app::bound_addresses::BoundAddresses;
+use crate::app::run::{self, ProcessEnvironment};
+use crate::cli::CommandError;
+use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
+use crate::cli::drafted_server::{
+    ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, probe, probe_program,
+    toml_string, without_credentials,
+};
+use crate::cli::import::{DiscoverError, list_tools};
+use crate::cli::plural::count;
+use crate::config::configuration::Configuration;
+use crate::config::problem::Problems;
+use dualgauge_model::import::{DocumentFault, RestApi, RestApiOptions, draft_rest_api, printable};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge rest -- uvx mcp-server-time
+  dualgauge rest --mcp http://127.0.0.1:8000/mcp
+  dualgauge rest --mcp https://tools.example/mcp --header 'authorization: Bearer {env:TOKEN}'
+  dualgauge rest --listen 0.0.0.0:8080 --api-key '{env:API_KEY}' --save api -- python server.py
+
+`POST /TOOL` calls a tool with the JSON body as its arguments; a tool with `readOnlyHint` has a GET as well.
+The response is what the tool returns: its structured content, else its text, as JSON where it is JSON.
+A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows it.";
+
+/// The files beside the main file.
+const FILES: [&str; 2] = ["routes.toml", "openapi.toml"];
+/// The most operations that are printed.
+const MOST_PRINTED: usize = 20;
+/// Calls that the proxy answers itself, beside those of tools.
+const RESERVED: [(&str, &str); 6] = [
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("GET", "/docs"),
+    ("GET", "/docs/page.js"),
+    ("GET", "/docs/page.css"),
+    ("GET", "/openapi.json"),
+];
+
+#[derive(Debug, Args)]
+pub(super) struct RestArguments {
+    /// The URL of an MCP server over Streamable HTTP
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "command",
+        conflicts_with = "command"
+    )]
+    mcp: Option<String>,
+    #[command(flatten)]
+    serve: ServeArguments,
+    /// Timeout of the list of tools in seconds, 1 to 600
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// The program of an MCP server over standard input and output, with its arguments; it inherits the environment
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// The reason why the API cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RestFault {
+    /// The configuration cannot be written.
+    #[error(transparent)]
+    Server(#[from] DraftedServerFault),
+    /// The server does not list its tools.
+    #[error("{server} does not list its tools")]
+    List {
+        /// The server, for people.
+        server: String,
+        /// The error of its response.
+        source: DiscoverError,
+    },
+    /// The list is no list of tools.
+    #[error("{server}: {source}")]
+    Document {
+        /// The server, for people.
+        server: String,
+        /// The fault of the list.
+        source: DocumentFault,
+    },
+    /// The list has nothing to serve.
+    #[error("{0} lists no tool that is served; see `--include` and `--exclude`")]
+    Nothing(String),
+    /// The draft is not a valid configuration.
+    #[error("the draft is not a valid configuration:\n{0}")]
+    Invalid(Problems),
+    /// The output or the system fails.
+    #[error("the output cannot be written")]
+    Output(#[from] io::Error),
+}
+
+pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> {
+    let key = arguments.serve.key().map_err(RestFault::from)?;
+    arguments.probe().map_err(RestFault::from)?;
+    let folder = arguments.serve.folder().map_err(RestFault::from)?;
+    arguments.write_first(&folder, key.as_deref())?;
+    let mut failed = None;
+    let mut reload = None;
+    let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
+        let drafted = arguments.draft(&folder, started.addresses, key.as_deref());
+        match drafted {
+            Ok(api) => {
+                let text = arguments.introduction(&api, started.addresses, &folder, key.is_some());
+                reload = Some(ReloadThread::start(started.addresses, text)?);
+                Ok(())
+            }
+            Err(fault) => {
+                failed = Some(fault);
+                Err(io::Error::other("the API cannot be drafted"))
+            }
+        }
+    });
+    drop(reload);
+    if let Some(fault) = failed {
+        folder.discard(&FILES);
+        return Err(fault.into());
+    }
+    result?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl RestArguments {
+    /// Checks that the server can be there, before anything is written.
+    fn probe(&self) -> Result<(), DraftedServerFault> {
+        match &self.mcp {
+            Some(url) => probe(url),
+            None => self
+                .command
+                .first()
+                .map_or(Ok(()), |program| probe_program(program)),
+        }
+    }
+
+    /// Returns the server behind, for people; a URL without parts that may be secret.
+    fn server(&self) -> String {
+        match &self.mcp {
+            Some(url) => format!("`{}`", without_credentials(url)),
+            None => format!("`{}`", printable(&self.command.join(" "))),
+        }
+    }
+
+    /// Returns the name of the API: the given one, else that of the host or the program.
+    fn title(&self) -> String {
+        if let Some(name) = &self.serve.name {
+            return name.clone();
+        }
+        match &self.mcp {
+            Some(url) => {
+                let uri: Option<http::Uri> = url.parse().ok();
+                let host = uri.as_ref().and_then(http::Uri::host);
+                host.unwrap_or("tools").to_owned()
+            }
+            None => {
+                let is_option = |word: &&String| word.starts_with('-');
+                let named = self.command.iter().rfind(|word| !is_option(word));
+                let word = named.map(String::as_str).unwrap_or_default();
+                let name = word.rsplit('/').next().unwrap_or_default();
+                printable(name)
+            }
+        }
+    }
+
+    /// Writes the configuration with the server only.
+    fn write_first(&self, folder: &ConfigFolder, key: Option<&str>) -> Result<(), RestFault> {
+        for name in FILES {
+            folder.write(name, "")?;
+        }
+        let headers = folder.write_headers(&self.serve.headers()?)?;
+        let upstream = match &self.mcp {
+            Some(url) => {
+                let headers = headers.map_or(String::new(), |value| format!("headers = {value}\n"));
+                format!("url = {}\nprotocol = \"mcp\"\n{headers}", toml_string(url))
+            }
+            None => {
+                let words = self.command.iter().map(|word| toml_string(word));
+                let words: Vec<String> = words.collect();
+                format!(
+                    "command = [{}]\nmode = \"pipelined\"\nqueue_timeout = \"30s\"\ninherit = [\"*\"]\n",
+                    words.join(", ")
+                )
+            }
+        };
+        let main = format!(
+            r#"# An MCP server as a REST API. Written by `dualgauge rest`; serve it again with `dualgauge run --config`.
+
+include = ["routes.toml", "openapi.toml"]
+
+{access}
+[upstream.tools]
+side = "rpc"
+{upstream}
+[rpc]
+paths = ["/mcp"]                # MCP clients can use the server as well
+notification_status = 202
+
+[log]
+level = "warn"
+
+[[local]]
+rest = "GET /docs"
+answer = "docs"
+"#,
+            access = self.serve.access(key)
+        );
+        Ok(folder.write_main(&main)?)
+    }
+
+    /// Asks the server for its tools, and writes the routes and the document.
+    fn draft(
+        &self,
+        folder: &ConfigFolder,
+        addresses: BoundAddresses,
+        key: Option<&str>,
+    ) -> Result<RestApi, RestFault> {
+        let server = self.server();
+        let limit = Duration::from_secs(self.timeout);
+        let headers: Vec<String> = key
+            .map(|key| format!("{KEY_HEADER}: {key}"))
+            .into_iter()
+            .collect();
+        let url = format!("http://{}/mcp", addresses.reachable());
+        let mut tools = list_tools(&url, &headers, limit).map_err(|source| RestFault::List {
+            server: server.clone(),
+            source,
+        })?;
+        if let Some(Value::Array(list)) = tools.get_mut("tools") {
+            let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+            list.retain(|tool| name(tool).is_none_or(|name| self.serve.serves(&name)));
+        }
+        let options = RestApiOptions {
+            title: self.title(),
+            api_key: key.map(|_| KEY_HEADER.to_owned()),
+            reserved: RESERVED.to_vec(),
+        };
+        let api = draft_rest_api(&tools, &options).map_err(|source| RestFault::Document {
+            server: server.clone(),
+            source,
+        })?;
+        if api.operations.is_empty() {
+            return Err(RestFault::Nothing(server));
+        }
+        folder.write("routes.toml", &api.routes)?;
+        folder.write("openapi.toml", &document_file(&api.openapi))?;
+        match Configuration::read(&folder.sources()) {
+            Ok(_) => Ok(api),
+            Err(problems) => Err(RestFault::Invalid(problems)),
+        }
+    }
+
+    /// Returns the text that is printed once the API is served.
+    fn introduction(
+        &self,
+        api: &RestApi,
+        addresses: BoundAddresses,
+        folder: &ConfigFolder,
+        needs_key: bool,
+    ) -> String {
+        let base = format!("http://{}", addresses.reachable());
+        let tools = api
+            .operations
+            .iter()
+            .filter(|one| one.method == "POST")
+            .count();
+        let mut text = format!(
+            "{addresses}\n\n{} of {} as a REST API:\n\n",
+            count(tools, "tool"),
+            self.server()
+        );
+        for operation in api.operations.iter().take(MOST_PRINTED) {
+            text.push_str(&format!(
+                "  {:<4} {:<32} {}\n",
+                operation.method, operation.target, operation.summary
+            ));
+        }
+        if let Some(more) = api
+            .operations
+            .len()
+            .checked_sub(MOST_PRINTED)
+            .filter(|more| *more > 0)
+        {
+            text.push_str(&format!("  and {more} more\n"));
+        }
+        for note in &api.notes {
+            text.push_str(&format!("note: {}: {}\n", note.what, note.why));
+        }
+        text.push_str(&format!(
+            "\ndocumentation  {base}/docs\nOpenAPI        {base}/openapi.json\nMCP            {base}/mcp\n\n"
+        ));
+        if let Some(first) = api.operations.first() {
+            let body = first.arguments.to_string().replace('\'', "'\\''");
+            let key = if needs_key {
+                format!(" -H '{KEY_HEADER}: KEY'")
+            } else {
+                String::new()
+            };
+            text.push_str(&format!(
+                "  curl -s {base}{} -H 'content-type: application/json'{key} -d '{body}'\n\n",
+                first.target
+            ));
+        }
+        let path = folder.path().display();
+        match folder.is_saved() {
+            true => text.push_str(&format!(
+                "The configuration is saved: dualgauge run --config {path}/dualgauge.toml\n"
+            )),
+            false => text.push_str(&format!(
+                "The configuration is in {path}; `--save DIR` keeps it.\n"
+            )),
+        }
+        text.push_str("Stop with Ctrl-C.\n");
+        text
+    }
+}
+
+/// Returns the file with the OpenAPI document as a local answer.
+fn document_file(document: &Value) -> String {
+    let text = toml_string(&document.to_string());
+    format!(
+        "# The OpenAPI document of the tools. Written by `dualgauge rest`. `answer = \"openapi\"` instead describes the routes.\n\n\
+         [[local]]\nrest = \"GET /openapi.json\"\n\
+         answer = {{ status = 200, headers = {{ content-type = \"application/json\" }}, text = {text} }}\n"
+    )
+}
+
+/// The thread that lets the process load the drafted routes, and prints the introduction. It is joined on drop.
+struct ReloadThread(Option<JoinHandle<()>>);
+
+impl ReloadThread {
+    fn start(addresses: BoundAddresses, text: String) -> io::Result<ReloadThread> {
+        let thread = thread::Builder::new().name("reload".to_owned());
+        let thread = thread.spawn(move || {
+            let result = reload(addresses);
+            let mut out = io::stdout().lock();
+            // A closed output does not stop the server.
+            let _ = match result {
+                Ok(()) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+                Err(fault) => writeln!(
+                    io::stderr().lock(),
+                    "error: the routes cannot be loaded: {fault}"
+                ),
+            };
+        })?;
+        Ok(ReloadThread(Some(thread)))
+    }
+}
+
+impl Drop for ReloadThread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn reload(addresses: BoundAddresses) -> Result<(), crate::cli::admin::AdminFault> {
+    let url = format!("http://{}", addresses.admin);
+    AdminClient::new(&AdminArguments::at(&url, None))?.ask(&AdminRequest {
+        method: Method::POST,
+        path: "/api/v1/reload",
+        body: Some(json!({})),
+        tag: None,
+    })?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The page of `answer = "docs"`: static files that show an OpenAPI document in a browser.
+//!
+//! The page reads the document from this origin and makes no request elsewhere. Its policy allows no inline script, no
+//! inline style and no frame.
+//!
+//! Used by `compile::local`.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
+use http::header::{HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::{Method, StatusCode};
+
+use crate::config::problem::{Problem, Spanned};
+use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocalCall};
+use dualgauge_model::local_reply::RestLocalReply;
+use dualgauge_model::route::Segments;
+
+const HTML: &str = include_str!("docs_page/page.html");
+const SCRIPT: &str = include_str!("docs_page/page.js");
+const STYLE: &str = include_str!("docs_page/page.css");
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+
+/// The path of the document if no local answer has one.
+const DOCUMENT: &str = "/openapi.json";
+
+/// Returns the page, its script and its style as local replies.
+pub(super) fn files(
+    call: &Spanned<(Method, String)>,
+    raw: &RawConfig,
+    problems: &mut Vec<Problem>,
+) -> Vec<RestLocalReply> {
+    let (method, path) = &call.value;
+    if *method != Method::GET {
+        let message = format!("`docs` is a page, which browsers get; it cannot answer {method}");
+        problems.push(call.problem(message).hint("write `GET` and a path"));
+        return Vec::new();
+    }
+    let base = path.trim_end_matches('/');
+    if base.is_empty() {
+        let message = "`docs` needs a path of its own, for its script and style";
+        problems.push(call.problem(message).hint("write `GET /docs`"));
+        return Vec::new();
+    }
+    let page = HTML
+        .replace("{{files}}", &escaped(base))
+        .replace("{{document}}", &escaped(&document(raw)));
+    let file = |path: String, kind: &'static str, body: Bytes| RestLocalReply {
+        method: Method::GET,
+        path: Segments::split(&path).normal(),
+        status: StatusCode::OK,
+        headers: headers(kind),
+        body,
+    };
+    vec![
+        file(path.clone(), "text/html; charset=utf-8", Bytes::from(page)),
+        file(
+            format!("{base}/page.js"),
+            "text/javascript; charset=utf-8",
+            Bytes::from_static(SCRIPT.as_bytes()),
+        ),
+        file(
+            format!("{base}/page.css"),
+            "text/css; charset=utf-8",
+            Bytes::from_static(STYLE.as_bytes()),
+        ),
+    ]
+}
+
+/// Returns the path of the OpenAPI document: that of `answer = "openapi"`, if there is one.
+fn document(raw: &RawConfig) -> String {
+    let mut paths = raw.locals.iter().filter_map(|local| match &local.call {
+        RawLocalCall::Rest(call) if local.answer.value == RawAnswer::Word(LocalWord::OpenApi) => {
+            Some(call.value.1.clone())
+        }
+        RawLocalCall::Rest(_) | RawLocalCall::Rpc(_) | RawLocalCall::Frame(_) => None,
+    });
+    paths.next().unwrap_or_else(|| DOCUMENT.to_owned())
+}
+
+fn headers(kind: &'static str) -> HeaderMap {
+    let pairs: [(HeaderName, &'static str); 5] = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-cache"),
+    ];
+    let pairs = pairs.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    HeaderMap::from_iter(pairs)
+}
+
+/// Escapes a text for an attribute.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;")
+}
