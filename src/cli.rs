@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `rest`, `flags`, `usage`, `reload`, `health`,
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `mcp`, `rest`, `flags`, `usage`, `reload`, `health`,
 //! `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
@@ -17,6 +17,7 @@ mod explain;
 mod flags;
 mod health;
 mod import;
+mod mcp;
 mod mismatches;
 mod plural;
 mod reload;
@@ -26,6 +27,7 @@ mod run;
 #[cfg(feature = "demo")]
 mod sample;
 mod schema;
+mod stdio_bridge;
 mod usage;
 
 use std::error::Error;
@@ -116,6 +118,13 @@ enum CliCommand {
     /// a route to review; one that cannot be a route stays as a comment with the reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
+    /// Serve a REST server as an MCP server, from its OpenAPI document
+    ///
+    /// Each operation becomes a tool, with the texts and schemas of the document. MCP clients of all revisions connect to
+    /// `/mcp`, or start the command with `--stdio`. `--save` writes the configuration, which then works with `check`, `run`,
+    /// flags and everything else.
+    #[command(after_help = mcp::EXAMPLES)]
+    Mcp(Box<mcp::McpArguments>),
     /// Serve an MCP server as a REST API, without a configuration
     ///
     /// Asks the server for its tools and serves each as `POST /TOOL`, with `/openapi.json` and `/docs`. The server is a URL,
@@ -370,6 +379,8 @@ enum CommandError {
     #[error("`{0}` is not a percentage; write a number from 0 to 100 in steps of 0.001")]
     Percent(String),
     #[error(transparent)]
+    Mcp(#[from] mcp::McpFault),
+    #[error(transparent)]
     Rest(#[from] rest::RestFault),
     #[error(transparent)]
     Run(#[from] crate::app::run::RunError),
@@ -394,6 +405,7 @@ pub fn main() -> ExitCode {
         CliCommand::Explain(arguments) => explain::explain(&arguments),
         CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),
         CliCommand::Import(arguments) => import::import(&arguments),
+        CliCommand::Mcp(arguments) => mcp::mcp(&arguments),
         CliCommand::Rest(arguments) => rest::rest(&arguments),
         CliCommand::Flags(arguments) => flags::flags(&arguments),
         CliCommand::Usage(arguments) => usage::usage(&arguments),

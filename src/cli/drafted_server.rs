@@ -3,7 +3,7 @@
 //! The configuration is written into a folder and served from there, as `run` does: the folder that `--save` names, or a
 //! temporary one that is removed at the end. Secrets are files of their own, which only the user may read.
 //!
-//! Used by `cli::rest`.
+//! Used by `cli::mcp`, `cli::rest` and `cli::stdio_bridge`.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -31,9 +31,9 @@ const SECRETS: &str = "secrets";
 /// The options of a command that drafts its configuration.
 #[derive(Debug, Args)]
 pub(super) struct ServeArguments {
-    /// Address for calls; beyond loopback it needs `--api-key` or `--no-auth`
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    listen: SocketAddr,
+    /// Address for calls, by default `127.0.0.1:8080`; beyond loopback it needs `--api-key` or `--no-auth`
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
     /// Serve only calls with this key, in `x-api-key` or as a bearer token; `{env:NAME}` and `{file:PATH}` are replaced
     #[arg(long, value_name = "KEY", conflicts_with = "no_auth")]
     api_key: Option<String>,
@@ -130,9 +130,11 @@ impl ServeArguments {
     /// An address that other machines can reach without `--api-key` or `--no-auth`; an unusable key.
     pub(super) fn key(&self) -> Result<Option<String>, DraftedServerFault> {
         let Some(key) = &self.api_key else {
-            return match self.listen.ip().is_loopback() || self.no_auth {
-                true => Ok(None),
-                false => Err(DraftedServerFault::Open(self.listen)),
+            return match self.listen {
+                Some(listen) if !listen.ip().is_loopback() && !self.no_auth => {
+                    Err(DraftedServerFault::Open(listen))
+                }
+                Some(_) | None => Ok(None),
             };
         };
         let key = expanded("--api-key", key)?;
@@ -141,6 +143,30 @@ impl ServeArguments {
             true => Ok(Some(key)),
             false => Err(DraftedServerFault::Key),
         }
+    }
+
+    /// Returns true if an option says who may call, and where.
+    pub(super) fn has_access(&self) -> bool {
+        self.listen.is_some() || self.has_key() || self.no_auth
+    }
+
+    /// Returns true if calls need the key of an option.
+    pub(super) fn has_key(&self) -> bool {
+        self.api_key.is_some()
+    }
+
+    /// Returns the key `set_headers` of the listener for the headers of the server behind.
+    pub(super) fn set_headers(&self) -> Result<String, DraftedServerFault> {
+        let headers = self.headers()?.into_iter();
+        let members = headers.map(|(name, value)| {
+            let value = value.replace('{', "{{").replace('}', "}}");
+            format!("{name} = {}", toml_string(&value))
+        });
+        let members: Vec<String> = members.collect();
+        Ok(match members.is_empty() {
+            true => String::new(),
+            false => format!("set_headers = {{ {} }}\n", members.join(", ")),
+        })
     }
 
     /// Returns the headers for the server behind, with their placeholders replaced.
@@ -162,8 +188,12 @@ impl ServeArguments {
     }
 
     /// Returns the tables of the main file that say who may call, and from where.
-    pub(super) fn access(&self, key: Option<&str>) -> String {
-        let mut text = format!("[listen]\naddress = \"{}\"\n", self.listen);
+    ///
+    /// `more` are further keys of the listener.
+    pub(super) fn access(&self, key: Option<&str>, default: &str, more: &str) -> String {
+        let listen = self.listen.map(|listen| listen.to_string());
+        let listen = listen.as_deref().unwrap_or(default);
+        let mut text = format!("[listen]\naddress = \"{listen}\"\n{more}");
         if let Some(key) = key {
             let digest = Sha256::digest(key.as_bytes());
             let mut hash = String::new();
@@ -247,9 +277,9 @@ impl ConfigFolder {
         fs::write(&path, text).map_err(unwritten(&path))
     }
 
-    /// Writes the main file.
+    /// Writes the main file, which only the user may read: it may contain credentials.
     pub(super) fn write_main(&self, text: &str) -> Result<(), DraftedServerFault> {
-        self.write(MAIN, text)
+        write_private(&self.path.join(MAIN), text)
     }
 
     /// Writes headers as files that only the user may read; returns the value of the key `headers`, if there are any.
@@ -265,12 +295,7 @@ impl ConfigFolder {
         let mut members = Vec::new();
         for (name, value) in headers {
             let path = folder.join(name);
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(&path).map_err(unwritten(&path))?;
-            writeln!(file, "{value}").map_err(unwritten(&path))?;
+            write_private(&path, &format!("{value}\n"))?;
             members.push(format!("{name} = {{ file = \"{SECRETS}/{name}\" }}"));
         }
         Ok(Some(format!("{{ {} }}", members.join(", "))))
@@ -303,6 +328,16 @@ impl Drop for ConfigFolder {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// Writes a file that only the user may read.
+fn write_private(path: &Path, text: &str) -> Result<(), DraftedServerFault> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path).map_err(unwritten(path))?;
+    file.write_all(text.as_bytes()).map_err(unwritten(path))
 }
 
 fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> DraftedServerFault {

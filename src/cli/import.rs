@@ -25,7 +25,7 @@ use dualgauge_model::import::{
 };
 
 /// Maximum size of a file or a response.
-const LARGEST: usize = 32 * 1024 * 1024;
+pub(super) const LARGEST: usize = 32 * 1024 * 1024;
 
 /// What a server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,6 +51,26 @@ pub(super) fn list_tools(
 ) -> Result<serde_json::Value, DiscoverError> {
     let server = discover::DiscoverServer::parse(url, headers, None)?;
     Ok(server.ask_for_tools(limit)?.document)
+}
+
+/// The timeout of a document that a server serves.
+const DOCUMENT_LIMIT: Duration = Duration::from_secs(30);
+
+/// Reads a document from a file.
+pub(super) fn read_document(path: &str) -> Result<serde_json::Value, ImportFault> {
+    Ok(read::read(Path::new(path))?)
+}
+
+/// Parses a document; `name` is its source, for people.
+pub(super) fn parse_document(name: &str, text: &str) -> Result<serde_json::Value, ImportFault> {
+    Ok(read::parse(Path::new(name), text)?)
+}
+
+/// Gets a document from a server.
+pub(super) fn get_document(url: &str) -> Result<serde_json::Value, ImportFault> {
+    let server = discover::DiscoverServer::parse(url, &[], None)?;
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    Ok(read::parse(Path::new(path), &server.get(DOCUMENT_LIMIT)?)?)
 }
 
 /// The reason why there is no draft.

@@ -40,6 +40,8 @@ Examples:
 The response is what the tool returns: its structured content, else its text, as JSON where it is JSON.
 A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows it.";
 
+/// The default address.
+const LISTEN: &str = "127.0.0.1:8080";
 /// The files beside the main file.
 const FILES: [&str; 2] = ["routes.toml", "openapi.toml"];
 /// The most operations that are printed.
@@ -218,7 +220,7 @@ level = "warn"
 rest = "GET /docs"
 answer = "docs"
 "#,
-            access = self.serve.access(key)
+            access = self.serve.access(key, LISTEN, "")
         );
         Ok(folder.write_main(&main)?)
     }

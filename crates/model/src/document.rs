@@ -25,8 +25,8 @@ use dualgauge_patterns::json::Json;
 pub use bundle::bundled;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
-pub use tools::tools;
 pub(crate) use response::problem_schema;
+pub use tools::tools;
 
 /// The title of a document without a configured one.
 pub const TITLE: &str = "dualgauge";

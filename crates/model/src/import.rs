@@ -62,8 +62,8 @@ use serde_json::Value;
 use model::Operations;
 pub use refs::{DocumentFault, printable};
 pub use report::{ImportReport, LeftOut};
-pub use tools::{ToolDraftOptions, draft_as_tools};
 pub use rest_api::{RestApi, RestApiOperation, RestApiOptions, draft_rest_api, sample};
+pub use tools::{ToolDraftOptions, draft_as_tools};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]

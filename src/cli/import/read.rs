@@ -54,8 +54,12 @@ pub(in crate::cli) enum ReadFault {
 
 /// Reads a document: JSON if it looks like JSON, else YAML.
 pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
-    let text = text(path)?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse(path, &text(path)?)
+}
+
+/// Parses the text of a document.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Value, ReadFault> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_yaml = path
         .extension()
         .is_some_and(|extension| extension == "yaml" || extension == "yml");
