@@ -31,6 +31,7 @@ mod decided;
 mod demo;
 mod deprecated;
 mod descriptors;
+mod drafted;
 mod empty_success;
 mod envelope;
 mod event_stream_refused;
