@@ -115,6 +115,11 @@ pub(super) enum DraftedServerFault {
     /// The program does not exist.
     #[error("the program `{0}` is not in `PATH`, or is no file")]
     Program(String),
+    /// A child process gets no headers.
+    #[error(
+        "`--header` is for `--mcp URL`; a program reads its credentials from the environment, which it inherits"
+    )]
+    ChildHeader,
     /// The value is no header.
     #[error("`--header`: `{0}` cannot be sent; write `name: value` in visible ASCII")]
     Header(String),
@@ -425,7 +430,8 @@ fn expanded(option: &'static str, text: &str) -> Result<String, DraftedServerFau
             continue;
         };
         if kind == "env" {
-            let value = std::env::var(name).map_err(|_| DraftedServerFault::Variable {
+            let known = environment().into_iter().find(|(own, _)| own == name);
+            let (_, value) = known.ok_or_else(|| DraftedServerFault::Variable {
                 option,
                 name: name.to_owned(),
             })?;

@@ -144,6 +144,7 @@ impl RestArguments {
     fn probe(&self) -> Result<(), DraftedServerFault> {
         match &self.mcp {
             Some(url) => probe(url),
+            None if !self.serve.headers()?.is_empty() => Err(DraftedServerFault::ChildHeader),
             None => self
                 .command
                 .first()

@@ -17,7 +17,6 @@ use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 use super::{LARGEST, Method, json};
@@ -181,29 +180,6 @@ impl DiscoverServer {
     ) -> Result<SourceDocument, DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
         let outcome = within(limit, self.tell(method, limit)).map_err(unreachable)?;
-        outcome.unwrap_or_else(|| {
-            Err(DiscoverError::Late {
-                server: self.name(),
-                limit,
-            })
-        })
-    }
-
-    /// Lists the tools, unless a signal to stop comes first.
-    ///
-    /// # Errors
-    /// Those of [`DiscoverServer::ask`], and [`DiscoverError::Interrupted`].
-    pub(super) fn ask_for_tools(&self, limit: Duration) -> Result<SourceDocument, DiscoverError> {
-        let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
-        let asking = async {
-            let mut terminated = signal(SignalKind::terminate()).map_err(unreachable)?;
-            tokio::select! {
-                document = self.tools() => document,
-                _ = tokio::signal::ctrl_c() => Err(DiscoverError::Interrupted),
-                _ = terminated.recv() => Err(DiscoverError::Interrupted),
-            }
-        };
-        let outcome = within(limit, asking).map_err(unreachable)?;
         outcome.unwrap_or_else(|| {
             Err(DiscoverError::Late {
                 server: self.name(),

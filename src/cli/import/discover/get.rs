@@ -1,4 +1,4 @@
-//! A document that a server serves by GET. Used by `import`.
+//! What the commands `mcp` and `rest` ask a server for: a document by GET, or its tools. Used by `import`.
 
 use std::time::Duration;
 
@@ -7,13 +7,41 @@ use http::header::{ACCEPT, HOST, HeaderValue};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 
-use super::{DiscoverError, DiscoverServer, LARGEST};
+use super::{DiscoverError, DiscoverServer, LARGEST, SourceDocument};
+use tokio::signal::unix::{SignalKind, signal};
+
 use crate::cli::connection::{ConnectionFault, Sender, exchange, within};
 
 /// The method in messages.
 const GET: &str = "GET";
 
 impl DiscoverServer {
+    /// Lists the tools, unless a signal to stop comes first.
+    ///
+    /// # Errors
+    /// Those of [`DiscoverServer::ask`], and [`DiscoverError::Interrupted`].
+    pub(in crate::cli::import) fn ask_for_tools(
+        &self,
+        limit: Duration,
+    ) -> Result<SourceDocument, DiscoverError> {
+        let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
+        let asking = async {
+            let mut terminated = signal(SignalKind::terminate()).map_err(unreachable)?;
+            tokio::select! {
+                document = self.tools() => document,
+                _ = tokio::signal::ctrl_c() => Err(DiscoverError::Interrupted),
+                _ = terminated.recv() => Err(DiscoverError::Interrupted),
+            }
+        };
+        let outcome = within(limit, asking).map_err(unreachable)?;
+        outcome.unwrap_or_else(|| {
+            Err(DiscoverError::Late {
+                server: self.name(),
+                limit,
+            })
+        })
+    }
+
     /// Gets the text at the address of the server.
     pub(in crate::cli::import) fn get(&self, limit: Duration) -> Result<String, DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);

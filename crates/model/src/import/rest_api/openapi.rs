@@ -184,16 +184,16 @@ fn rewrite(schema: &mut Value, component: &str, depth: usize) {
     match schema {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
-                match member {
-                    Value::String(target) if name == "$ref" => {
-                        if let Some(rest) = target.strip_prefix('#')
-                            && (rest.is_empty() || rest.starts_with('/'))
-                        {
-                            *target = format!("{component}{rest}");
-                        }
+                if name == "$ref"
+                    && let Value::String(target) = member
+                {
+                    if let Some(rest) = target.strip_prefix('#')
+                        && (rest.is_empty() || rest.starts_with('/'))
+                    {
+                        *target = format!("{component}{rest}");
                     }
-                    _ if OPAQUE.contains(&name.as_str()) && !member.is_object() => {}
-                    member => rewrite(member, component, depth + 1),
+                } else if member.is_object() || !OPAQUE.contains(&name.as_str()) {
+                    rewrite(member, component, depth + 1);
                 }
             }
         }

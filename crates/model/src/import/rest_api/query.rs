@@ -164,7 +164,7 @@ fn scalar(schema: &Value) -> Option<&'static str> {
                 _ => return None,
             }
         }
-        _ => return None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
     let kinds = ["string", "integer", "number", "boolean"];
     kinds.into_iter().find(|kind| *kind == word)
