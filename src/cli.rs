@@ -333,6 +333,8 @@ struct ImportArguments {
     /// A JSON-RPC server to ask, `http://host[:port]/path` or `https://…`
     #[arg(long, value_name = "URL")]
     from: Option<String>,
+    #[command(flatten)]
+    tools: import::ToolArguments,
     /// The method to call; by default `rpc.discover`, then `tools/list` if the server does not know it
     #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
     method: Option<import::Method>,

@@ -17,12 +17,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 use crate::cli::{CommandError, ImportArguments};
 use dualgauge_model::import::{
-    DocumentKind, ImportDraft, ImportError, ImportReport, SourceDocument, draft, printable,
+    DocumentKind, ImportDraft, ImportError, ImportReport, SourceDocument, ToolDraftOptions, draft,
+    draft_as_tools, printable,
 };
+use dualgauge_model::rollout::Glob;
 
 /// Maximum size of a file or a response.
 pub(super) const LARGEST: usize = 32 * 1024 * 1024;
@@ -71,6 +73,47 @@ pub(super) fn get_document(url: &str) -> Result<serde_json::Value, ImportFault> 
     let server = discover::DiscoverServer::parse(url, &[], None)?;
     let path = url.split(['?', '#']).next().unwrap_or_default();
     Ok(read::parse(Path::new(path), &server.get(DOCUMENT_LIMIT)?)?)
+}
+
+/// The kind of server that a draft makes of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DraftAs {
+    /// An MCP server whose tools are the operations of OpenAPI documents
+    Mcp,
+}
+
+/// The choices of a draft with tools.
+#[derive(Debug, Args)]
+pub(super) struct ToolArguments {
+    /// Draft an MCP server for the operations of `--openapi`, without pairing
+    #[arg(
+        long = "as",
+        value_enum,
+        value_name = "KIND",
+        requires = "openapi",
+        conflicts_with_all = ["openrpc", "from"]
+    )]
+    kind: Option<DraftAs>,
+    /// Name of the MCP server; the title of the document by default
+    #[arg(long, value_name = "NAME", requires = "kind")]
+    name: Option<String>,
+    /// Glob of operations to draft: tool, operationId, path, `METHOD /path` or tag; may be given several times
+    #[arg(long, value_name = "GLOB", requires = "kind")]
+    include: Vec<String>,
+    /// Glob of operations to leave out; may be given several times
+    #[arg(long, value_name = "GLOB", requires = "kind")]
+    exclude: Vec<String>,
+}
+
+impl ToolArguments {
+    fn options(&self) -> ToolDraftOptions {
+        let globs = |globs: &[String]| globs.iter().map(Glob::new).collect();
+        ToolDraftOptions {
+            name: self.name.clone(),
+            include: globs(&self.include),
+            exclude: globs(&self.exclude),
+        }
+    }
 }
 
 /// The reason why there is no draft.
@@ -131,7 +174,10 @@ fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
         let limit = Duration::from_secs(arguments.timeout);
         given.push(server.ask(arguments.method, limit)?);
     }
-    Ok(draft(&given)?)
+    match arguments.tools.kind {
+        Some(DraftAs::Mcp) => Ok(draft_as_tools(&given, &arguments.tools.options())?),
+        None => Ok(draft(&given)?),
+    }
 }
 
 /// Writes the draft. A missing folder is created. An existing file is replaced if `is_forced`, else it is an error.

@@ -8,6 +8,7 @@
 //! Used by `app`, `cli` and `config`.
 
 mod bundle;
+mod described;
 mod openapi;
 mod openrpc;
 mod parameter;

@@ -295,7 +295,7 @@ const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` and `frame` exclude each o
 11: route[0].notify: the string `yes` is not a boolean; write `true` or `false`
 12: route[0].lossy: the boolean `true` is not a string
 13: route[0].outcomes: the list is empty; write at least one
-14: route[0].schema.params: the number `3` is not a schema; write a table, or the name of a file
+14: route[0].schema.params: the number `3` is not a schema; write a table, JSON as a text, or the name of a file
 14: route[0].schema.reslt: unknown key
   hint: did you mean `result`?
 15: route[0].example: a table is not a list of tables; write `[[route.example]]`

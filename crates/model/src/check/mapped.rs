@@ -3,7 +3,7 @@
 //!
 //! Used by `cli` and `check`.
 
-use crate::outcome::ToolResult;
+use crate::outcome::{ToolResult, ToolValue};
 use crate::route::Route;
 
 /// The replies that the rows of a route map.
@@ -26,6 +26,8 @@ impl Replies {
         let rows = route.outcomes.rows();
         if !route.expects_reply || route.is_frame() {
             Replies::None
+        } else if route.outcomes.tool_value() != ToolValue::Whole {
+            Replies::Mapped
         } else if rows.is_empty() {
             Replies::NotMapped
         } else if rows.iter().any(|row| row.maps_success()) {
@@ -47,10 +49,11 @@ impl Replies {
     }
 }
 
-/// Returns true when a route calls a tool and has no row for a result with `isError: true`.
+/// Returns true when a route calls a tool whose whole result is the REST body, and has no row for a result with `isError: true`.
 #[must_use]
 pub fn lacks_tool_failures(route: &Route) -> bool {
-    let is_tool = route.outcomes.tool() == ToolResult::Succeeded && route.expects_reply;
+    let is_whole = route.outcomes.tool_value() == ToolValue::Whole;
+    let is_tool = is_whole && route.outcomes.tool() == ToolResult::Succeeded && route.expects_reply;
     is_tool
         && !route
             .outcomes

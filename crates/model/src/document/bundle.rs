@@ -82,6 +82,11 @@ impl Bundle {
         copy
     }
 
+    /// Adds a definition under its own name.
+    pub(super) fn reserve(&mut self, name: &str, definition: Value) {
+        self.definitions.insert(name.to_owned(), definition);
+    }
+
     /// Returns the definitions.
     pub(super) fn finish(self) -> Map<String, Value> {
         self.definitions

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::bundle::Bundle;
+use super::described;
 use super::parameter::{PathText, merged, named, path_text};
 use super::response::{problem, problem_schema, responses};
 use super::schema::{SchemaExtras, any_of, of_pattern};
@@ -22,6 +24,8 @@ struct OperationItem<'r> {
 pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
     let mut items: BTreeMap<String, OperationItem<'r>> = BTreeMap::new();
     let mut paths = Map::new();
+    let mut schemas = Bundle::new("#/components/schemas/", usize::MAX);
+    schemas.reserve("Problem", problem_schema());
     let entered = routes
         .into_iter()
         .filter(|route| route.enters_from(Side::Rest) && !route.is_frame());
@@ -37,7 +41,7 @@ pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
     for item in items.values() {
         let mut methods = Map::new();
         for (method, routes) in &item.operations {
-            methods.insert(method.clone(), operation(&item.path, routes));
+            methods.insert(method.clone(), operation(&item.path, routes, &mut schemas));
         }
         paths.insert(item.path.text.clone(), methods.into());
     }
@@ -46,13 +50,13 @@ pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
         "info": info(title),
         "paths": paths,
         "components": {
-            "schemas": { "Problem": problem_schema() },
+            "schemas": schemas.finish(),
             "responses": { "Problem": problem() },
         },
     })
 }
 
-fn operation(path: &PathText, routes: &[&Route]) -> Value {
+fn operation(path: &PathText, routes: &[&Route], schemas: &mut Bundle) -> Value {
     let [first, ..] = routes else {
         return json!({});
     };
@@ -67,25 +71,27 @@ fn operation(path: &PathText, routes: &[&Route]) -> Value {
             })
             .collect();
         parameters.extend(named(&route.rest_call));
+        described::parameters(route, &mut parameters, schemas);
         parameters
     });
     let parameters = merged(own.collect());
     let mut operation = json!({
         "operationId": first.name,
-        "responses": responses(routes),
+        "responses": responses(routes, schemas),
         ROUTE: names(routes),
     });
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
-    if let Some(body) = request_body(routes) {
+    described::texts(&first.docs, &mut operation);
+    if let Some(body) = request_body(routes, schemas) {
         operation["requestBody"] = body;
     }
     operation
 }
 
 /// Returns the body of an operation; it is required if every route requires it.
-fn request_body(routes: &[&Route]) -> Option<Value> {
+fn request_body(routes: &[&Route], schemas: &mut Bundle) -> Option<Value> {
     let bodies = routes.iter().filter_map(|route| {
         let pattern = route.rest_call.body.as_ref()?;
         let more = if route.extra == Extra::Reject {
@@ -93,7 +99,8 @@ fn request_body(routes: &[&Route]) -> Option<Value> {
         } else {
             SchemaExtras::Open
         };
-        Some((of_pattern(pattern, more), pattern.may_be_absent()))
+        let schema = described::body(route, pattern, of_pattern(pattern, more), schemas);
+        Some((schema, pattern.may_be_absent()))
     });
     let bodies: Vec<(Value, bool)> = bodies.collect();
     if bodies.is_empty() {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::bundle::Bundle;
+use super::described;
 use super::schema::{SchemaExtras, any_of, of_pattern, value};
 use super::{ROUTE, info, names};
 use crate::outcome::{NumberPattern, OutcomeRow, RpcReplyPattern};
@@ -24,11 +26,17 @@ pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
             }
         }
     }
+    let mut schemas = Bundle::new("#/components/schemas/", usize::MAX);
     let methods: Vec<Value> = methods
         .iter()
-        .map(|(name, routes)| method(name, routes))
+        .map(|(name, routes)| method(name, routes, &mut schemas))
         .collect();
-    json!({ "openrpc": "1.3.2", "info": info(title), "methods": methods })
+    let mut document = json!({ "openrpc": "1.3.2", "info": info(title), "methods": methods });
+    let schemas = schemas.finish();
+    if !schemas.is_empty() {
+        document["components"] = json!({ "schemas": schemas });
+    }
+    document
 }
 
 /// Returns the methods that a pattern matches: one for each word of an `enum`; another hole stays in its braces.
@@ -48,8 +56,8 @@ fn method_names(words: &TextPatterns) -> Vec<String> {
     }
 }
 
-fn method(name: &str, routes: &[&Route]) -> Value {
-    let structures: Vec<Params> = routes.iter().map(|route| params(route)).collect();
+fn method(name: &str, routes: &[&Route], schemas: &mut Bundle) -> Value {
+    let structures: Vec<Params> = routes.iter().map(|route| params(route, schemas)).collect();
     let mut method = json!({
         "name": name,
         "paramStructure": structure(&structures),
@@ -64,7 +72,15 @@ fn method(name: &str, routes: &[&Route]) -> Value {
         method["x-dualgauge-params"] = json!({ "oneOf": whole });
     }
     if routes.iter().any(|route| route.expects_reply) {
-        method["result"] = result(routes);
+        method["result"] = result(routes, schemas);
+    }
+    if let [route] = routes {
+        described::texts(&route.docs, &mut method);
+        // OpenRPC 1.3, Method Object: tags are objects.
+        if let Some(tags) = method.get_mut("tags").and_then(Value::as_array_mut) {
+            tags.iter_mut()
+                .for_each(|tag| *tag = json!({ "name": tag.take() }));
+        }
     }
     let errors = errors(routes);
     if !errors.is_empty() {
@@ -103,12 +119,16 @@ fn more(route: &Route) -> SchemaExtras {
     }
 }
 
-fn params(route: &Route) -> Params {
+fn params(route: &Route, schemas: &mut Bundle) -> Params {
     let more = more(route);
     match &route.rpc_call.params {
         Pattern::Object(object) => {
             let members = object.members.iter();
-            let list = members.map(|(name, pattern)| Param::new(name.clone(), pattern, more));
+            let list = members.map(|(name, pattern)| {
+                let mut param = Param::new(name.clone(), pattern, more);
+                param.schema = described::param(route, name, param.schema, schemas);
+                param
+            });
             Params {
                 structure: "by-name",
                 list: list.collect(),
@@ -181,8 +201,8 @@ fn merged(all: &[Params]) -> Vec<Value> {
 }
 
 /// Returns the result: that of the rows, or any value the server sends.
-fn result(routes: &[&Route]) -> Value {
-    let mut schemas = Vec::new();
+fn result(routes: &[&Route], schemas: &mut Bundle) -> Value {
+    let mut found = Vec::new();
     for route in routes {
         let rows = route.outcomes.rows().iter();
         let results: Vec<Value> = rows
@@ -192,11 +212,11 @@ fn result(routes: &[&Route]) -> Value {
             })
             .collect();
         if results.is_empty() {
-            schemas.push(json!({}));
+            found.push(described::whole_result(route, schemas));
         }
-        schemas.extend(results);
+        found.extend(results);
     }
-    json!({ "name": "result", "schema": any_of(schemas) })
+    json!({ "name": "result", "schema": any_of(found) })
 }
 
 /// Returns the errors of the rows, each code and message once.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::bundle::Bundle;
+use super::described;
 use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
 use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::route::Route;
@@ -18,7 +20,7 @@ struct ResponseDocs {
 }
 
 /// Returns the responses of one operation.
-pub(super) fn responses(routes: &[&Route]) -> Value {
+pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
     let mut found: BTreeMap<String, ResponseDocs> = BTreeMap::new();
     for route in routes {
         if !route.expects_reply {
@@ -35,7 +37,10 @@ pub(super) fn responses(routes: &[&Route]) -> Value {
         if !rows.iter().any(succeeds) {
             // The built-in table: a result is the body, and `null` is no body.
             let fine = found.entry("200".to_owned()).or_default();
-            fine.content.entry(JSON).or_default().push(json!({}));
+            fine.content
+                .entry(JSON)
+                .or_default()
+                .push(described::result(route, schemas));
             found.entry("204".to_owned()).or_default();
         }
     }

@@ -11,6 +11,7 @@ mod names;
 mod objects;
 mod references;
 mod size;
+mod tools;
 mod version_3_2;
 
 fn given(kind: DocumentKind, document: Value) -> SourceDocument {

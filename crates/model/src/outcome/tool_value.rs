@@ -158,3 +158,105 @@ fn answer(content_type: Option<String>, body: Rope) -> RestAnswer {
         body,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use http::header::CONTENT_TYPE;
+
+    use super::*;
+
+    const LIMITS: ReplyLimits = ReplyLimits {
+        depth: 32,
+        error_text: 100,
+    };
+
+    fn reply(kind: &'static str, body: &'static str) -> RestReply {
+        let mut reply = RestReply {
+            status: 200,
+            body: body.into(),
+            ..RestReply::default()
+        };
+        let kind = HeaderValue::from_static(kind);
+        reply.headers.insert(CONTENT_TYPE, kind);
+        reply
+    }
+
+    fn result(value: ToolValue, reply: &RestReply) -> String {
+        match to_result(value, reply, LIMITS) {
+            Some(RpcAnswer::Result(result)) => {
+                String::from_utf8(result.into_bytes().to_vec()).unwrap()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_object_is_structured_and_its_bytes_stay() {
+        let body = r#"{ "a" : 1.10 }"#;
+        let found = result(ToolValue::Open, &reply("application/json", body));
+        let expected = r#"{"content":[{"type":"text","text":"{ \"a\" : 1.10 }"}],"structuredContent":{ "a" : 1.10 }}"#;
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_value_that_is_no_object_is_wrapped() {
+        for value in [ToolValue::Open, ToolValue::Wrapped] {
+            let found = result(value, &reply("application/json", "[1]"));
+            let expected = r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]},"_meta":{"fastmcp":{"wrap_result":true}}}"#;
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_body_comes_back_as_it_was() {
+        let bodies = [
+            ("application/json", r#"{ "a" : 1.10 }"#),
+            ("application/json", r#"{"result":5}"#),
+            ("application/json", "[1, 2]"),
+            ("application/json", "\"text\""),
+            ("application/json", "null"),
+            ("text/plain; charset=utf-8", "a \"b\"\n{"),
+            ("text/csv", "a,b"),
+            ("text/plain", "12"),
+        ];
+        for value in [ToolValue::Open, ToolValue::Wrapped] {
+            for (kind, body) in bodies {
+                let text = result(value, &reply(kind, body));
+                let json = Json::parse(text.clone().into(), 32).unwrap();
+                let back = to_rest(value, &json).unwrap();
+                assert_eq!(back.body.into_bytes(), body.as_bytes(), "{text}");
+                assert_eq!(back.content_type.as_deref(), Some(kind), "{text}");
+                assert_eq!(back.status, 200);
+            }
+            let empty = Json::parse(result(value, &reply("", " ")).into(), 8).unwrap();
+            let back = to_rest(value, &empty).unwrap();
+            assert_eq!((back.status, back.body.len()), (204, 0));
+        }
+    }
+
+    #[test]
+    fn results_of_other_servers_are_unwrapped() {
+        let text = |body: &'static str| {
+            let json = Json::parse(body.into(), 16).unwrap();
+            let back = to_rest(ToolValue::Open, &json)?;
+            let body = String::from_utf8(back.body.into_bytes().to_vec()).unwrap();
+            Some((back.content_type.unwrap_or_default(), body))
+        };
+        let some = |kind: &str, body: &str| Some((kind.to_owned(), body.to_owned()));
+        assert_eq!(
+            text(r#"{"content":[{"type":"text","text":"{\"a\":1}"}]}"#),
+            some("application/json", r#"{"a":1}"#)
+        );
+        assert_eq!(
+            text(r#"{"content":[{"type":"text","text":"words"}]}"#),
+            some("text/plain; charset=utf-8", "words")
+        );
+        assert_eq!(
+            text(r#"{"content":[],"structuredContent":{"result":1}}"#),
+            some("application/json", r#"{"result":1}"#)
+        );
+        assert_eq!(text(r#"{"content":[],"isError":true}"#), None);
+        assert_eq!(text(r#"{"content":[{"type":"image"}]}"#), None);
+    }
+}
