@@ -29,6 +29,7 @@ use super::refs::{DocumentFault, shown, text};
 use super::report::{ImportReport, LeftOut};
 use super::route;
 use super::table::{Table, UniqueNames};
+use super::values::{Bindings, RpcLocation};
 use super::{DocumentKind, ImportDraft, ImportError, SourceDocument, openapi};
 use crate::rollout::Glob;
 use operation::OperationDocs;
@@ -155,6 +156,7 @@ impl<'o> ToolDraft<'o> {
         let mut drafted = route::assemble_tool(rest, &rpc, &bindings);
         comments.extend(bindings.notes.iter().cloned());
         drafted.comments = comments;
+        drafted.refused = clash(&bindings);
         drafted.docs = Some(Box::new(DraftedDocs {
             params: Some(docs.params(&bindings, &mut self.schemas)),
             result: docs.result(&mut self.schemas),
@@ -165,7 +167,9 @@ impl<'o> ToolDraft<'o> {
 
     fn push(&mut self, mut drafted: Drafted, rest: &RestOperation, rpc: &RpcOperation) {
         let keys = route::tool_keys(rest, rpc);
-        self.claimed.claim(&mut drafted, &keys);
+        if drafted.refused.is_none() {
+            self.claimed.claim(&mut drafted, &keys);
+        }
         drafted.name = self.routes.unique(&drafted.name);
         match &drafted.refused {
             Some(why) => self.table.report.left_out.push(LeftOut {
@@ -206,6 +210,28 @@ impl<'o> ToolDraft<'o> {
         }
         name
     }
+}
+
+/// Returns the reason why the arguments cannot be the members of one object, if there is one.
+fn clash(bindings: &Bindings) -> Option<String> {
+    let mut names: BTreeSet<(String, String)> = BTreeSet::new();
+    for bound in &bindings.bounds {
+        let (object, name) = match &bound.rpc {
+            RpcLocation::Named(name) => (String::new(), name),
+            RpcLocation::Inside(object, name) => (format!("{object:?}"), name),
+            RpcLocation::Position(_) | RpcLocation::Twin | RpcLocation::Equal => continue,
+        };
+        if name == "..." {
+            return Some("a pattern cannot name the argument `...`".to_owned());
+        }
+        if !names.insert((object.to_lowercase(), name.to_lowercase())) {
+            let name = shown(name);
+            return Some(format!(
+                "two of its arguments are called `{name}`, apart from letter case"
+            ));
+        }
+    }
+    None
 }
 
 fn tool(name: String) -> RpcOperation {
