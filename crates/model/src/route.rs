@@ -27,7 +27,7 @@ mod wire;
 
 pub use definition::{RestCall, Route, RpcCall};
 pub use docs::{DescribedSchema, RouteDocs, SHARED, escaped, unescaped};
-pub use draft::{TOOL_CALL, parse_route};
+pub use draft::parse_route;
 pub use frame::{FRAME, frame_line};
 pub use headers::HeaderItem;
 pub(crate) use headers::{
@@ -35,7 +35,8 @@ pub(crate) use headers::{
 };
 pub use near::{Likeness, NearRoutes};
 pub use options::{
-    Effect, EmptyBody, Extra, ResultForm, RouteForm, UnknownNames, UnknownQuery, has_content,
+    Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownNames, UnknownQuery,
+    has_content,
 };
 pub use overlaps::{OverlapGroup, TableError};
 pub use path::PathMatch;

@@ -3,6 +3,7 @@
 //! ```text
 //! operation  the documentation of an operation: texts, and the schemas of its values
 //! schema     schemas of OpenAPI as JSON Schemas that refer to shared ones
+//! texts      texts of the document, limited
 //! cycles     references that lead back to themselves, cut
 //! ```
 //!
@@ -14,6 +15,7 @@
 mod cycles;
 mod operation;
 mod schema;
+mod texts;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +27,7 @@ use super::drafted::{Drafted, DraftedDocs};
 use super::keys::ClaimedKeys;
 use super::model::{CallModel, Forms, Operations, RestOperation, RpcOperation};
 use super::name_words;
-use super::refs::{DocumentFault, shown, text};
+use super::refs::{DocumentFault, shown};
 use super::report::{ImportReport, LeftOut};
 use super::route;
 use super::table::{Table, UniqueNames};
@@ -261,13 +263,4 @@ fn wanted_name(rest: &RestOperation) -> String {
     let trimmed = name.trim_matches('_');
     let name = if trimmed.is_empty() { "tool" } else { trimmed };
     name[..name.len().min(LONGEST_NAME)].to_owned()
-}
-
-/// Returns a text of the document, limited.
-fn limited(value: &Value, name: &str) -> Option<String> {
-    /// The longest text that is kept, in bytes.
-    const LONGEST: usize = 16 * 1024;
-    let found = text(value, name)?.trim();
-    let kept = &found[..found.floor_char_boundary(LONGEST)];
-    (!kept.is_empty()).then(|| kept.to_owned())
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use http::Method;
 
 use super::docs::RouteDocs;
-use super::draft::TOOL_CALL;
 use super::headers::HeaderItem;
-use super::options::{Effect, EmptyBody, Extra, RouteForm, UnknownQuery, has_content};
+use super::options::{Effect, EmptyBody, Extra, RouteForm, TOOL_CALL, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
 use super::template::{QueryItem, Template};
 use super::wire::Wire;

@@ -7,7 +7,7 @@ use super::docs::RouteDocs;
 use super::extra;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
-use super::options::{Effect, EmptyBody, Extra, ResultForm, RouteForm, UnknownQuery};
+use super::options::{Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery};
 use super::parse::{RestSpelling, parse_rest};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
@@ -21,9 +21,6 @@ use dualgauge_patterns::side::Side;
 
 /// The hole for the members that a short form or `extra = "carry"` carries; no pattern can use this name.
 const CARRIED: &str = "...";
-
-/// The method whose results may be marked as errors (MCP, "Tools").
-pub const TOOL_CALL: &str = "tools/call";
 
 /// The parts of a route, as spelled.
 struct RouteDraft {

@@ -83,6 +83,9 @@ impl UnknownQuery {
     }
 }
 
+/// The method whose results may be marked as errors (MCP, "Tools").
+pub const TOOL_CALL: &str = "tools/call";
+
 /// The form of a tool's result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResultForm {

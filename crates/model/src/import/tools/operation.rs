@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::limited;
 use super::schema::Schemas;
+use super::texts::limited;
 use crate::import::drafted::DraftedDocs;
 use crate::import::hole::Absence;
 use crate::import::model::RestOperation;

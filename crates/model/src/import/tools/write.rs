@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::limited;
+use super::texts::limited;
 use crate::import::refs::{shown, text};
 use crate::import::table::Table;
 use crate::import::write::{bare, comment, json_text, quoted, write_routes};
