@@ -44,6 +44,7 @@ const CRATES: &[Crate] = &[
         folder: "model",
         below: &["dualgauge-patterns", "dualgauge-transport"],
         libraries: Some(&[
+            "base64",
             "bytes",
             "foldhash",
             "http",

@@ -39,6 +39,9 @@ use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Authentication, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, Example, Extra, ResultForm};
+use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
+use dualgauge_model::form::BodyFormat;
+use dualgauge_model::route::{Effect, Example, Extra};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::multiplexing::Multiplexing;
@@ -353,6 +356,8 @@ pub struct RawRoute {
     pub query: Vec<(String, SourceTree)>,
     /// `headers`, in order.
     pub headers: Vec<(String, SourceTree)>,
+    /// `body_format`
+    pub body_format: Option<Spanned<BodyFormat>>,
     /// `extra`
     pub extra: Option<Spanned<Extra>>,
     /// `ignore_query`

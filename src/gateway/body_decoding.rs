@@ -7,20 +7,29 @@ use http::HeaderMap;
 
 use super::failures::memory_exhausted;
 use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::form::FormType;
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
 use dualgauge_net::{BodyCopy, BudgetExhausted, ContentEncoding, DecodeError, MemoryBudget};
 use dualgauge_patterns::json::Json;
 
+/// The encoding of a request body: its content coding, and the format of the content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BodyEncoding {
+    pub(super) coding: ContentEncoding,
+    /// The type of a form; `None` for JSON.
+    pub(super) form_type: Option<FormType>,
+}
+
 /// Decodes and parses a body; `None` for an empty one.
 pub(super) fn decode_json(
-    coding: ContentEncoding,
+    encoding: &BodyEncoding,
     body: Bytes,
     limits: &Limits,
     memory: &MemoryBudget,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
-    let decoded = coding.decode_within(body, limits.body, memory, budget);
+    let decoded = encoding.coding.decode_within(body, limits.body, memory, budget);
     let body = decoded.map_err(|error| match (&error, budget) {
         (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
         (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
@@ -28,11 +37,16 @@ pub(super) fn decode_json(
         // A second run has its own budget; exhausting that does not mean that the proxy is out of memory.
         (DecodeError::NoRoom, Some(_)) => rejections::large_body(limits.body),
     })?;
-    if body.is_empty() {
-        return Ok(None);
+    let parsed = rejections::parse_body(body, encoding.form_type.as_ref(), limits.depth)?;
+    match (parsed, &encoding.form_type) {
+        // The object of a form is a copy, and may be larger than the form.
+        (Some(parsed), Some(_)) => {
+            let text = memory.account(parsed.into_bytes());
+            text.map(|text| Some(Json::written(text)))
+                .map_err(memory_exhausted)
+        }
+        (parsed, _) => Ok(parsed),
     }
-    let parsed = Json::read(body, limits.depth);
-    parsed.map(Some).map_err(rejections::no_json)
 }
 
 /// Returns the decoded text of an RPC request body; `None` if it cannot be decoded.

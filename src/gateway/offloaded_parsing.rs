@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::body_decoding::decode_json;
+use super::body_decoding::{BodyEncoding, decode_json};
 use super::offload::{is_long, is_long_coded};
 use super::rpc_reply::{RpcReply, context, read_response};
 use super::worker::Worker;
@@ -73,27 +73,27 @@ pub(super) async fn parse_response(
     pinned(|| worker.offload().run(job)).await
 }
 
-/// Decodes and parses a body that must be JSON; `None` for an empty one. Second runs charge the memory to `budget`.
+/// Decodes and parses a body that must be JSON or a form; `None` for an empty one. Second runs charge the memory to `budget`.
 ///
 /// # Errors
 ///
-/// Fails when the body is not JSON, or exceeds a limit.
+/// Fails when the body is not JSON or not a form, or exceeds a limit.
 pub(super) async fn parse_json(
     worker: &Worker,
-    coding: ContentEncoding,
+    encoding: BodyEncoding,
     body: Bytes,
     limits: &Limits,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
-    let is_coded = coding != ContentEncoding::Identity;
+    let is_coded = encoding.coding != ContentEncoding::Identity;
     let may_be_long = is_long(body.len()) || (is_coded && is_long_coded(body.len()));
     // Decoding charges the budget, which cannot leave this thread.
     let needs_budget = is_coded && budget.is_some();
     if !may_be_long || needs_budget {
-        return decode_json(coding, body, limits, worker.memory(), budget);
+        return decode_json(&encoding, body, limits, worker.memory(), budget);
     }
     let (limits, memory) = (*limits, worker.memory().clone());
-    let job = move || decode_json(coding, body, &limits, &memory, None);
+    let job = move || decode_json(&encoding, body, &limits, &memory, None);
     pinned(|| worker.offload().run(job)).await?
 }
 

@@ -9,11 +9,12 @@ use futures_util::FutureExt;
 use http::HeaderMap;
 use tokio::time::timeout;
 
-use super::body_decoding::coding;
+use super::body_decoding::{BodyEncoding, coding};
 use super::failures::{aborted_upload, memory_exhausted};
 use super::offloaded_parsing;
 use super::worker::Worker;
 use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::form::BodyFormat;
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
 use dualgauge_net::{
@@ -55,9 +56,29 @@ impl RequestBody {
     }
 }
 
-/// Reads a body that must be JSON, if there is one. Second runs charge the memory to `budget`.
+/// The facts of a request that decide how its body is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BodyHead<'h> {
+    pub(super) headers: &'h HeaderMap,
+    /// The format that the route expects.
+    pub(super) format: BodyFormat,
+}
+
+impl BodyHead<'_> {
+    /// Returns the encoding of a body; fails if the route does not accept it. The type of an empty body is ignored.
+    fn encoding(self, is_empty: bool) -> Result<BodyEncoding, Failure> {
+        let coding = coding(self.headers)?;
+        let form_type = match is_empty {
+            true => None,
+            false => rejections::body_type(self.headers, self.format)?,
+        };
+        Ok(BodyEncoding { coding, form_type })
+    }
+}
+
+/// Reads a body that must be JSON or a form, if there is one. Second runs charge the memory to `budget`.
 pub(super) async fn collect_json(
-    headers: &HeaderMap,
+    head: BodyHead<'_>,
     body: RequestBody,
     limits: &Limits,
     worker: &Worker,
@@ -65,29 +86,27 @@ pub(super) async fn collect_json(
 ) -> Result<Option<Json>, Failure> {
     match body {
         RequestBody::Streaming(body, copy) => {
-            let coding = coding(headers)?;
-            let body = read_json_bytes(headers, body, limits, worker).await?;
+            let encoding = head.encoding(hyper::body::Body::is_end_stream(&body))?;
+            let body = read_raw(body, limits, worker).await?;
             if let Some(copy) = copy {
                 copy.store_complete(&body);
             }
-            offloaded_parsing::parse_json(worker, coding, body, limits, budget).await
+            offloaded_parsing::parse_json(worker, encoding, body, limits, budget).await
         }
-        RequestBody::Read(body) => read_json(headers, body, limits, worker, budget).await,
+        RequestBody::Read(body) => read_json(head, body, limits, worker, budget).await,
     }
 }
 
-/// Parses a body that was already read as JSON.
+/// Parses a body that was already read, as JSON or a form.
 pub(super) async fn read_json(
-    headers: &HeaderMap,
+    head: BodyHead<'_>,
     body: Bytes,
     limits: &Limits,
     worker: &Worker,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
-    if !body.is_empty() {
-        rejections::media_type(headers)?;
-    }
-    offloaded_parsing::parse_json(worker, coding(headers)?, body, limits, budget).await
+    let encoding = head.encoding(body.is_empty())?;
+    offloaded_parsing::parse_json(worker, encoding, body, limits, budget).await
 }
 
 /// Returns why translation rejects the body of an RPC request from its headers alone: content type or content coding.
@@ -98,19 +117,6 @@ pub(super) fn message_fault(headers: &HeaderMap, body: &IncomingBody) -> Option<
         Ok(ContentEncoding::Gzip | ContentEncoding::Brotli) => Some(rejections::coded_message()),
         Err(failure) => Some(failure),
     }
-}
-
-/// Reads a body that declares itself as JSON.
-async fn read_json_bytes(
-    headers: &HeaderMap,
-    body: IncomingBody,
-    limits: &Limits,
-    worker: &Worker,
-) -> Result<Bytes, Failure> {
-    if !hyper::body::Body::is_end_stream(&body) {
-        rejections::media_type(headers)?;
-    }
-    read_raw(body, limits, worker).await
 }
 
 /// Reads a body of any type. Fails when calls end at the end of a drain before the body is complete.

@@ -16,7 +16,7 @@ use super::exchange::with_total_timeout;
 use super::identity::identify;
 use super::incoming_request::IncomingRequest;
 use super::passthrough::{PassthroughRequest, forward};
-use super::request_body::{self, RequestBody};
+use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::RequestOrigin;
 use super::response;
 use super::response_annotations::ResponseAnnotations;
@@ -184,8 +184,12 @@ impl ProtocolCall for RestCall<'_> {
             }
             RouteMatch::ByBody(group) => {
                 let body = self.read_body(context).await?;
-                let (headers, worker) = (&self.parts.headers, context.worker());
-                let json = request_body::read_json(headers, body, &plan.limits, worker, None).await;
+                let worker = context.worker();
+                let head = BodyHead {
+                    headers: &self.parts.headers,
+                    format: plan.routes.body_format(group),
+                };
+                let json = request_body::read_json(head, body, &plan.limits, worker, None).await;
                 routing::by_body(plan, group, self.head, json.ok().flatten().as_ref())
             }
         }

@@ -19,7 +19,7 @@ use super::headers::{self, HasBody};
 use super::legacy_socket::send_rpc_call;
 use super::link_call;
 use super::offloaded_parsing::{self, RouteHandle};
-use super::request_body::{self, RequestBody};
+use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::upstream_response::UpstreamResponse;
@@ -67,8 +67,12 @@ pub(super) async fn serve_rest_call(
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let since = body.is_awaited().then(clock::now);
+    let body_head = BodyHead {
+        headers: &head.headers,
+        format: route.rest_call.format,
+    };
     let body = request_body::collect_json(
-        &head.headers,
+        body_head,
         body,
         limits,
         record.context.worker(),

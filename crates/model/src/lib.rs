@@ -16,6 +16,7 @@ pub mod event;
 pub mod explain;
 pub mod failure;
 pub mod fairness;
+pub mod form;
 pub mod forwarding;
 pub mod frame;
 pub mod headers;

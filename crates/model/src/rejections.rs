@@ -4,8 +4,7 @@
 //!
 //! Used by `config`, `model` and `gateway`.
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, Method};
+use http::Method;
 
 use super::envelope;
 use super::failure::{Advice, Failure, Pause, Reason};
@@ -13,21 +12,23 @@ use super::hosts::OriginDenied;
 use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
 use super::mcp::HeaderMismatch;
-use super::outcome::{RestReply, envelope_of, is_json, redirect};
+use super::outcome::{RestReply, envelope_of, redirect};
 use super::plan::{Plan, UpstreamPlan};
 use super::rollout::Clients;
 use super::route::{MatchError, Route};
 use super::stream::Stream;
 use super::time::Timestamp;
 use super::translate;
-use dualgauge_patterns::json::{Json, JsonFault};
+use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::MatchErrorKind;
 use dualgauge_patterns::schema::Exceeded;
 use dualgauge_patterns::side::Side;
 
+mod body;
 mod path;
 mod unknown;
 
+pub use body::{body_type, media_type, no_form, no_json, parse_body};
 pub use path::{irregular_local_path, irregular_path, irregular_rpc_path, near_route, near_stream};
 pub use unknown::unknown_method;
 
@@ -334,17 +335,6 @@ pub fn large_body(limit: usize) -> Failure {
     Failure::new(Reason::BodyTooLarge, message)
 }
 
-/// Returns the failure of a body that is not JSON.
-#[must_use]
-pub fn no_json(fault: JsonFault) -> Failure {
-    let reason = if fault.is_too_deep() {
-        Reason::TooDeep
-    } else {
-        Reason::MalformedJson
-    };
-    Failure::new(reason, format!("body: {fault}"))
-}
-
 /// Returns the failure of a body that is not JSON-RPC.
 #[must_use]
 pub fn no_message(error: MessageError) -> Failure {
@@ -392,46 +382,6 @@ pub fn coded_message() -> Failure {
         Reason::UnsupportedMediaType,
         "content codings are not supported on an RPC path; send the message unencoded",
     )
-}
-
-/// Rejects media types other than JSON in UTF-8. A body without a content type is read as JSON.
-///
-/// # Errors
-/// The [`Failure`] for the client.
-pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
-    let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
-    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
-    let kind = kinds.next();
-    if kinds.next().is_some() || headers.get_all(CONTENT_ENCODING).iter().nth(1).is_some() {
-        return unsupported(
-            "`Content-Type` or `Content-Encoding` is given twice; send each once".to_owned(),
-        );
-    }
-    // Fast path for the usual value.
-    let Some(kind) = kind.filter(|kind| *kind != "application/json") else {
-        return Ok(());
-    };
-    let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
-    let mut parts = text.split(';').map(str::trim);
-    let essence = parts.next().unwrap_or_default();
-    if !matches!(
-        essence,
-        "application/json" | "application/json-rpc" | "application/jsonrequest"
-    ) && !is_json(essence)
-    {
-        let shown = essence.escape_default();
-        return unsupported(format!(
-            "the content type `{shown}` is not supported; send `application/json`"
-        ));
-    }
-    let charset = parts.find_map(|parameter| parameter.strip_prefix("charset="));
-    match charset.map(|charset| charset.trim_matches('"')) {
-        None | Some("utf-8" | "utf8") => Ok(()),
-        Some(charset) => unsupported(format!(
-            "the charset `{}` is not supported; JSON is UTF-8 (RFC 8259 §8.1)",
-            charset.escape_default()
-        )),
-    }
 }
 
 /// Returns the failure of an RPC upstream that sent something other than a response.

@@ -9,6 +9,7 @@ mod definition;
 mod docs;
 mod draft;
 mod extra;
+mod form;
 mod frame;
 mod headers;
 mod name_map;
@@ -28,6 +29,8 @@ mod wire;
 pub use definition::{RestCall, Route, RpcCall};
 pub use docs::{DescribedSchema, RouteDocs, SHARED, escaped, unescaped};
 pub use draft::parse_route;
+pub use draft::{TOOL_CALL, parse_route};
+pub(crate) use form::{as_texts, typed};
 pub use frame::{FRAME, frame_line};
 pub use headers::HeaderItem;
 pub(crate) use headers::{

@@ -9,13 +9,15 @@ mod context;
 
 use std::borrow::Cow;
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
 use super::route::{
-    EmptyBody, Extra, Query, Route, Segments, has_content, read_headers, read_url, refuse_unknown,
-    write_headers, write_url,
+    EmptyBody, Extra, Query, RestCall, Route, Segments, as_texts, has_content, read_headers,
+    read_url, refuse_unknown, typed, write_headers, write_url,
 };
+use crate::form;
 use dualgauge_patterns::json::{Json, JsonKind, same_ignoring_case};
 use dualgauge_patterns::pattern::{
     Bindings, MatchError, Pattern, PatternReader, PatternWriter, TextPatterns, WriteScope,
@@ -148,8 +150,10 @@ pub fn read_body(
         | Pattern::List(_)
         | Pattern::Each(_) => body,
     };
-    let read = pattern.read(body, reading);
-    read.map_err(|misfit| misfit.within(route.rest_protocol.content()))
+    let within = |misfit: MatchError| misfit.within(route.rest_protocol.content());
+    let typed = body.map(|body| typed(&route.rest_call, body, reading.depth));
+    let typed = typed.transpose().map_err(within)?;
+    pattern.read(typed.as_deref(), reading).map_err(within)
 }
 
 /// Accepts a body for a route without one, if its members may be dropped.
@@ -391,9 +395,8 @@ pub(crate) fn write_rest_call(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(pattern) => {
-            let empty = route.rest_call.empty;
-            write_body(pattern, empty, &writing, size_hint(params)).map_err(in_params)?
+        Some(_) => {
+            write_body(&route.rest_call, &writing, size_hint(params)).map_err(in_params)?
         }
         None => None,
     };
@@ -406,17 +409,24 @@ pub(crate) fn write_rest_call(
     })
 }
 
-/// Writes the body of a REST call. An optional body without members is sent only if the route asks for it.
+/// Writes the body of a REST call as JSON; [`encode_body`] makes a form of it. An optional body without members is sent
+/// only if the route asks for it.
 pub(crate) fn write_body(
-    pattern: &Pattern,
-    empty: EmptyBody,
+    call: &RestCall,
     writing: &PatternWriter<'_>,
     usual: usize,
 ) -> Result<Option<Rope>, MatchError> {
-    let Some(body) = pattern.pieces(writing, usual)? else {
+    let Some(pattern) = &call.body else {
         return Ok(None);
     };
-    if empty == EmptyBody::Sent {
+    let Some(mut body) = pattern.pieces(writing, usual)? else {
+        return Ok(None);
+    };
+    if call.format.is_form() {
+        let texts = as_texts(pattern, &Json::sent(body))?;
+        body = Rope::from(texts.into_bytes());
+    }
+    if call.empty == EmptyBody::Sent {
         return Ok(Some(body));
     }
     let is_empty = |chunk: &bytes::Bytes| {
@@ -431,6 +441,23 @@ pub(crate) fn write_body(
         || (matches!(pattern, Pattern::Object(_)) && pattern.may_be_absent());
     let says_nothing = may_be_absent && matches!(body.chunks(), [one] if is_empty(one));
     Ok((!says_nothing).then_some(body))
+}
+
+/// Makes a form of the body of a written call, where the route says so.
+///
+/// # Errors
+/// [`MatchError`] names the field that a form cannot have.
+pub(crate) fn encode_body(route: &Route, mut written: ToRest) -> Result<ToRest, MatchError> {
+    let call = &route.rest_call;
+    if call.format.is_form()
+        && let Some(body) = written.body.take()
+    {
+        let encoded = form::encode(call.format, &Json::sent(body), &call.json_fields);
+        let encoded = encoded.map_err(|misfit| misfit.within("params"))?;
+        written.headers.push((CONTENT_TYPE, encoded.content_type));
+        written.body = Some(Rope::from(bytes::Bytes::from(encoded.body)));
+    }
+    Ok(written)
 }
 
 #[cfg(test)]

@@ -77,6 +77,11 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         rpc: raw.rpc.value.clone(),
         params: raw.params.clone(),
         body: raw.body.clone(),
+        body_format: raw
+            .body_format
+            .as_ref()
+            .map(|format| format.value)
+            .unwrap_or_default(),
         query: raw.query.clone(),
         headers: raw.headers.clone(),
         extra: raw.extra.as_ref().map(|extra| extra.value),

@@ -12,6 +12,10 @@ use crate::config::problem::Spanned;
 use crate::config::raw::RawRoute;
 use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::route::{Effect, Extra, ResultForm};
+use crate::config::value::{RawValue, ValueError, text};
+use dualgauge_model::form::BodyFormat;
+use dualgauge_model::route::{Effect, Extra};
+use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -24,6 +28,12 @@ const EXTRAS: &[(&str, Extra)] = &[
     ("drop", Extra::Drop),
     ("reject", Extra::Reject),
     ("carry", Extra::Carry),
+];
+
+const BODY_FORMATS: &[(&str, BodyFormat)] = &[
+    ("json", BodyFormat::Json),
+    ("form", BodyFormat::Form),
+    ("multipart", BodyFormat::Multipart),
 ];
 
 section! {
@@ -53,6 +63,8 @@ section! {
         PARAMS: Tree = tree("params");
         /// Pattern of the request body
         BODY: Tree = tree("body");
+        /// Format of the request body; `"json"` by default
+        BODY_FORMAT: Key<BodyFormat> = key("body_format", words(BODY_FORMATS));
         /// Patterns of query parameters
         QUERY: Tree = tree_table("query");
         /// Patterns of headers, in lower case
@@ -107,6 +119,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let rpc = table.get(&RPC);
     let params = table.tree(&PARAMS);
     let body = table.tree(&BODY);
+    let body_format = table.get(&BODY_FORMAT);
     let query = table.trees(&QUERY);
     let headers = table.trees(&HEADERS);
     let extra = table.get(&EXTRA);
@@ -137,6 +150,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         rpc: rpc?,
         params,
         body,
+        body_format,
         query: query?,
         headers: headers?,
         extra,

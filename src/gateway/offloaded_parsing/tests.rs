@@ -102,7 +102,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
     assert_eq!(text(answer), value);
 
     let body = Bytes::from(value.clone());
-    let body = parse_json(worker, ContentEncoding::Identity, body, limits, None).await;
+    let body = parse_json(worker, json(ContentEncoding::Identity), body, limits, None).await;
     let rpc = to_rpc_call(worker, handle, reader(handle), body.unwrap())
         .await
         .unwrap();
@@ -125,6 +125,14 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
     let (translated, code) = answer.unwrap();
     assert_eq!((translated.answer.status, code), (200, None));
     assert_eq!(text(translated.answer.body), value);
+}
+
+/// Returns the encoding of a JSON body with this content coding.
+fn json(coding: ContentEncoding) -> BodyEncoding {
+    BodyEncoding {
+        coding,
+        form_type: None,
+    }
 }
 
 #[tokio::test]
@@ -163,7 +171,7 @@ fn long_texts_are_not_parsed_on_the_worker() {
         (ContentEncoding::Identity, value.clone()),
         (ContentEncoding::Gzip, value.slice(..2000)),
     ] {
-        let parsed = parse_json(&worker, coding, body, limits, None).now_or_never();
+        let parsed = parse_json(&worker, json(coding), body, limits, None).now_or_never();
         assert!(parsed.is_none());
     }
 

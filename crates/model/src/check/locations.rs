@@ -1,5 +1,6 @@
 //! The locations of holes and objects in a whole call or reply, with their names for people. Used by `check`.
 
+use crate::form::BodyFormat;
 use crate::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::route::Route;
 use dualgauge_patterns::pattern::{ObjectPattern, Pattern, Slot, TextPatterns};
@@ -23,7 +24,7 @@ pub(super) enum LocationKind {
     Whole,
     /// The unnamed members or elements.
     Rest,
-    /// A text outside of JSON, or part of one.
+    /// A text outside of JSON, or part of one; a field of a form.
     Words,
     /// Part of a text in JSON.
     Text,
@@ -58,7 +59,7 @@ impl<'p> Locations<'p> {
                     locations.words(&item.words, &format!("header {}", item.name));
                 }
                 if let Some(body) = &call.body {
-                    locations.pattern(body, "body", LocationKind::Whole);
+                    locations.body(body, call.format);
                 }
             }
             Side::Rpc => {
@@ -120,6 +121,23 @@ impl<'p> Locations<'p> {
     fn words(&mut self, words: &'p TextPatterns, at: &str) {
         for slot in words.slots() {
             self.add(slot, at.to_owned(), LocationKind::Words);
+        }
+    }
+
+    /// Adds the locations of a body. A field of a form is a text, as in a query.
+    fn body(&mut self, body: &'p Pattern, format: BodyFormat) {
+        let Pattern::Object(object) = body else {
+            return self.pattern(body, "body", LocationKind::Whole);
+        };
+        if !format.is_form() {
+            return self.pattern(body, "body", LocationKind::Whole);
+        }
+        self.objects.push((object, "body".to_owned()));
+        for (name, member) in &object.members {
+            self.pattern(member, &format!("body/{name}"), LocationKind::Words);
+        }
+        if let Some(rest) = &object.rest {
+            self.add(rest, "body/...".to_owned(), LocationKind::Rest);
         }
     }
 

@@ -4,8 +4,10 @@
 
 use super::message::{Message, header_map};
 use super::subject::{CheckSubject, LIMITS, TERMS, json};
+use crate::form::{self, FormType};
 use crate::route::{RestSelection, Route, RouteTable, Segments, Wire};
 use crate::translate::{MethodCall, RestHead, read_rest_call, rest_to_rpc};
+use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, BoundValue, TextPatterns};
 
 /// The result of a round trip.
@@ -99,12 +101,13 @@ impl CheckSubject<'_> {
                 let id = id.unwrap_or_else(|| route.id_for(1));
                 let call = self.table.write_rest_of(by, call, id, TERMS);
                 let call = call.map_err(|misfit| misfit.to_string())?;
+                let body = as_sent(route, call.body.map(json))?;
                 Ok(Hop {
                     message: Message::RestCall {
                         method: route.method.clone(),
                         target: call.target,
                         headers: header_map(call.headers),
-                        body: call.body.map(json),
+                        body,
                     },
                     by: Some(by),
                     call: call.bindings,
@@ -175,8 +178,9 @@ impl CheckSubject<'_> {
             query,
             headers,
         };
+        let body = as_sent(route, body.clone())?;
         let call = read_rest_call(route, head, TERMS)
-            .and_then(|reading| rest_to_rpc(route, reading, body.clone(), TERMS))
+            .and_then(|reading| rest_to_rpc(route, reading, body, TERMS))
             .map_err(|misfit| misfit.to_string())?;
         Ok(Hop {
             message: Message::RpcCall {
@@ -222,6 +226,23 @@ impl CheckSubject<'_> {
             ) => None,
         }
     }
+}
+
+/// Returns a body as its receiver reads it: a form is written and read.
+fn as_sent(route: &Route, body: Option<Json>) -> Result<Option<Json>, String> {
+    let call = &route.rest_call;
+    let body = match body {
+        Some(body) if call.format.is_form() => body,
+        body => return Ok(body),
+    };
+    let sent = form::encode(call.format, &body, &call.json_fields);
+    let sent = sent.map_err(|misfit| misfit.to_string())?;
+    if sent.body.is_empty() {
+        return Ok(None);
+    }
+    let form_type = FormType::of(&sent.content_type).map_err(|fault| fault.to_string())?;
+    let read = form::decode(&form_type, &sent.body);
+    read.map(Some).map_err(|fault| fault.to_string())
 }
 
 /// Returns the route that the table selects for a REST call.

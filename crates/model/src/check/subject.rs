@@ -239,15 +239,12 @@ impl<'t> CheckSubject<'t> {
                     .map_or(&self.route.rest_call, |route| &route.rest_call);
                 let target = write_url(route.as_ref().unwrap_or(self.route), &writing)?;
                 let headers = write_headers(&call.headers, &writing)?;
-                let body = call
-                    .body
-                    .as_ref()
-                    .map(|body| write_body(body, call.empty, &writing, 64));
+                let body = write_body(call, &writing, 64)?;
                 Ok(Message::RestCall {
                     method: self.route.method.clone(),
                     target,
                     headers: header_map(headers),
-                    body: body.transpose()?.flatten().map(json),
+                    body: body.map(json),
                 })
             }
             Side::Rpc => {

@@ -109,8 +109,10 @@ fn request_body(routes: &[&Route], schemas: &mut Bundle) -> Option<Value> {
     let all = bodies.len() == routes.len();
     let required = all && bodies.iter().all(|(_, may_be_absent)| !may_be_absent);
     let schemas = bodies.into_iter().map(|(schema, _)| schema).collect();
+    // Routes that share a path have the same format of the body.
+    let media_type = routes.first()?.rest_call.format.media_type();
     Some(json!({
         "required": required,
-        "content": { "application/json": { "schema": any_of(schemas) } },
+        "content": { media_type: { "schema": any_of(schemas) } },
     }))
 }

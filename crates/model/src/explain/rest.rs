@@ -8,6 +8,7 @@ use super::{
     unknown_members, view,
 };
 use crate::failure::Failure;
+use crate::form::BodyFormat;
 use crate::headers::{HasBody, credentials, translated};
 use crate::jsonrpc;
 use crate::plan::{Transport, UpstreamPlan};
@@ -36,7 +37,7 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
     let route = match match_route(plan, head)? {
         RouteMatch::Route(index) => Some(index),
         RouteMatch::ByBody(group) => {
-            let body = body(case).ok().flatten();
+            let body = body(case, plan.routes.body_format(group)).ok().flatten();
             by_body(plan, group, head, body.as_ref())?
         }
         RouteMatch::Unrouted => None,
@@ -66,19 +67,18 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
     }
 }
 
-/// Returns the body, if there is one; fails when it is not JSON.
-fn body(case: &Case<'_>) -> Result<Option<Json>, Failure> {
+/// Returns the body, if there is one; fails when it is not JSON, or not the form that the route expects.
+fn body(case: &Case<'_>, format: BodyFormat) -> Result<Option<Json>, Failure> {
     let (head, body) = (case.request.head, case.request.body);
     let limits = &case.plan.limits;
     if body.is_empty() {
         return Ok(None);
     }
-    rejections::media_type(head.headers)?;
+    let form_type = rejections::body_type(head.headers, format)?;
     if body.len() > limits.body {
         return Err(rejections::large_body(limits.body));
     }
-    let parsed = Json::read(body.clone(), limits.depth);
-    parsed.map(Some).map_err(rejections::no_json)
+    rejections::parse_body(body.clone(), form_type.as_ref(), limits.depth)
 }
 
 fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Result<(), Failure> {
@@ -90,7 +90,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     if !route.has_request_body() && !case.request.body.is_empty() {
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
-    let body = body(case)?;
+    let body = body(case, route.rest_call.format)?;
     let call = translate::rest_to_rpc(route, reading, body.clone(), case.context);
     let call = call.map_err(rejections::bind_failure)?;
     explanation.dropped = unknown_members::in_query(route, head.uri.query());

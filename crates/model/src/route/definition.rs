@@ -10,6 +10,7 @@ use super::options::{Effect, EmptyBody, Extra, RouteForm, TOOL_CALL, UnknownQuer
 use super::source::{Example, Schemas};
 use super::template::{QueryItem, Template};
 use super::wire::Wire;
+use crate::form::BodyFormat;
 use crate::outcome::Outcomes;
 use dualgauge_patterns::pattern::{HoleFacts, Pattern, Slot, TextPatterns};
 use dualgauge_patterns::side::Side;
@@ -182,6 +183,10 @@ pub struct RestCall {
     pub headers: Vec<HeaderItem>,
     /// The body, if there is one.
     pub body: Option<Pattern>,
+    /// The format of the body.
+    pub format: BodyFormat,
+    /// The fields of a form that contain JSON.
+    pub json_fields: Vec<String>,
     /// The content that is sent where the body has no members.
     pub empty: EmptyBody,
     /// Query names of overlapping routes only: a call with one is not for this route.

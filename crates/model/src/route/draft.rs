@@ -5,6 +5,7 @@
 use super::definition::{RestCall, Route, RpcCall};
 use super::docs::RouteDocs;
 use super::extra;
+use super::form;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
 use super::options::{Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery};
@@ -13,6 +14,8 @@ use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
 use crate::outcome::{Outcomes, ToolResult, ToolValue};
+use crate::form::BodyFormat;
+use crate::outcome::{Outcomes, ToolResult};
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
     SourceTree, TextPatterns, as_key, mention_named,
@@ -30,6 +33,7 @@ struct RouteDraft {
     rest: RestSpelling,
     headers: Vec<HeaderItem<HoleRef>>,
     body: Option<Pattern<HoleRef>>,
+    body_format: BodyFormat,
     method: TextPatterns<HoleRef>,
     params: Pattern<HoleRef>,
 }
@@ -127,6 +131,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         rest_protocol,
         has_body,
         body,
+        body_format: source.body_format,
         params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
         rest,
         headers,
@@ -136,6 +141,10 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         draft.spell_out(extra);
     } else if extra == Extra::Carry {
         draft.carry().map_err(|error| vec![error])?;
+    }
+    if draft.body_format.is_form() {
+        let body = form::check(draft.body.take(), draft.body_format);
+        draft.body = Some(body.map_err(|error| vec![error])?);
     }
     draft.check_names().map_err(|error| vec![error])?;
     let facts = draft.facts().map_err(|error| vec![error])?;
@@ -262,10 +271,13 @@ impl RouteDraft {
         if let Some(body) = &self.body {
             let key = self.rest_protocol.content();
             resolver.begin_body();
-            resolver
-                .at(key)
-                .pattern(Side::Rest, body)
-                .map_err(at(key))?;
+            resolver.at(key);
+            let declared = if self.body_format.is_form() {
+                form::declare(&mut resolver, body)
+            } else {
+                resolver.pattern(Side::Rest, body)
+            };
+            declared.map_err(at(key))?;
             resolver.end_body();
         }
         resolver
@@ -369,7 +381,7 @@ impl RouteDraft {
         path.chain(words.chain(headers).flat_map(TextPatterns::mentions))
     }
 
-    fn rest_call(&self, facts: &HoleFacts, form: RouteForm) -> Result<RestCall, PatternError> {
+    fn rest_call(&self, facts: &HoleFacts, route_form: RouteForm) -> Result<RestCall, PatternError> {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         let holes = self.rest.path.holes.iter().map(|placed| {
             Ok(PlacedHole {
@@ -394,16 +406,24 @@ impl RouteDraft {
             });
         }
         let body = self.body.as_ref();
-        let body = body.map(|body| facts.resolve(Side::Rest, body)).transpose();
-        let empty = match form {
-            RouteForm::Short => EmptyBody::Sent,
-            RouteForm::Full => EmptyBody::Omitted,
+        let is_form = self.body_format.is_form();
+        let resolve = |body: &Pattern<HoleRef>| match is_form {
+            true => form::resolve(facts, body),
+            false => facts.resolve(Side::Rest, body),
+        };
+        let body = body.map(resolve).transpose();
+        let body = body.map_err(at(self.rest_protocol.content()))?;
+        let empty = match route_form {
+            RouteForm::Short if !is_form => EmptyBody::Sent,
+            RouteForm::Short | RouteForm::Full => EmptyBody::Omitted,
         };
         Ok(RestCall {
             path,
             query,
             headers: resolve_headers(&self.headers, facts)?,
-            body: body.map_err(at(self.rest_protocol.content()))?,
+            json_fields: body.as_ref().map(form::json_fields).unwrap_or_default(),
+            body,
+            format: self.body_format,
             empty,
             overlapping_names: Vec::new(),
             foreign_members: Vec::new(),

@@ -132,6 +132,10 @@ pub(super) fn arrange(
             }
             continue;
         }
+        if side == Side::Rest && first.rest_call.format != second.rest_call.format {
+            errors.push(other_format(routes, one.min(other), one.max(other)));
+            continue;
+        }
         // Different bodies, or different treatment of unknown members, distinguish routes as well.
         let takes = |route: &Route| (route.rest_call.body.clone(), route.extra);
         if side == Side::Rest && takes(first) != takes(second) {
@@ -253,6 +257,18 @@ fn literals_differ(one: &Pattern, other: &Pattern) -> bool {
         let twin = twins.iter().find(|(place, _)| place == path);
         twin.is_some_and(|(_, twin)| !twin.same(literal))
     })
+}
+
+fn other_format(routes: &[Route], first: usize, second: usize) -> TableError {
+    let what = format!(
+        "shares calls with the route `{}`, which has another `body_format`; give both the same, or name a literal in the query of each",
+        routes[first].name
+    );
+    TableError {
+        route: second,
+        key: "body_format",
+        what,
+    }
 }
 
 fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableError {

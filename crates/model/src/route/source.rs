@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::form::BodyFormat;
 use crate::outcome::RowSource;
 use crate::rollout::Glob;
 use dualgauge_patterns::json::Json;
@@ -33,6 +34,8 @@ pub struct RouteSource {
     pub params: Option<SourceTree>,
     /// `body`; the text `none` means that requests have no content.
     pub body: Option<SourceTree>,
+    /// `body_format`
+    pub body_format: BodyFormat,
     /// `query = { key = "{hole}" }`
     pub query: Vec<(String, SourceTree)>,
     /// `headers = { name = "{hole}" }`

@@ -11,8 +11,10 @@ use super::path::{PathMatch, PathTree};
 use super::segments::{AmbiguousPath, Segments};
 use super::url::Query;
 use super::wire::Wire;
+use crate::form::BodyFormat;
 use crate::translate::{
-    MethodCall, RestHead, ToRest, TranslateContext, read_body, read_rest, read_rpc, write_rest_call,
+    MethodCall, RestHead, ToRest, TranslateContext, encode_body, read_body, read_rest, read_rpc,
+    write_rest_call,
 };
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -241,6 +243,13 @@ impl RouteTable {
         }
     }
 
+    /// Returns the format of the bodies that decide between the routes of a group; all have the same.
+    #[must_use]
+    pub fn body_format(&self, group: &OverlapGroup) -> BodyFormat {
+        let first = group.routes().first();
+        first.map_or(BodyFormat::Json, |route| self.route(*route).rest_call.format)
+    }
+
     /// Finds the route of a REST call by its body. Returns `None` if no route's literals match.
     #[must_use]
     pub fn select_by_body(
@@ -320,10 +329,11 @@ impl RouteTable {
         call: MethodCall<'_>,
         context: TranslateContext,
     ) -> Result<ToRest, MatchError> {
-        self.write_rest_of(index, call, BoundValue::Absent, context)
+        let written = self.write_rest_of(index, call, BoundValue::Absent, context)?;
+        encode_body(self.route(index), written)
     }
 
-    /// Does the same for a call whose frame gets this id.
+    /// Does the same for a call whose frame gets this id. A form stays JSON.
     ///
     /// # Errors
     /// Fails as [`RouteTable::write_rest`] does.
