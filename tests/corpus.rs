@@ -37,3 +37,13 @@ fn sse() {
         }
     }
 }
+
+#[test]
+fn form() {
+    for input in corpus("form") {
+        dualgauge_model::form::check_any_bytes(&input);
+        for end in 0..input.len() {
+            dualgauge_model::form::check_any_bytes(&input[..end]);
+        }
+    }
+}

@@ -42,6 +42,7 @@ mod failure_meanings;
 mod fairness;
 mod flags_at_run_time;
 mod floods;
+mod forms;
 mod forwarded;
 mod frames;
 mod full;

@@ -4,6 +4,8 @@
 //! refs        local references of a document, followed within limits; no other reference is followed
 //! unsupported the reason why an operation is left out
 //! schema      the type, the members and the requirement of a value, read from its JSON Schema
+//! swagger     a Swagger 2.0 document → the members that `openapi` reads
+//! form        forms as bodies: the kinds of fields, and their patterns
 //! openapi, parameter, reply    an OpenAPI 3.0 to 3.2 document → REST operations
 //! openrpc     an OpenRPC document, or the answer to `tools/list` → RPC operations
 //! model       operations as plain values, the same for all kinds of documents
@@ -33,6 +35,7 @@
 pub mod arbitrary;
 mod bind;
 mod drafted;
+mod form;
 mod hole;
 mod keys;
 mod matching;
@@ -49,6 +52,7 @@ mod report;
 mod rest_api;
 mod route;
 mod schema;
+mod swagger;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -79,7 +83,7 @@ pub struct SourceDocument {
 /// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentKind {
-    /// REST operations: OpenAPI 3.0 to 3.2.
+    /// REST operations: OpenAPI 3.0 to 3.2, or Swagger 2.0.
     OpenApi,
     /// RPC methods: OpenRPC, also as the result of `rpc.discover`.
     OpenRpc,

@@ -395,9 +395,7 @@ pub(crate) fn write_rest_call(
     let target = write_url(route, &writing).map_err(in_params)?;
     let headers = write_headers(&route.rest_call.headers, &writing)?;
     let body = match &route.rest_call.body {
-        Some(_) => {
-            write_body(&route.rest_call, &writing, size_hint(params)).map_err(in_params)?
-        }
+        Some(_) => write_body(&route.rest_call, &writing, size_hint(params)).map_err(in_params)?,
         None => None,
     };
     Ok(ToRest {

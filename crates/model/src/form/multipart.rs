@@ -49,9 +49,9 @@ pub(super) fn decode<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Field<'b>
         })?;
         let (part, behind) = inside.split_at(end);
         let field = read_part(part);
-        fields.push(field.map_err(|fault| {
-            FormFault::new(format!("part {}: {fault}", fields.len() + 1))
-        })?);
+        fields.push(
+            field.map_err(|fault| FormFault::new(format!("part {}: {fault}", fields.len() + 1)))?,
+        );
         rest = &behind[delimiter.len()..];
     }
     Ok(fields)
@@ -191,9 +191,8 @@ fn accept_type(content_type: Option<&str>) -> Result<(), FormFault> {
 
 /// Returns the name of the field, and that of the file.
 fn names(disposition: Option<&str>) -> Result<(Cow<'_, str>, Option<Cow<'_, str>>), FormFault> {
-    let wrong = || {
-        FormFault::new("it needs `Content-Disposition: form-data; name=\"…\"` (RFC 7578 §4.2)")
-    };
+    let wrong =
+        || FormFault::new("it needs `Content-Disposition: form-data; name=\"…\"` (RFC 7578 §4.2)");
     let (kind, parameters) = disposition
         .and_then(|value| value.split_once(';'))
         .ok_or_else(wrong)?;
@@ -238,7 +237,10 @@ pub(super) fn encode(
         body.extend_from_slice(b"\r\n");
     }
     body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-    let content_type = format!("{}; boundary={boundary}", BodyFormat::Multipart.media_type());
+    let content_type = format!(
+        "{}; boundary={boundary}",
+        BodyFormat::Multipart.media_type()
+    );
     let content_type = HeaderValue::try_from(content_type).map_err(MatchError::here)?;
     Ok(EncodedForm { content_type, body })
 }

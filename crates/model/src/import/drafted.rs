@@ -24,6 +24,8 @@ pub(super) struct Drafted {
     pub(super) unread: Vec<String>,
     pub(super) params: Option<Pattern>,
     pub(super) body: Option<Pattern>,
+    /// The format of the body, if it is a form.
+    pub(super) body_format: Option<&'static str>,
     pub(super) outcome: Option<[String; 2]>,
     pub(super) comments: Vec<String>,
     /// The reason why the route is written as a comment.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::form::{FieldKind, FormModel};
 use super::name_words;
 use super::refs::DocumentFault;
 use super::report::LeftOut;
@@ -77,6 +78,8 @@ pub(super) struct RestOperation {
     /// Query names for which the route has no parameter.
     pub(super) unread: Vec<String>,
     pub(super) body: BodyModel,
+    /// The form that the body is, if it is not JSON.
+    pub(super) form: Option<FormModel>,
     pub(super) reply: ReplyModel,
     /// Notes for the reader of the route.
     pub(super) notes: Vec<String>,
@@ -95,6 +98,16 @@ impl RestOperation {
         let is_empty =
             |segment: &Segment| matches!(segment, Segment::Literal(text) if text.is_empty());
         self.segments.iter().rfind(|segment| !is_empty(segment))
+    }
+
+    /// Returns true when its body has named members.
+    pub(super) fn names_members(&self) -> bool {
+        matches!(&self.body, BodyModel::Members { members, .. } if !members.is_empty())
+    }
+
+    /// Returns the kind of a field of its form, if it is not a plain text.
+    pub(super) fn field(&self, name: &str) -> Option<&FieldKind> {
+        self.form.as_ref()?.fields.get(name)
     }
 
     /// Returns true when members can be added to its body.

@@ -1,4 +1,4 @@
-//! An OpenAPI 3.0, 3.1 or 3.2 document → REST operations.
+//! An OpenAPI 3.0, 3.1 or 3.2 document, or a Swagger 2.0 one → REST operations.
 //!
 //! For a route, 3.0 and 3.1 differ only in the spelling of null, which [`super::schema`] handles. 3.2 adds the method
 //! QUERY, `additionalOperations` and `in: querystring`. An operation that no route can express, or that needs a
@@ -11,11 +11,13 @@ mod paths;
 use http::Method;
 use serde_json::{Map, Value};
 
+use super::form::{self, FormModel};
 use super::model::{BodyModel, Operations, ReplyModel, RestOperation};
 use super::parameter;
 use super::refs::{DocumentFault, Refs, shown, text};
 use super::reply::{self, is_json};
 use super::schema::{self, Type};
+use super::swagger;
 use super::unsupported::Unsupported;
 use crate::route::Effect;
 
@@ -25,7 +27,14 @@ const METHODS: &[&str] = &[
 
 /// Reads all operations.
 pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
+    if document.get("swagger").is_some() {
+        return read_paths(&swagger::upgrade(document)?);
+    }
     check_version(document)?;
+    read_paths(document)
+}
+
+fn read_paths(document: &Value) -> Result<Operations, DocumentFault> {
     let refs = Refs::new(document)?;
     let paths = document.get("paths").and_then(Value::as_object);
     let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
@@ -81,12 +90,6 @@ fn read_item<'v>(
 
 fn check_version(document: &Value) -> Result<(), DocumentFault> {
     let wrong = |what: String| Err(DocumentFault::Kind(what));
-    if let Some(version) = document.get("swagger") {
-        return wrong(format!(
-            "`swagger: {}` is not supported, only OpenAPI 3.0 to 3.2; convert it to OpenAPI 3 first",
-            shown(&plain(version))
-        ));
-    }
     let Some(version) = document.get("openapi") else {
         let hint = if document.get("openrpc").is_some() {
             "; this is an OpenRPC document: use `--openrpc`"
@@ -218,7 +221,7 @@ impl<'v> Context<'_, 'v> {
             &mut notes,
         )?;
         paths::complete_path(&segments, &mut parameters)?;
-        let body = self.body(operation, &mut notes)?;
+        let (body, form) = self.body(operation, &mut notes)?;
         let reply = self.reply(operation, &mut notes)?;
         let id = text(operation, "operationId").filter(|id| !id.trim().is_empty());
         self.refs.text(id.unwrap_or_default())?;
@@ -230,6 +233,7 @@ impl<'v> Context<'_, 'v> {
             parameters,
             unread,
             body,
+            form,
             reply,
             notes,
             origin: self.path.to_owned(),
@@ -257,17 +261,15 @@ impl<'v> Context<'_, 'v> {
         &self,
         operation: &'v Value,
         notes: &mut Vec<String>,
-    ) -> Result<BodyModel, Unsupported> {
+    ) -> Result<(BodyModel, Option<FormModel>), Unsupported> {
         let Some(request) = operation.get("requestBody") else {
-            return Ok(BodyModel::None);
+            return Ok((BodyModel::None, None));
         };
         let request = self.refs.follow(request)?;
-        let Some(content) = request.get("content").and_then(Value::as_object) else {
-            return Ok(BodyModel::None);
+        let content = request.get("content").and_then(Value::as_object);
+        let Some(content) = content.filter(|content| !content.is_empty()) else {
+            return Ok((BodyModel::None, None));
         };
-        if content.is_empty() {
-            return Ok(BodyModel::None);
-        }
         self.refs.steps(content.len())?;
         if matches!(self.method.as_str(), "HEAD" | "TRACE") {
             return Err(Unsupported::left_out(format!(
@@ -276,16 +278,40 @@ impl<'v> Context<'_, 'v> {
             )));
         }
         let json = content.iter().find(|(kind, _)| is_json(kind));
-        let Some((_, media)) = json else {
-            let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
-            return Err(Unsupported::left_out(format!(
-                "its body is {}; only JSON is translated, other bodies pass through",
-                shown(&kinds.join(", "))
-            )));
-        };
-        if content.len() > 1 {
-            notes.push("look: only its JSON body is translated".to_owned());
+        match (json, form::find(content)) {
+            (Some((_, media)), _) => {
+                if content.len() > 1 {
+                    notes.push("look: only its JSON body is translated".to_owned());
+                }
+                let body = self.json_body(request, media, notes)?;
+                Ok((body, None))
+            }
+            (None, Some((format, media))) => {
+                if content.len() > 1 {
+                    let kind = format.media_type();
+                    notes.push(format!("look: only its body as {kind} is translated"));
+                }
+                let media = self.refs.follow(media)?;
+                let schema = schema::read(self.refs, media.get("schema"))?;
+                let (body, form) = form::read(self.refs, schema, (format, media), notes)?;
+                Ok((body, Some(form)))
+            }
+            (None, None) => {
+                let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
+                Err(Unsupported::left_out(format!(
+                    "its body is {}; only JSON and forms are translated, other bodies pass through",
+                    shown(&kinds.join(", "))
+                )))
+            }
         }
+    }
+
+    fn json_body(
+        &self,
+        request: &'v Value,
+        media: &'v Value,
+        notes: &mut Vec<String>,
+    ) -> Result<BodyModel, Unsupported> {
         // OpenAPI 3.2 §4.7: a media type may be a reference, too.
         let media = self.refs.follow(media)?;
         let schema = schema::read(self.refs, media.get("schema"))?;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bind;
 use super::drafted::{Drafted, Pattern};
+use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
 use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, OperationPair};
@@ -188,6 +189,7 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Draft
                 members: Vec::new(),
                 has_others: false,
             },
+            form: None,
             reply: ReplyModel::Usual,
             notes: Vec::new(),
             origin: String::new(),
@@ -264,7 +266,9 @@ fn path_of_name(name: &str) -> Vec<Segment> {
 
 /// Drafts a route from the values of its call.
 fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Drafted {
-    let short = bindings.is_short(rest, rpc.call);
+    // The short form carries a form as texts, so it has no typed fields.
+    let may_be_short = rest.form.is_none() || !rest.names_members();
+    let short = may_be_short && bindings.is_short(rest, rpc.call);
     let has_no_body = rest.body == BodyModel::None && rest.short_form_carries();
     let method = match rpc.call {
         CallModel::ByName | CallModel::ByPosition => literal(&rpc.name),
@@ -275,6 +279,13 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         rest.title()
     } else {
         rpc.name.clone()
+    };
+    let body = if short && has_no_body {
+        Some(Pattern::Text("none".to_owned()))
+    } else if short {
+        None
+    } else {
+        body(rest, bindings, others.as_deref())
     };
     let headers = bindings
         .bounds
@@ -300,14 +311,13 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
             .chain(&bindings.unread)
             .cloned()
             .collect(),
-        params: (!short).then(|| params(rpc, bindings, others.as_deref())),
-        body: if short && has_no_body {
-            Some(Pattern::Text("none".to_owned()))
-        } else if short {
-            None
-        } else {
-            body(bindings, others.as_deref())
-        },
+        params: (!short).then(|| params(rest, rpc, bindings, others.as_deref())),
+        body_format: rest
+            .form
+            .as_ref()
+            .filter(|_| short || body.is_some())
+            .map(|form| form.format.as_str()),
+        body,
         outcome: None,
         comments: Vec::new(),
         refused: None,
@@ -359,13 +369,17 @@ fn url(rest: &RestOperation, bindings: &Bindings) -> String {
     url
 }
 
-fn body(bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
+fn body(rest: &RestOperation, bindings: &Bindings, others: Option<&str>) -> Option<Pattern> {
     let mut members = Vec::new();
     for bound in &bindings.bounds {
         match &bound.rest {
             RestLocation::Body => return Some(Pattern::Text(bound.declared())),
             RestLocation::Member(name) => {
-                members.push((name.clone(), Pattern::Text(bound.declared())));
+                let pattern = match rest.field(name) {
+                    Some(kind) => form::field(kind, bound, bindings),
+                    None => Pattern::Text(bound.declared()),
+                };
+                members.push((name.clone(), pattern));
             }
             RestLocation::Path(_) | RestLocation::Query(_) | RestLocation::Header(_) => {}
         }
@@ -379,13 +393,30 @@ fn unnamed_members(hole: &str) -> (String, Pattern) {
     ("...".to_owned(), Pattern::Text(format!("{{{hole}}}")))
 }
 
-fn params(rpc: &RpcOperation, bindings: &Bindings, others: Option<&str>) -> Pattern {
+fn params(
+    rest: &RestOperation,
+    rpc: &RpcOperation,
+    bindings: &Bindings,
+    others: Option<&str>,
+) -> Pattern {
     let mut positions: ParamPatterns<usize> = ParamPatterns::default();
     let mut members: ParamPatterns<String> = ParamPatterns::default();
     for bound in &bindings.bounds {
-        let hole = Pattern::Text(bound.named());
+        let kind = match &bound.rest {
+            RestLocation::Member(name) => rest.field(name),
+            RestLocation::Path(_)
+            | RestLocation::Query(_)
+            | RestLocation::Header(_)
+            | RestLocation::Body => None,
+        };
+        let (hole, beside) = form::param(kind, bound, bindings);
         match &bound.rpc {
-            RpcLocation::Named(name) => members.add(name.clone(), hole),
+            RpcLocation::Named(name) => {
+                members.add(name.clone(), hole);
+                for (name, hole) in beside {
+                    members.add(name, hole);
+                }
+            }
             RpcLocation::Position(at) => positions.add(*at, hole),
             RpcLocation::Inside(object, member) => {
                 let member = member.clone();

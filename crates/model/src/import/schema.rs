@@ -5,7 +5,7 @@
 //!
 //! Used by `import`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -43,6 +43,18 @@ pub(super) struct NamedValue {
     pub(super) default: Option<Value>,
 }
 
+/// The properties of a member that only a form needs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct FieldType {
+    pub(super) kind: Type,
+    /// The type of the elements of an array.
+    pub(super) items: Option<Type>,
+    /// True for the bytes of a file.
+    pub(super) is_binary: bool,
+    /// True for an array of files.
+    pub(super) has_binary_items: bool,
+}
+
 /// The properties that a schema declares.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Schema {
@@ -53,6 +65,8 @@ pub(super) struct Schema {
     pub(super) items: Option<Type>,
     pub(super) default: Option<Value>,
     pub(super) members: Vec<NamedValue>,
+    /// The members that are arrays, objects or files, for forms.
+    pub(super) fields: BTreeMap<String, FieldType>,
     /// True for an object that may have members which the schema does not name.
     pub(super) has_others: bool,
     /// `additionalProperties`, if present.
@@ -62,6 +76,10 @@ pub(super) struct Schema {
     known: BTreeSet<String>,
     /// `readOnly`: only the server sends it.
     is_read_only: bool,
+    /// True for the bytes of a file.
+    is_binary: bool,
+    /// True for an array of files.
+    has_binary_items: bool,
 }
 
 impl Schema {
@@ -159,6 +177,15 @@ fn read_members<'v>(
         // In a pattern, `...` means the unnamed members.
         if !known && !brief.is_read_only && name != "..." {
             found.known.insert(name.clone());
+            if brief.is_binary || matches!(brief.kind, Type::Array | Type::Object) {
+                let field = FieldType {
+                    kind: brief.kind.clone(),
+                    items: brief.items.clone(),
+                    is_binary: brief.is_binary,
+                    has_binary_items: brief.has_binary_items,
+                };
+                found.fields.insert(name.clone(), field);
+            }
             found.members.push(NamedValue {
                 name: name.clone(),
                 kind: brief.json_type(),
@@ -186,10 +213,28 @@ fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault
             }
         }
     }
+    found.is_binary = is_binary(members);
+    if let Some(items) = members.get("items")
+        && let Some(items) = refs.follow(items)?.as_object()
+    {
+        let mut element = Schema::default();
+        read_type(refs, items, &mut element);
+        found.items = Some(element.kind);
+        found.has_binary_items = is_binary(items);
+    }
     if members.get("readOnly") == Some(&Value::Bool(true)) {
         found.is_read_only = true;
     }
     Ok(found)
+}
+
+/// Returns true for the bytes of a file (OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.3).
+fn is_binary(members: &Map<String, Value>) -> bool {
+    let word = |name: &str| members.get(name).and_then(Value::as_str);
+    let is_raw = word("contentMediaType").is_some() && word("contentEncoding").is_none();
+    let is_json = word("contentMediaType").is_some_and(super::reply::is_json);
+    let may_be_text = matches!(word("type"), None | Some("string" | "file"));
+    may_be_text && (word("format") == Some("binary") || (is_raw && !is_json))
 }
 
 fn list<'v>(members: &'v Map<String, Value>, name: &str) -> impl Iterator<Item = &'v Value> {

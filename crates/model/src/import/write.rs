@@ -89,6 +89,9 @@ fn write_route(route: &Drafted, text: &mut String) {
     if !route.unread.is_empty() {
         key("ignore_query", &ignored(&route.unread));
     }
+    if let Some(format) = route.body_format {
+        key("body_format", &quoted(format));
+    }
     if let Some(body) = &route.body {
         key("body", &pattern("body", body));
     }

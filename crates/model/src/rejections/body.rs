@@ -94,7 +94,10 @@ pub fn media_type(headers: &HeaderMap) -> Result<(), Failure> {
     let unsupported = |message: String| Err(Failure::new(Reason::UnsupportedMediaType, message));
     one_type(headers)?;
     // Fast path for the usual value.
-    let Some(kind) = headers.get(CONTENT_TYPE).filter(|kind| *kind != "application/json") else {
+    let Some(kind) = headers
+        .get(CONTENT_TYPE)
+        .filter(|kind| *kind != "application/json")
+    else {
         return Ok(());
     };
     let text = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();

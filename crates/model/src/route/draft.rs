@@ -381,7 +381,11 @@ impl RouteDraft {
         path.chain(words.chain(headers).flat_map(TextPatterns::mentions))
     }
 
-    fn rest_call(&self, facts: &HoleFacts, route_form: RouteForm) -> Result<RestCall, PatternError> {
+    fn rest_call(
+        &self,
+        facts: &HoleFacts,
+        route_form: RouteForm,
+    ) -> Result<RestCall, PatternError> {
         let at = |key: &'static str| move |error: PatternError| error.under(key);
         let holes = self.rest.path.holes.iter().map(|placed| {
             Ok(PlacedHole {

@@ -41,10 +41,7 @@ pub(super) fn check(
     Ok(Pattern::Object(ObjectPattern::new(members, object.rest)))
 }
 
-fn field(
-    pattern: Pattern<HoleRef>,
-    format: BodyFormat,
-) -> Result<Pattern<HoleRef>, PatternError> {
+fn field(pattern: Pattern<HoleRef>, format: BodyFormat) -> Result<Pattern<HoleRef>, PatternError> {
     match pattern {
         Pattern::Hole(_) | Pattern::Text(_) => Ok(pattern),
         Pattern::Literal(value) => Ok(Pattern::Literal(literal(&value)?)),
@@ -97,7 +94,11 @@ fn file(
         .members
         .iter()
         .all(|(name, _)| known.contains(&name.as_str()));
-    if !all_known || object.rest.is_some() || !has(CONTENT) || !(has(FILE_NAME) || has(CONTENT_TYPE)) {
+    if !all_known
+        || object.rest.is_some()
+        || !has(CONTENT)
+        || !(has(FILE_NAME) || has(CONTENT_TYPE))
+    {
         return Err(PatternError::new(
             "a file has the members `content` (base64), `filename` and `content_type`; write `{ content = \"{file}\", filename = \"{file_name=file}\", content_type = \"{file_type=application/octet-stream}\" }`",
         ));
@@ -161,10 +162,7 @@ pub(super) fn declare(
 ///
 /// # Errors
 /// Returns [`PatternError`] if a hole occurs where it cannot.
-pub(super) fn resolve(
-    facts: &HoleFacts,
-    body: &Pattern<HoleRef>,
-) -> Result<Pattern, PatternError> {
+pub(super) fn resolve(facts: &HoleFacts, body: &Pattern<HoleRef>) -> Result<Pattern, PatternError> {
     let Pattern::Object(object) = body else {
         return facts.resolve(Side::Rest, body);
     };
@@ -206,9 +204,10 @@ pub(super) fn json_fields(body: &Pattern) -> Vec<String> {
     let Pattern::Object(object) = body else {
         return Vec::new();
     };
-    let fields = object.members.iter().filter(|(_, member)| {
-        matches!(member, Pattern::Hole(slot) if slot.codec == Codec::Json)
-    });
+    let fields = object
+        .members
+        .iter()
+        .filter(|(_, member)| matches!(member, Pattern::Hole(slot) if slot.codec == Codec::Json));
     fields.map(|(name, _)| name.clone()).collect()
 }
 
@@ -216,7 +215,11 @@ pub(super) fn json_fields(body: &Pattern) -> Vec<String> {
 ///
 /// # Errors
 /// [`MatchError`] names the field that does not have its type.
-pub(crate) fn typed<'j>(call: &RestCall, body: &'j Json, depth: u16) -> Result<Cow<'j, Json>, MatchError> {
+pub(crate) fn typed<'j>(
+    call: &RestCall,
+    body: &'j Json,
+    depth: u16,
+) -> Result<Cow<'j, Json>, MatchError> {
     let Some(Pattern::Object(object)) = call.body.as_ref().filter(|_| call.format.is_form()) else {
         return Ok(Cow::Borrowed(body));
     };
@@ -231,10 +234,15 @@ pub(crate) fn typed<'j>(call: &RestCall, body: &'j Json, depth: u16) -> Result<C
         let typed = match pattern {
             Some(Pattern::Hole(slot)) => typed_hole(slot, &value, depth),
             Some(Pattern::Each(_)) => Ok(as_list(value)),
-            Some(Pattern::Literal(_) | Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_))
+            Some(
+                Pattern::Literal(_) | Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_),
+            )
             | None => Ok(value),
         };
-        out.member(&member.name, &typed.map_err(|error| error.within(&member.name))?);
+        out.member(
+            &member.name,
+            &typed.map_err(|error| error.within(&member.name))?,
+        );
     }
     // A list of files without elements has no field.
     for (name, member) in &object.members {
@@ -275,10 +283,9 @@ fn typed_hole(slot: &Slot, value: &Json, depth: u16) -> Result<Json, MatchError>
     };
     match bound.map_err(MatchError::here)? {
         BoundValue::Value(value) => Ok(value),
-        BoundValue::Unbound
-        | BoundValue::Absent
-        | BoundValue::Members(_)
-        | BoundValue::Each(_) => Ok(value.clone()),
+        BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
+            Ok(value.clone())
+        }
     }
 }
 
@@ -289,7 +296,10 @@ fn texts(value: &Json) -> Result<Vec<String>, MatchError> {
         None => Err(MatchError::here("it is a file; the route expects a text")),
     };
     if value.kind() == JsonKind::Array {
-        value.elements().map(|range| one(&value.piece(range))).collect()
+        value
+            .elements()
+            .map(|range| one(&value.piece(range)))
+            .collect()
     } else {
         Ok(vec![one(value)?])
     }
@@ -318,7 +328,9 @@ pub(crate) fn as_texts(pattern: &Pattern, typed: &Json) -> Result<Json, MatchErr
                 hole_texts(slot, value)
             }
             Some(Pattern::Each(_)) => Ok(as_few(value)),
-            Some(Pattern::Literal(_) | Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_))
+            Some(
+                Pattern::Literal(_) | Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_),
+            )
             | Some(Pattern::Hole(_))
             | None => Ok(Some(value)),
         };
@@ -374,7 +386,8 @@ impl FieldWriter {
     }
 
     fn finish(mut self) -> Json {
-        self.0.extend_from_slice(if self.0.is_empty() { b"{}" } else { b"}" });
+        self.0
+            .extend_from_slice(if self.0.is_empty() { b"{}" } else { b"}" });
         Json::written(self.0)
     }
 }

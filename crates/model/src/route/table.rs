@@ -247,7 +247,9 @@ impl RouteTable {
     #[must_use]
     pub fn body_format(&self, group: &OverlapGroup) -> BodyFormat {
         let first = group.routes().first();
-        first.map_or(BodyFormat::Json, |route| self.route(*route).rest_call.format)
+        first.map_or(BodyFormat::Json, |route| {
+            self.route(*route).rest_call.format
+        })
     }
 
     /// Finds the route of a REST call by its body. Returns `None` if no route's literals match.

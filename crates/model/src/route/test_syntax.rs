@@ -1,6 +1,7 @@
 //! Routes and rows for tests, spelled as JSON where a route table has TOML.
 
 use super::{Extra, Route, RouteSource, parse_route};
+use crate::form::BodyFormat;
 use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::SourceTree;
@@ -57,6 +58,11 @@ pub(crate) fn route_source(rest: &str, rpc: &str, more: &str) -> RouteSource {
         match (&*key, tree) {
             ("params", tree) => source.params = Some(tree),
             ("body", tree) => source.body = Some(tree),
+            ("body_format", SourceTree::Text(word)) => {
+                let forms = [BodyFormat::Form, BodyFormat::Multipart];
+                let form = forms.into_iter().find(|format| format.as_str() == word);
+                source.body_format = form.unwrap();
+            }
             ("headers", SourceTree::Table(headers)) => source.headers = headers,
             ("extra", SourceTree::Text(word)) => {
                 let all = [Extra::Drop, Extra::Reject, Extra::Carry];

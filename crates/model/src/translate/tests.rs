@@ -337,4 +337,5 @@ proptest! {
 
 mod constructs;
 mod equal;
+mod forms;
 mod laws;

@@ -1,0 +1,230 @@
+//! Forms as request bodies: the kind of each field, and its pattern on both sides.
+//!
+//! Law: an optional field that no route can express is left out with a note; a required one leaves out the operation.
+//!
+//! Used by `import::openapi` and `import::route`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::drafted::Pattern;
+use super::hole::Absence;
+use super::model::{BodyModel, List};
+use super::refs::{Refs, shown, text};
+use super::schema::{FieldType, NamedValue, Schema, Type};
+use super::unsupported::Unsupported;
+use super::values::{Bindings, BoundParameter};
+use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
+
+/// A form as the body of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FormModel {
+    pub(super) format: BodyFormat,
+    /// The kinds of the fields that are not plain texts.
+    pub(super) fields: BTreeMap<String, FieldKind>,
+}
+
+/// The kind of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum FieldKind {
+    /// A list of texts of a type.
+    List(List, Type),
+    /// JSON in a text.
+    Json,
+    /// A file.
+    File,
+    /// A repeated file.
+    Files,
+}
+
+/// Returns the format and the media type of a form among the contents of a body. Multipart comes first, because it can
+/// carry files.
+pub(super) fn find(content: &Map<String, Value>) -> Option<(BodyFormat, &Value)> {
+    [BodyFormat::Multipart, BodyFormat::Form]
+        .into_iter()
+        .find_map(|format| {
+            let (_, media) = content.iter().find(|(kind, _)| {
+                let kind = kind.split(';').next().unwrap_or_default().trim();
+                kind.eq_ignore_ascii_case(format.media_type())
+            })?;
+            Some((format, media))
+        })
+}
+
+/// Reads the fields of a form.
+pub(super) fn read(
+    refs: &Refs<'_>,
+    schema: Schema,
+    (format, media): (BodyFormat, &Value),
+    notes: &mut Vec<String>,
+) -> Result<(BodyModel, FormModel), Unsupported> {
+    if !schema.is_open_object() && schema.kind != Type::Any {
+        return Err(Unsupported::left_out(
+            "its body is a form, but its schema is not an object",
+        ));
+    }
+    let encoding = media.get("encoding");
+    let mut form = FormModel {
+        format,
+        fields: BTreeMap::new(),
+    };
+    let mut members = Vec::new();
+    for mut member in schema.members {
+        refs.steps(1)?;
+        let field = schema.fields.get(&member.name).cloned().unwrap_or_default();
+        let encoding = encoding.and_then(|encoding| encoding.get(&member.name));
+        match kind(format, &member, &field, encoding) {
+            Ok(None) => {}
+            Ok(Some(kind)) => {
+                member.kind = match kind {
+                    FieldKind::List(..) | FieldKind::Files => Type::Array,
+                    FieldKind::File => Type::String,
+                    FieldKind::Json => Type::Any,
+                };
+                form.fields.insert(member.name.clone(), kind);
+            }
+            Err(why) if member.is_required => {
+                let name = shown(&member.name);
+                return Err(Unsupported::left_out(format!(
+                    "the field `{name}` of its form is required, and {why}"
+                )));
+            }
+            Err(why) => {
+                let name = shown(&member.name);
+                notes.push(format!(
+                    "look: the field `{name}` of its form is left out: {why}"
+                ));
+                continue;
+            }
+        }
+        members.push(member);
+    }
+    let body = BodyModel::Members {
+        members,
+        has_others: schema.has_others,
+    };
+    Ok((body, form))
+}
+
+/// Returns the kind of a field; `None` for a plain text.
+fn kind(
+    format: BodyFormat,
+    member: &NamedValue,
+    field: &FieldType,
+    encoding: Option<&Value>,
+) -> Result<Option<FieldKind>, &'static str> {
+    let style = encoding.and_then(|encoding| text(encoding, "style"));
+    let explode = encoding.and_then(|encoding| encoding.get("explode")?.as_bool());
+    let is_multipart = format == BodyFormat::Multipart;
+    match (&field.kind, &field.items) {
+        _ if field.is_binary && is_multipart => Ok(Some(FieldKind::File)),
+        (Type::Array, _) if field.has_binary_items && is_multipart => Ok(Some(FieldKind::Files)),
+        (Type::Array, Some(Type::Object | Type::Array)) if style.is_none() => {
+            Err("it is a list of objects or lists")
+        }
+        (Type::Array, items) => {
+            let items = match items {
+                None | Some(Type::Any) => Type::String,
+                Some(items) => items.clone(),
+            };
+            let list = match (style.unwrap_or("form"), explode) {
+                ("form", Some(false)) => List::Commas,
+                ("form" | "spaceDelimited" | "pipeDelimited", Some(true)) | ("form", None) => {
+                    List::Repeated
+                }
+                ("spaceDelimited", _) => List::Spaces,
+                ("pipeDelimited", _) => List::Pipes,
+                _ => return Err("a form has no such list style"),
+            };
+            if matches!(items, Type::Object | Type::Array) {
+                return Err("it is a list of objects or lists");
+            }
+            Ok(Some(FieldKind::List(list, items)))
+        }
+        (Type::Object, _) if style == Some("deepObject") => Err(
+            "its members are fields of their own (`deepObject`); name them as `\"field[member]\"`",
+        ),
+        (Type::Object, _) => Ok(Some(FieldKind::Json)),
+        // In a pattern, a member without a type is a text.
+        _ if member.name.is_empty() => Err("it has no name"),
+        _ => Ok(None),
+    }
+}
+
+/// The name of the default of a file's name and content type.
+const DEFAULT_TYPE: &str = "application/octet-stream";
+
+/// Returns the pattern of a field in the body.
+pub(super) fn field(kind: &FieldKind, bound: &BoundParameter, bindings: &Bindings) -> Pattern {
+    let declared = |kind: Type, list: Option<List>| {
+        let bound = BoundParameter {
+            kind,
+            list,
+            ..bound.clone()
+        };
+        Pattern::Text(bound.declared())
+    };
+    let optional = match bound.absence {
+        Absence::Optional => "?",
+        Absence::Required | Absence::Default(_) => "",
+    };
+    match kind {
+        FieldKind::List(list, items) => declared(items.clone(), Some(*list)),
+        FieldKind::Json => Pattern::Text(format!("{{{}:json{optional}}}", bound.hole)),
+        FieldKind::File => file(bound, bindings, optional),
+        FieldKind::Files => Pattern::List(vec![
+            Pattern::Text("*".to_owned()),
+            file(bound, bindings, ""),
+        ]),
+    }
+}
+
+/// Returns the names of the holes of a file's name and content type.
+fn names(bound: &BoundParameter, bindings: &Bindings) -> [String; 2] {
+    ["name", "type"].map(|word| bindings.free(&format!("{}_{word}", bound.hole)))
+}
+
+fn file(bound: &BoundParameter, bindings: &Bindings, optional: &str) -> Pattern {
+    let [name, kind] = names(bound, bindings);
+    let members = [
+        (CONTENT, format!("{{{}:string{optional}}}", bound.hole)),
+        (FILE_NAME, format!("{{{name}=file}}")),
+        (CONTENT_TYPE, format!("{{{kind}={DEFAULT_TYPE}}}")),
+    ];
+    Pattern::Object(
+        members
+            .map(|(name, hole)| (name.to_owned(), Pattern::Text(hole)))
+            .into(),
+    )
+}
+
+/// Returns the pattern of a field among the params, and the members next to it.
+pub(super) fn param(
+    kind: Option<&FieldKind>,
+    bound: &BoundParameter,
+    bindings: &Bindings,
+) -> (Pattern, Vec<(String, Pattern)>) {
+    let hole = |name: &str| Pattern::Text(format!("{{{name}}}"));
+    let [name, content_type] = names(bound, bindings);
+    match kind {
+        Some(FieldKind::File) => {
+            let beside = [&name, &content_type].map(|name| (name.clone(), hole(name)));
+            (hole(&bound.hole), beside.into())
+        }
+        Some(FieldKind::Files) => {
+            let members = [
+                (CONTENT, hole(&bound.hole)),
+                (FILE_NAME, hole(&name)),
+                (CONTENT_TYPE, hole(&content_type)),
+            ];
+            let members = members.map(|(name, hole)| (name.to_owned(), hole));
+            let each = vec![
+                Pattern::Text("*".to_owned()),
+                Pattern::Object(members.into()),
+            ];
+            (Pattern::List(each), Vec::new())
+        }
+        Some(FieldKind::List(..) | FieldKind::Json) | None => (hole(&bound.hole), Vec::new()),
+    }
+}
