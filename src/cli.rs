@@ -199,6 +199,7 @@ Examples:
   dualgauge import --openapi api.yaml --openrpc rpc.json --output routes.toml
   dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
   dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
+  dualgauge import --openapi https://api.example/openapi.json -- npx -y some-mcp-server
 
 A summary of the operations that were read, paired and left over goes to standard error.";
 
@@ -324,11 +325,12 @@ struct ExplainArguments {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from"]).required(true).multiple(true))]
 struct ImportArguments {
-    /// An OpenAPI 3.0 to 3.2 document, JSON or YAML; may be given several times
-    #[arg(long, value_name = "FILE")]
+    /// An OpenAPI 3.0 to 3.2 or Swagger 2.0 document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several
+    /// times
+    #[arg(long, value_name = "SOURCE")]
     openapi: Vec<PathBuf>,
-    /// An OpenRPC document, JSON or YAML; may be given several times
-    #[arg(long, value_name = "FILE")]
+    /// An OpenRPC document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several times
+    #[arg(long, value_name = "SOURCE")]
     openrpc: Vec<PathBuf>,
     /// A JSON-RPC server to ask, `http://host[:port]/path` or `https://…`
     #[arg(long, value_name = "URL")]
@@ -339,12 +341,12 @@ struct ImportArguments {
     #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
     method: Option<import::Method>,
     /// A request header, `Name: value`; may be given several times
-    #[arg(long, value_name = "HEADER", requires = "from")]
+    #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
     /// PEM file with the CAs trusted for the server; replaces the public ones
-    #[arg(long, value_name = "FILE", requires = "from")]
+    #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Timeout of the server in seconds, 1 to 600
+    /// Timeout of each server or command in seconds, 1 to 600
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// Write the draft to a file instead of standard output
@@ -353,6 +355,9 @@ struct ImportArguments {
     /// Replace an existing output file
     #[arg(long, requires = "output")]
     force: bool,
+    /// After `--`: an MCP server to start and to ask for its tools over standard input and output
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
 #[cfg(feature = "demo")]

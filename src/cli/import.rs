@@ -5,8 +5,10 @@
 //!
 //! Used by `cli`, `import::discover` and `import::read`.
 
+mod command;
 mod discover;
 mod json;
+mod message;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -125,6 +127,9 @@ pub(super) enum ImportFault {
     /// The server cannot be asked.
     #[error(transparent)]
     Ask(#[from] discover::DiscoverError),
+    /// A command does not list its tools.
+    #[error(transparent)]
+    Command(#[from] command::CommandFault),
     /// A document cannot be converted.
     #[error(transparent)]
     Document(#[from] ImportError),
@@ -155,29 +160,60 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
 
 fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
     let mut given: Vec<SourceDocument> = Vec::new();
-    let files = [
+    let limit = Duration::from_secs(arguments.timeout);
+    let sources = [
         (DocumentKind::OpenApi, &arguments.openapi),
         (DocumentKind::OpenRpc, &arguments.openrpc),
     ];
-    for (kind, paths) in files {
+    for (kind, paths) in sources {
         for path in paths {
-            given.push(SourceDocument {
-                name: path.display().to_string(),
-                kind,
-                document: read::read(path)?,
-            });
+            given.push(document(arguments, kind, path)?);
         }
     }
     if let Some(url) = &arguments.from {
         let server =
             discover::DiscoverServer::parse(url, &arguments.header, arguments.ca.as_deref())?;
-        let limit = Duration::from_secs(arguments.timeout);
         given.push(server.ask(arguments.method, limit)?);
+    }
+    if !arguments.command.is_empty() {
+        given.push(command::ask(&arguments.command, limit)?);
     }
     match arguments.tools.kind {
         Some(DraftAs::Mcp) => Ok(draft_as_tools(&given, &arguments.tools.options())?),
         None => Ok(draft(&given)?),
     }
+}
+
+/// Reads a document from a file, from `http://` or `https://`, or from standard input (`-`).
+fn document(
+    arguments: &ImportArguments,
+    kind: DocumentKind,
+    source: &Path,
+) -> Result<SourceDocument, ImportFault> {
+    let url = source.to_str().filter(|text| {
+        let text = text.to_ascii_lowercase();
+        text.starts_with("http://") || text.starts_with("https://")
+    });
+    let (name, document) = match url {
+        Some(url) => {
+            let server =
+                discover::DiscoverServer::parse(url, &arguments.header, arguments.ca.as_deref())?;
+            let (name, text) = server.fetch(Duration::from_secs(arguments.timeout))?;
+            let document = read::parse(Path::new(&name), &text)?;
+            (name, document)
+        }
+        None if source == Path::new("-") => {
+            let name = "standard input".to_owned();
+            let document = read::parse(Path::new(&name), &read::standard_input()?)?;
+            (name, document)
+        }
+        None => (source.display().to_string(), read::read(source)?),
+    };
+    Ok(SourceDocument {
+        name,
+        kind,
+        document,
+    })
 }
 
 /// Writes the draft. A missing folder is created. An existing file is replaced if `is_forced`, else it is an error.

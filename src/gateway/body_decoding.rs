@@ -29,7 +29,9 @@ pub(super) fn decode_json(
     memory: &MemoryBudget,
     budget: Option<&BodyCopy>,
 ) -> Result<Option<Json>, Failure> {
-    let decoded = encoding.coding.decode_within(body, limits.body, memory, budget);
+    let decoded = encoding
+        .coding
+        .decode_within(body, limits.body, memory, budget);
     let body = decoded.map_err(|error| match (&error, budget) {
         (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
         (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),

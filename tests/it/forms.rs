@@ -66,7 +66,11 @@ fn params_become_a_form_for_a_rest_server() {
         r#"{"jsonrpc":"2.0","id":1,"method":"upload","params":{"title":"t","file":"no base64"}}"#,
     );
     assert!(came.text().contains("-32602"), "{came:?}");
-    assert!(came.text().contains("params/file/content: it is not base64"), "{came:?}");
+    assert!(
+        came.text()
+            .contains("params/file/content: it is not base64"),
+        "{came:?}"
+    );
 }
 
 #[test]
@@ -76,11 +80,41 @@ fn a_broken_form_is_refused_with_its_place() {
     let rows = [
         ("/login", FORM, "user=%zz", 400, "the field `user`"),
         ("/login", FORM, "age=7", 400, "body/user: it is required"),
-        ("/login", FORM, "user=a&age=x", 400, "body/age: `x` is not an integer"),
-        ("/login", FORM, "user=a&zz=1", 400, "body/zz: the route does not know it"),
-        ("/login", ("Content-Type", "application/json"), "{}", 415, "send the body as `application/x-www-form-urlencoded`"),
-        ("/login", MULTIPART, UPLOAD, 415, "send the body as `application/x-www-form-urlencoded`"),
-        ("/upload", ("Content-Type", "multipart/form-data"), UPLOAD, 415, "boundary"),
+        (
+            "/login",
+            FORM,
+            "user=a&age=x",
+            400,
+            "body/age: `x` is not an integer",
+        ),
+        (
+            "/login",
+            FORM,
+            "user=a&zz=1",
+            400,
+            "body/zz: the route does not know it",
+        ),
+        (
+            "/login",
+            ("Content-Type", "application/json"),
+            "{}",
+            415,
+            "send the body as `application/x-www-form-urlencoded`",
+        ),
+        (
+            "/login",
+            MULTIPART,
+            UPLOAD,
+            415,
+            "send the body as `application/x-www-form-urlencoded`",
+        ),
+        (
+            "/upload",
+            ("Content-Type", "multipart/form-data"),
+            UPLOAD,
+            415,
+            "boundary",
+        ),
         ("/upload", MULTIPART, "--b\r\n", 400, "part 1"),
     ];
     for (path, kind, body, status, wanted) in rows {

@@ -19,7 +19,8 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{LARGEST, Method, json};
+use super::message::message;
+use super::{LARGEST, Method};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
 use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
 use dualgauge_net::Connector;
@@ -33,6 +34,8 @@ const DISCOVER: Duration = Duration::from_secs(2);
 /// The MCP revision that is offered; a server replies with the one it speaks.
 const MCP: &str = "2025-06-18";
 const SESSION: &str = "mcp-session-id";
+/// The name of the request for a document.
+const GET: &str = "GET";
 
 /// The reason why discovery failed.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +99,9 @@ pub(in crate::cli) enum DiscoverError {
     /// The pages together exceed the size limit.
     #[error("the pages of `tools/list` are larger than {mib} MiB together", mib = LARGEST / 1024 / 1024)]
     TooLargeTogether,
+    /// A document that is not UTF-8.
+    #[error("the answer of {0} is not UTF-8")]
+    NotText(String),
     /// A JSON response that is not a document.
     #[error("the answer to `{0}` is refused")]
     Document(&'static str, #[source] serde_json::Error),
@@ -186,6 +192,37 @@ impl DiscoverServer {
                 limit,
             })
         })
+    }
+
+    /// Gets a document from the address; returns its name and its text.
+    pub(super) fn fetch(&self, limit: Duration) -> Result<(String, String), DiscoverError> {
+        let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
+        let outcome = within(limit, self.get()).map_err(unreachable)?;
+        let text = outcome.unwrap_or_else(|| {
+            Err(DiscoverError::Late {
+                server: self.name(),
+                limit,
+            })
+        })?;
+        let text = String::from_utf8(text).map_err(|_| DiscoverError::NotText(self.name()))?;
+        Ok((self.name(), text))
+    }
+
+    async fn get(&self) -> Result<Vec<u8>, DiscoverError> {
+        let mut request = Request::new(Full::new(Bytes::new()));
+        *request.uri_mut() = self.target();
+        *request.headers_mut() = self.headers.clone();
+        let accept = HeaderValue::from_static("application/json, application/yaml, */*;q=0.5");
+        request.headers_mut().entry(ACCEPT).or_insert(accept);
+        let (_, text) = self.send(request, GET).await?;
+        Ok(text)
+    }
+
+    /// Returns the path and query of the address.
+    fn target(&self) -> Uri {
+        let target = self.uri.path_and_query();
+        let target = target.map_or("/", |target| target.as_str());
+        target.parse().unwrap_or_default()
     }
 
     /// Returns the address without parts that may be secret.
@@ -331,11 +368,7 @@ impl DiscoverServer {
     ) -> Result<(Option<HeaderValue>, Vec<u8>), DiscoverError> {
         let mut request = Request::new(Full::new(Bytes::from(message.to_string())));
         *request.method_mut() = http::Method::POST;
-        let target = self
-            .uri
-            .path_and_query()
-            .map_or("/", |target| target.as_str());
-        *request.uri_mut() = target.parse().unwrap_or_default();
+        *request.uri_mut() = self.target();
         *request.headers_mut() = headers.clone();
         for (name, value) in [
             (CONTENT_TYPE, "application/json"),
@@ -345,6 +378,15 @@ impl DiscoverServer {
                 .headers_mut()
                 .insert(name, HeaderValue::from_static(value));
         }
+        self.send(request, method).await
+    }
+
+    /// Sends a request on a connection of its own; returns the session and the body of a 200.
+    async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        method: &'static str,
+    ) -> Result<(Option<HeaderValue>, Vec<u8>), DiscoverError> {
         if let Ok(host) = HeaderValue::from_str(&self.authority) {
             request.headers_mut().entry(HOST).or_insert(host);
         }
@@ -390,7 +432,8 @@ impl DiscoverServer {
                 return Err(DiscoverError::TooLarge(method));
             }
             // An event stream may stay open after the response.
-            let event_is_over = text.ends_with(b"\n\n") || text.ends_with(b"\r\n\r\n");
+            let event_is_over =
+                method != GET && (text.ends_with(b"\n\n") || text.ends_with(b"\r\n\r\n"));
             if event_is_over && !matches!(message(&text), Ok(None)) {
                 break;
             }
@@ -417,6 +460,7 @@ impl DiscoverError {
             | DiscoverError::NotText(_)
             | DiscoverError::TooManyPages
             | DiscoverError::TooLargeTogether
+            | DiscoverError::NotText(_)
             | DiscoverError::Document(..)
             | DiscoverError::Neither(..) => false,
         }
@@ -455,31 +499,4 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), DiscoverError> {
     let mut value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
     value.set_sensitive(true);
     Ok((name, value))
-}
-
-/// Returns the response in the body: JSON, or the event that contains it.
-///
-/// # Errors
-/// A JSON value beyond the limits of a document.
-fn message(text: &[u8]) -> Result<Option<Value>, serde_json::Error> {
-    let is_answer = |value: &Value| value.get("result").is_some() || value.get("error").is_some();
-    let Ok(text) = std::str::from_utf8(text) else {
-        return Ok(None);
-    };
-    match json::parse(text) {
-        Ok(value) => return Ok(is_answer(&value).then_some(value)),
-        Err(error) if error.is_data() => return Err(error),
-        Err(_) => {}
-    }
-    let text = text.replace("\r\n", "\n");
-    for event in text.split("\n\n") {
-        let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));
-        let data: Vec<&str> = lines.map(str::trim_start).collect();
-        match json::parse(&data.join("\n")) {
-            Ok(value) if is_answer(&value) => return Ok(Some(value)),
-            Err(error) if error.is_data() => return Err(error),
-            Ok(_) | Err(_) => {}
-        }
-    }
-    Ok(None)
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Number, Value};
 
 use dualgauge_model::import::printable;
 
-/// Maximum number of nodes in a document, as in the YAML parser.
-const MOST_NODES: usize = 250_000;
+/// Maximum number of nodes in a document: GitHub's has 400,000.
+const MOST_NODES: usize = 1_000_000;
 
 /// Parses JSON.
 ///

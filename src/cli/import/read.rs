@@ -54,10 +54,16 @@ pub(in crate::cli) enum ReadFault {
 
 /// Reads a document: JSON if it looks like JSON, else YAML.
 pub(super) fn read(path: &Path) -> Result<Value, ReadFault> {
-    parse(path, &text(path)?)
+    let file = File::open(path).map_err(|source| unread(path, source))?;
+    parse(path, &text(path, file)?)
 }
 
-/// Parses the text of a document.
+/// Reads the text of standard input.
+pub(super) fn standard_input() -> Result<String, ReadFault> {
+    text(Path::new("standard input"), io::stdin().lock())
+}
+
+/// Parses a document: JSON if it looks like JSON, else YAML. The path is for messages, and its extension counts.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Value, ReadFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_yaml = path
@@ -94,15 +100,19 @@ fn first_line(text: &str) -> String {
     printable(text.lines().next().unwrap_or_default())
 }
 
-fn text(path: &Path) -> Result<String, ReadFault> {
-    let unread = |source| ReadFault::File {
+fn unread(path: &Path, source: io::Error) -> ReadFault {
+    ReadFault::File {
         path: path.to_path_buf(),
         source,
-    };
-    let file = File::open(path).map_err(unread)?;
+    }
+}
+
+/// Reads the text of a source within the size limit.
+fn text(path: &Path, source: impl Read) -> Result<String, ReadFault> {
+    let unread = |fault| unread(path, fault);
     let mut bytes = Vec::new();
     let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX);
-    let mut bounded = file.take(limit.saturating_add(1));
+    let mut bounded = source.take(limit.saturating_add(1));
     bounded.read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() > LARGEST {
         return Err(ReadFault::TooLarge(path.to_path_buf()));

@@ -7,6 +7,7 @@ use super::{DocumentKind, ImportDraft, SourceDocument, draft};
 
 mod any;
 mod either;
+mod forms;
 mod names;
 mod objects;
 mod references;
@@ -308,7 +309,7 @@ fn a_schema_may_refer_to_itself() {
 
 #[test]
 fn whatever_is_no_route_is_told_with_its_reason() {
-    let upload = json!({ "content": { "multipart/form-data": {} } });
+    let upload = json!({ "content": { "application/xml": {} } });
     let bytes = json!({ "200": { "content": { "application/octet-stream": {} } } });
     let object =
         json!([{ "name": "q", "in": "query", "required": true, "schema": { "type": "object" } }]);
