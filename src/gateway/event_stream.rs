@@ -178,6 +178,7 @@ async fn open_translated(
     {
         identity_fields.write(&mut headers);
     }
+    let target = plan.uri_with_base(target);
     let outgoing = OutgoingRequest::new(Method::GET, target, headers, Body::empty());
     let wait = HeadDeadline {
         limit: plan.timeout,

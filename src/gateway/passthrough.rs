@@ -1,6 +1,7 @@
 //! Passthrough of calls: the request is forwarded as it arrived, and so is the response. Used throughout `gateway`.
 
 use std::future::poll_fn;
+use std::mem;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -122,7 +123,11 @@ pub(super) async fn forward(
     );
     let limit = upstream.plan().timeout;
     let retry_policy = retry_policy(&head, &body, upgrade_to.as_ref());
-    let target = origin.raw_target(&head.uri);
+    let mut target = origin.raw_target(&head.uri);
+    if let Some(base) = plan.base_path() {
+        target = target.map(|raw| [base.as_bytes(), &raw].concat());
+        head.uri = plan.uri_with_base(mem::take(&mut head.uri));
+    }
     let outgoing = OutgoingRequest { head, body };
     let wait = HeadDeadline {
         limit,
@@ -180,6 +185,7 @@ fn prepare_response(
         })));
     }
     headers::strip_hop_by_hop(response.headers_mut());
+    plan.strip_base(response.headers_mut());
     if response.status() == StatusCode::NO_CONTENT {
         // A 204 has no Content-Length (RFC 9110 §8.6). HTTP/2 clients treat one that has it as malformed.
         response.headers_mut().remove(CONTENT_LENGTH);

@@ -309,9 +309,11 @@ pub(super) async fn serve_rpc_call(
         route.method.clone(),
         runtime_plan.target(index, call.target)?,
     );
+    let target = upstream.plan().uri_with_base(target);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
-    let reply = send(record, upstream, route, outgoing).await?;
+    let mut reply = send(record, upstream, route, outgoing).await?;
+    upstream.plan().strip_base(&mut reply.headers);
     render_rpc_response(record, handle, &call.bindings, reply).await
 }
 

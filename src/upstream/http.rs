@@ -7,6 +7,7 @@ use std::rc::Rc;
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_net::tls_config::Alpn;
 use dualgauge_net::{ConnectionPool, Connector, PoolSettings, Tasks};
+use dualgauge_transport::load_balancing::AddressPlan;
 
 /// An HTTP server as an upstream.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ fn settings(plan: &UpstreamPlan) -> PoolSettings {
         tls: plan.tls.clone(),
         authority: plan.authority.as_str().to_owned(),
         host: plan.authority.host().cloned(),
-        load_balancing: plan.watch.clone(),
+        load_balancing: load_balancing(plan),
         http2: plan.http2,
         timeout: plan.timeout,
         connect_timeout: plan.connect_timeout,
@@ -56,6 +57,17 @@ fn settings(plan: &UpstreamPlan) -> PoolSettings {
         connections: plan.connections,
         queue: plan.queue,
     }
+}
+
+/// Returns the load balancing of a plan, with health checks below the base path.
+fn load_balancing(plan: &UpstreamPlan) -> AddressPlan {
+    let mut watch = plan.watch.clone();
+    if let Some(check) = &mut watch.check
+        && let Ok(path) = check.path.parse()
+    {
+        check.path = plan.uri_with_base(path).to_string();
+    }
+    watch
 }
 
 /// Returns a connector to the first address of a plan.

@@ -361,7 +361,7 @@ impl<'a> Case<'a> {
                 None => self.request.head.method.as_str().to_owned(),
                 Some(_) => carrier(upstream).to_owned(),
             },
-            target: self.secrets().hide(target),
+            target: self.secrets().hide(&upstream.with_base(target)),
             note: Some(note.into()),
             ..SentRequest::default()
         }

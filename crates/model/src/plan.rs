@@ -3,6 +3,7 @@
 //!
 //! Used in most modules.
 
+mod base_path;
 mod upstream;
 
 use std::sync::Arc;

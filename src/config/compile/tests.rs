@@ -246,14 +246,9 @@ fn of_several_upstreams_of_a_side_one_says_that_it_takes_what_no_route_sends_els
 }
 
 #[test]
-fn an_upstream_is_a_host_a_port_and_for_rpc_a_path() {
+fn an_upstream_is_a_host_a_port_and_a_path() {
     let rest = |url: &str| problems(&format!("[upstream.a]\nside = 'rest'\nurl = '{url}'\n"));
     let rpc = |url: &str| problems(&format!("[upstream.a]\nside = 'rpc'\nurl = '{url}'\n"));
-    assert_eq!(
-        rest("http://h/base"),
-        "3: upstream.a.url: the base path `/base` is not supported in this version\n  \
-         hint: add it to the paths of the routes, and remove it here"
-    );
     let query = "3: upstream.a.url: a server address cannot have a query; remove `?` and everything after it";
     assert_eq!(rest("http://h?a=1"), query);
     assert_eq!(rpc("http://h/rpc?a=1"), query);

@@ -45,16 +45,16 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
         match &upstream.server {
             RawServer::Url(url) => {
                 for url in std::iter::once(url).chain(&upstream.addresses.more) {
-                    check_url(url, upstream.side.value, problems);
+                    check_url(url, problems);
                 }
             }
             RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
             RawServer::Socket(socket) => {
-                check_url(&socket.url, Side::Rpc, problems);
+                check_url(&socket.url, problems);
                 headers::check(&socket.headers, problems);
             }
             RawServer::Mcp(server) => {
-                check_url(&server.url, Side::Rpc, problems);
+                check_url(&server.url, problems);
                 mcp::check(server, upstream.side.value, problems);
             }
         }
@@ -276,19 +276,10 @@ pub(super) fn envelope(
 }
 
 /// Checks that a URL has only the parts `scheme://host[:port]/path`.
-fn check_url(url: &Spanned<Uri>, side: Side, problems: &mut Vec<Problem>) {
+fn check_url(url: &Spanned<Uri>, problems: &mut Vec<Problem>) {
     if url.value.query().is_some() {
         let message = "a server address cannot have a query; remove `?` and everything after it";
         problems.push(url.problem(message));
-    }
-    let path = url.value.path();
-    if side == Side::Rest && path != "/" {
-        problems.push(
-            url.problem(format!(
-                "the base path `{path}` is not supported in this version"
-            ))
-            .hint("add it to the paths of the routes, and remove it here"),
-        );
     }
     if port(&url.value).is_none() {
         problems.push(url.problem("the port is not a number from 1 to 65535"));

@@ -13,7 +13,9 @@ use super::mutation::Mutation;
 use super::samples::{Samples, samples, spanned};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{BodyPattern, OutcomeRow, ReplyLimits, RpcReplyPattern};
-use crate::route::{HeaderItem, QueryItem, Route, RouteTable, write_headers, write_url};
+use crate::route::{
+    HeaderItem, QueryItem, Route, RouteTable, is_file_content, write_headers, write_url,
+};
 use crate::translate::{TranslateContext, write_body};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -75,6 +77,9 @@ impl<'t> CheckSubject<'t> {
         for (hole, samples) in samples.iter_mut().enumerate() {
             if let Some(path) = spanned(route, hole) {
                 samples.plain = vec![path];
+            }
+            if is_file_content(&route.rest_call, hole) {
+                samples.plain = vec![Json::literal("\"aGk=\"")];
             }
         }
         let bare = Route {

@@ -409,7 +409,7 @@ fn translate(
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
         method: route.method.as_str().to_owned(),
-        target: secrets.hide(&made.target),
+        target: secrets.hide(&upstream.with_base(&made.target)),
         headers: case.headers(&headers),
         body: body_of(&made, &secrets),
         note: None,

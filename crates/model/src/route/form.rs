@@ -328,9 +328,8 @@ pub(crate) fn as_texts(pattern: &Pattern, typed: &Json) -> Result<Json, MatchErr
                 hole_texts(slot, value)
             }
             Some(Pattern::Each(_)) => Ok(as_few(value)),
-            Some(
-                Pattern::Literal(_) | Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_),
-            )
+            Some(Pattern::Object(file)) => sent_file(file, value),
+            Some(Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_))
             | Some(Pattern::Hole(_))
             | None => Ok(Some(value)),
         };
@@ -360,6 +359,50 @@ fn hole_texts(slot: &Slot, value: Json) -> Result<Option<Json>, MatchError> {
             let texts: Vec<&[u8]> = several.iter().map(Json::as_bytes).collect();
             Some(Json::written([b"[", &*texts.join(&b','), b"]"].concat()))
         }
+    })
+}
+
+/// Returns a file to send; `None` if it has no content, and nothing else but its defaults.
+fn sent_file(file: &ObjectPattern, value: Json) -> Result<Option<Json>, MatchError> {
+    if value.member(CONTENT).is_some() {
+        return Ok(Some(value));
+    }
+    for member in value.open()? {
+        let given = value.piece(member.value.clone());
+        let default = match pattern_of(file, &member.name) {
+            Some(Pattern::Hole(slot)) => slot.default(),
+            Some(Pattern::Literal(literal)) => Some(literal),
+            Some(Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_))
+            | None => None,
+        };
+        if default != Some(&given) {
+            let what = "a file with a name or a type needs its content, too";
+            return Err(MatchError::new(CONTENT, what));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns true when a hole is the content of a file, which is base64.
+pub(crate) fn is_file_content(call: &RestCall, hole: usize) -> bool {
+    let Some(Pattern::Object(object)) = call.body.as_ref().filter(|_| call.format.is_form()) else {
+        return false;
+    };
+    object.members.iter().any(|(_, member)| {
+        let file = match member {
+            Pattern::Object(file) => Some(file),
+            Pattern::Each(each) => match &*each.item {
+                Pattern::Object(file) => Some(file),
+                Pattern::Literal(_)
+                | Pattern::Hole(_)
+                | Pattern::Text(_)
+                | Pattern::List(_)
+                | Pattern::Each(_) => None,
+            },
+            Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) => None,
+        };
+        let content = file.and_then(|file| pattern_of(file, CONTENT));
+        matches!(content, Some(Pattern::Hole(slot)) if slot.binds() == Some(hole))
     })
 }
 

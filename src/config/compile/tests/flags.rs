@@ -139,12 +139,11 @@ fn a_percentage_needs_callers_with_a_key() {
 
 #[test]
 fn problems_of_both_files_are_reported_together() {
-    let main = "rollout.flags = 'flags.toml'\n[upstream.a]\nside = 'rest'\nurl = 'http://h/base'\n";
+    let main = "rollout.flags = 'flags.toml'\n[upstream.a]\nside = 'rest'\nurl = 'http://h/?a=1'\n";
     let fixture = Fixture::new(main).file("flags.toml", "[[flag]]\nname = 'f'\n");
     assert_eq!(
         problems_of(&fixture),
-        "dualgauge.toml:4: upstream.a.url: the base path `/base` is not supported in this version\n  \
-         hint: add it to the paths of the routes, and remove it here\n\
+        "dualgauge.toml:4: upstream.a.url: a server address cannot have a query; remove `?` and everything after it\n\
          flags.toml:1: flag[0]: `stage` is missing"
     );
     let fixture = Fixture::new(&format!("rollout.flags = 'none.toml'\n{OLD}"));

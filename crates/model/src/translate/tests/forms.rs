@@ -102,6 +102,29 @@ fn a_file_is_base64_with_a_name_and_a_type() {
 }
 
 #[test]
+fn an_optional_file_is_absent_with_its_defaults() {
+    let more = r#"{
+        "body_format": "multipart",
+        "body": { "a": "{a}", "file": { "content": "{file:string?}", "filename": "{name=file}" } },
+        "params": { "a": "{a}", "file": "{file}", "name": "{name}" }
+    }"#;
+    let route = route("POST /x", "m", more);
+    assert_eq!(
+        rpc_call(&route, r#"m {"a":"1"}"#),
+        Ok((r#"/x {"a":"1"}"#.to_owned(), 0))
+    );
+    let error = rpc_call(&route, r#"m {"a":"1","name":"n"}"#).unwrap_err();
+    assert!(
+        error.contains("a file with a name or a type needs its content"),
+        "{error}"
+    );
+    let table = RouteTable::build(vec![route]).unwrap();
+    for direction in &check::check(&table)[0].directions {
+        assert!(direction.losses.is_empty(), "{:?}", direction.losses);
+    }
+}
+
+#[test]
 fn a_short_form_carries_texts_in_a_form() {
     let route = route("POST /x/{id}", "m", r#"{ "body_format": "form" }"#);
     both_ways(
