@@ -11,6 +11,7 @@
 mod addresses;
 mod admin_listener;
 mod bad_input;
+mod base_path;
 mod batch;
 mod batch_left;
 mod batch_passthrough;
