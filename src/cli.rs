@@ -323,7 +323,7 @@ struct ExplainArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from", "command"]).required(true).multiple(true))]
 struct ImportArguments {
     /// An OpenAPI 3.0 to 3.2 or Swagger 2.0 document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several
     /// times
