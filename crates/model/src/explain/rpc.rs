@@ -16,7 +16,7 @@ use crate::posted::{self, MessageFault, Posted, Poster, classify, rewritten, tak
 use crate::rejections;
 use crate::rollout::Way;
 use crate::routing::{self, refused};
-use crate::translate::{MethodCall, ToRest};
+use crate::translate::{MethodCall, ToRest, encode_body};
 use crate::websocket;
 use dualgauge_patterns::side::Side;
 
@@ -376,6 +376,7 @@ fn translate(
     let called = MethodCall::new(&call.method, call.params.as_ref());
     let made = routes
         .write_rest_of(index, called, route.id_for(1), case.context)
+        .and_then(|made| encode_body(route, made))
         .map_err(rejections::bind_failure)?;
     if let Some(params) = &call.params {
         let pattern = Some(&route.rpc_call.params);
