@@ -21,7 +21,7 @@ fn the_base_path_precedes_every_path() {
     let seen = server.request();
     assert_eq!(seen.head.start, "GET /base/things/a%2Fb?x=1 HTTP/1.1");
     proxy.rpc(r#"{"jsonrpc":"2.0","id":1,"method":"things/get","params":{"id":"7"}}"#);
-    let seen = server.request();
+    let seen = server.requests().pop().unwrap();
     assert_eq!(seen.head.start, "GET /base/things/7 HTTP/1.1");
 }
 

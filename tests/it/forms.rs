@@ -35,7 +35,7 @@ fn a_form_of_a_rest_client_becomes_params() {
     assert_eq!(params, r#"{"user":"a b","age":7,"tags":["x","y"]}"#);
     let came = proxy.rest("POST", "/upload", &[MULTIPART], UPLOAD);
     assert_eq!(came.status(), 200, "{came:?}");
-    let seen = server.request();
+    let seen = server.requests().pop().unwrap();
     let params = Called::of(&seen).params().to_owned();
     let wanted = r#"{"title":"ä","file":"aGk=","name":"a.txt","type":"text/plain"}"#;
     assert_eq!(params, wanted);
@@ -50,7 +50,7 @@ fn params_become_a_form_for_a_rest_server() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
         ));
         assert!(came.text().contains("\"result\""), "{came:?}");
-        server.request()
+        server.requests().pop().unwrap()
     };
     let seen = call("login", r#"{"user":"a b","tags":["x"]}"#);
     assert_eq!(seen.head.one("content-type"), Some(FORM.1));
