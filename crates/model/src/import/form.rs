@@ -12,7 +12,7 @@ use super::drafted::Pattern;
 use super::hole::Absence;
 use super::model::{BodyModel, List};
 use super::refs::{Refs, shown, text};
-use super::schema::{FieldType, NamedValue, Schema, Type};
+use super::schema::{FieldType, Files, NamedValue, Schema, Type};
 use super::unsupported::Unsupported;
 use super::values::{Bindings, BoundParameter};
 use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
@@ -118,8 +118,10 @@ fn kind(
     let explode = encoding.and_then(|encoding| encoding.get("explode")?.as_bool());
     let is_multipart = format == BodyFormat::Multipart;
     match (&field.kind, &field.items) {
-        _ if field.is_binary && is_multipart => Ok(Some(FieldKind::File)),
-        (Type::Array, _) if field.has_binary_items && is_multipart => Ok(Some(FieldKind::Files)),
+        _ if field.files == Files::One && is_multipart => Ok(Some(FieldKind::File)),
+        (Type::Array, _) if field.files == Files::Many && is_multipart => {
+            Ok(Some(FieldKind::Files))
+        }
         (Type::Array, Some(Type::Object | Type::Array)) if style.is_none() => {
             Err("it is a list of objects or lists")
         }

@@ -49,10 +49,18 @@ pub(super) struct FieldType {
     pub(super) kind: Type,
     /// The type of the elements of an array.
     pub(super) items: Option<Type>,
-    /// True for the bytes of a file.
-    pub(super) is_binary: bool,
-    /// True for an array of files.
-    pub(super) has_binary_items: bool,
+    pub(super) files: Files,
+}
+
+/// The files that a value stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Files {
+    #[default]
+    None,
+    /// The bytes of a file.
+    One,
+    /// An array of files.
+    Many,
 }
 
 /// The properties that a schema declares.
@@ -76,10 +84,7 @@ pub(super) struct Schema {
     known: BTreeSet<String>,
     /// `readOnly`: only the server sends it.
     is_read_only: bool,
-    /// True for the bytes of a file.
-    is_binary: bool,
-    /// True for an array of files.
-    has_binary_items: bool,
+    files: Files,
 }
 
 impl Schema {
@@ -177,12 +182,11 @@ fn read_members<'v>(
         // In a pattern, `...` means the unnamed members.
         if !known && !brief.is_read_only && name != "..." {
             found.known.insert(name.clone());
-            if brief.is_binary || matches!(brief.kind, Type::Array | Type::Object) {
+            if brief.files == Files::One || matches!(brief.kind, Type::Array | Type::Object) {
                 let field = FieldType {
                     kind: brief.kind.clone(),
                     items: brief.items.clone(),
-                    is_binary: brief.is_binary,
-                    has_binary_items: brief.has_binary_items,
+                    files: brief.files,
                 };
                 found.fields.insert(name.clone(), field);
             }
@@ -213,14 +217,18 @@ fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault
             }
         }
     }
-    found.is_binary = is_binary(members);
+    if is_binary(members) {
+        found.files = Files::One;
+    }
     if let Some(items) = members.get("items")
         && let Some(items) = refs.follow(items)?.as_object()
     {
         let mut element = Schema::default();
         read_type(refs, items, &mut element);
         found.items = Some(element.kind);
-        found.has_binary_items = is_binary(items);
+        if is_binary(items) {
+            found.files = Files::Many;
+        }
     }
     if members.get("readOnly") == Some(&Value::Bool(true)) {
         found.is_read_only = true;

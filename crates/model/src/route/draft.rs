@@ -142,10 +142,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     } else if extra == Extra::Carry {
         draft.carry().map_err(|error| vec![error])?;
     }
-    if draft.body_format.is_form() {
-        let body = form::check(draft.body.take(), draft.body_format);
-        draft.body = Some(body.map_err(|error| vec![error])?);
-    }
+    draft.check_form().map_err(|error| vec![error])?;
     draft.check_names().map_err(|error| vec![error])?;
     let facts = draft.facts().map_err(|error| vec![error])?;
     draft.finish(source, facts, form, extra)
@@ -221,6 +218,14 @@ impl RouteDraft {
             )
             .under("extra")),
         }
+    }
+
+    /// Checks the fields of a body that is a form.
+    fn check_form(&mut self) -> Result<(), PatternError> {
+        if self.body_format.is_form() {
+            self.body = Some(form::check(self.body.take(), self.body_format)?);
+        }
+        Ok(())
     }
 
     fn check_names(&self) -> Result<(), PatternError> {
