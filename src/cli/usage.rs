@@ -1,4 +1,7 @@
-//! `dualgauge usage`: the callers of each route, and the routes that may be deleted. Used by `cli`.
+//! `dualgauge usage`: the callers of each route, the routes that may be deleted, and the eras of MCP clients. Used by
+//! `cli`.
+
+mod eras;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -17,6 +20,11 @@ use dualgauge_patterns::percent::{Keep, encode};
 /// Asks a running proxy. A route is safe to delete if its calls were counted without a gap for the time of `--idle`,
 /// and in that time its deprecated side received no call, no call was translated for it, and no unrouted call was under
 /// its prefix. The evidence is printed as well.
+///
+/// For MCP clients it also shows the era (handshake up to 2025-11-25, or stateless from 2026-07-28 on), the revision, the
+/// programs as they declare themselves, and the last call. With `--era`, the exit code is 0 if the era with a handshake can
+/// be switched off: eras were counted without a gap for the time of `--idle`, and no client called with a handshake. It is 1
+/// if a client did, or if that is unknown.
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {
     /// Time without calls before a route is safe to delete: `30d`, `12h`, `90m`, `45s`
@@ -25,6 +33,9 @@ pub(super) struct UsageArguments {
     /// Only routes whose names match; `*` matches any text
     #[arg(long, value_name = "GLOB", default_value = "*")]
     route: String,
+    /// Only the eras of MCP clients, and whether the one with a handshake can be switched off
+    #[arg(long)]
+    era: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -36,6 +47,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   dualgauge usage
   dualgauge usage --idle 14d --route 'agent.*' --format json
+  dualgauge usage --era --idle 14d
   dualgauge usage --admin http://127.0.0.1:9090";
 
 pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError> {
@@ -48,6 +60,11 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
     let mut path = format!("/api/v1/usage?idle={}&route=", arguments.idle);
     encode(&arguments.route, Keep::Nothing, &mut path);
     let document = admin.get(&path)?;
+    if arguments.era {
+        let report: UsageReport =
+            serde_json::from_value(document).map_err(|_| AdminFault::NoJson)?;
+        return eras::print(&report, arguments.format);
+    }
     let mut out = io::stdout().lock();
     match arguments.format {
         Format::Json => {
@@ -68,6 +85,10 @@ fn human(report: &UsageReport) -> String {
     let mut text = String::new();
     for route in &report.routes {
         paragraph(&mut text, route);
+    }
+    if let Some(eras) = report.eras.as_ref().filter(|eras| !eras.clients.is_empty()) {
+        text.push_str(&eras::human(eras));
+        text.push('\n');
     }
     let idle = span(report.idle_seconds);
     line(

@@ -26,8 +26,10 @@ mod addresses;
 mod documented;
 mod family;
 mod global;
+mod hasher;
 mod histogram;
 mod labels;
+mod mcp_calls;
 mod named;
 mod process_stats;
 mod protobuf;
@@ -44,6 +46,7 @@ pub use global::{
     Sunset,
 };
 pub use labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
+pub use mcp_calls::McpCall;
 pub use process_stats::ProcessStats;
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;

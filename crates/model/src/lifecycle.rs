@@ -1,11 +1,12 @@
 //! The end of a route's old side: deprecation headers, brownouts, and reports of the clients that still call it.
 //!
 //! ```text
-//! ```text
 //! deprecated   headers that announce the end, and the windows in which calls are refused
 //! prefixes     path prefixes under which a call of no route may have meant one
 //! observation  the times in which calls were counted, for each replica
 //! usage        counts by route, client and side, with the time of the last call
+//! eras         the MCP era, revision and program of each client
+//! era_report   whether the old MCP era can be switched off
 //! report       the verdict for each route: safe to delete, not yet, unknown
 //! ```
 //!
@@ -16,6 +17,8 @@
 //! Used in most modules.
 
 mod deprecated;
+mod era_report;
+mod eras;
 mod observation;
 mod prefixes;
 mod report;
@@ -28,6 +31,8 @@ use http::HeaderMap;
 use dualgauge_patterns::side::Side;
 
 pub use deprecated::{Announcement, Brownouts, Deprecated, Window};
+pub use era_report::{EraClientReport, EraReport, EraVerdict, ProgramReport};
+pub use eras::{DeclaredNames, EraUsage};
 pub use observation::{Interval, Observation, ReplicaObservation};
 pub use prefixes::Prefixes;
 pub use report::{

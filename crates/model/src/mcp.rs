@@ -5,7 +5,9 @@
 //!
 //! Used by `config`, `model`, `gateway` and `upstream`.
 
+mod client_info;
 mod envelope;
+mod era;
 mod header_check;
 mod outgoing;
 mod param_headers;
@@ -13,7 +15,9 @@ mod response;
 mod result;
 mod revision;
 
+pub use client_info::ClientInfo;
 pub use envelope::{AnnotatedRequest, annotated, header_value};
+pub use era::{CallEra, Era};
 pub use header_check::{
     HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
 };

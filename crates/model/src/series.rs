@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The families whose labels hold configured names (routes, clients, flags, prefixes), each with all of its labels.
-pub const FAMILIES: [(&str, &[&str]); 15] = [
+pub const FAMILIES: [(&str, &[&str]); 17] = [
     (
         "dualgauge_calls_total",
         &["route", "client", "side", "stage", "outcome", "blame"],
@@ -37,6 +37,11 @@ pub const FAMILIES: [(&str, &[&str]); 15] = [
     (
         "dualgauge_last_seen_timestamp_seconds",
         &["route", "client", "side"],
+    ),
+    ("dualgauge_mcp_calls_total", &["client", "era", "revision"]),
+    (
+        "dualgauge_mcp_last_seen_timestamp_seconds",
+        &["client", "era"],
     ),
     (
         "dualgauge_route_sunset_timestamp_seconds",

@@ -179,6 +179,7 @@ impl RpcRequest {
         let mut record = self.begin_record();
         if let Some(call) = &member.call {
             record.set_rpc_method(&call.method);
+            self.count_era(&record.context, call);
         }
         record
             .context

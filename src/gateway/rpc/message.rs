@@ -17,10 +17,12 @@ use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
 use crate::gateway::serve::{ChosenWay, ProtocolCall, choose_way};
 use crate::gateway::{cors, local_reply, shadow};
+use crate::telemetry::metrics::McpCall;
 use crate::upstream::Upstream;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{Call, Invalid, MessageItem, RequestId};
+use dualgauge_model::mcp::{CallEra, ClientInfo};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rejections;
@@ -186,6 +188,20 @@ impl RpcRequest {
         }
     }
 
+    /// Counts the call of an MCP client by its era. Refused calls count as well: their client is still there.
+    pub(super) fn count_era(&self, context: &CallContext, call: &Call) {
+        // Headers of a socket belong to its handshake, not to a message.
+        let headers = self.socket.is_none().then_some(&self.head.headers);
+        if let Some(era) = CallEra::of_call(headers, call) {
+            let program = ClientInfo::of_call(call);
+            let client = self.runtime_plan.client_label(context.client());
+            let (call, at) = (McpCall { era, program }, context.wall_time());
+            context
+                .worker()
+                .count(|shard| shard.mcp_call(client, call, at));
+        }
+    }
+
     /// Serves one call.
     async fn serve_call(
         &self,
@@ -194,6 +210,7 @@ impl RpcRequest {
         batch: BatchContext<'_>,
         observer: &mut Option<Observer>,
     ) -> Result<CallResult, Failure> {
+        self.count_era(&record.context, call);
         let mut pipeline_call = RpcCall {
             request: self,
             call,

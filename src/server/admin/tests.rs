@@ -170,6 +170,7 @@ fn obey(command: AdminCommand) {
                 at: "1970-01-01T00:00:00Z".to_owned(),
                 idle_seconds: idle,
                 routes: Vec::new(),
+                eras: None,
             };
             reply.send(report).unwrap();
         }

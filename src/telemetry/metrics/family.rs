@@ -61,6 +61,10 @@ families! {
         "Response fields that differed since the start, the last change of the route or the last reset, at most 64. `dualgauge mismatches` lists them.");
     LAST_SEEN = GAUGE("dualgauge_last_seen_timestamp_seconds", ["route", "client", "side"],
         "Start of the last call of a client on one side of a route that this process saw.");
+    MCP_CALLS = COUNTER("dualgauge_mcp_calls_total", ["client", "era", "revision"],
+        "Calls of MCP clients, by era, handshake (up to 2025-11-25) or stateless (from 2026-07-28 on), and by the revision that the call names: a known one, unnamed or other.");
+    MCP_LAST_SEEN = GAUGE("dualgauge_mcp_last_seen_timestamp_seconds", ["client", "era"],
+        "Start of the last call of an MCP client in an era that this process saw.");
     SUNSET = GAUGE("dualgauge_route_sunset_timestamp_seconds", ["route", "side"],
         "Announced time at which the deprecated side of a route stops working.");
     UNROUTED_CALLS = COUNTER("dualgauge_unrouted_calls_total", ["prefix"],

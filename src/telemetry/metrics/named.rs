@@ -28,6 +28,7 @@ pub(super) fn families(
     families.extend(candidates(texts, counts, shown));
     families.extend(members_and_events(texts, counts, shown));
     families.extend(usage(texts, sum, process, shown));
+    families.extend(eras(texts, sum, process, shown));
     families.extend(durations(texts, counts, shown));
     families
 }
@@ -217,6 +218,33 @@ fn usage(
             shown.table(&family::UNROUTED_CALLS, unrouted),
         ),
     ]
+}
+
+/// Returns the calls of MCP clients by era.
+fn eras(
+    texts: &RenderedTexts,
+    sum: &Snapshot,
+    process: &GlobalMetrics,
+    shown: &mut ShownSeries,
+) -> Vec<proto::MetricFamily> {
+    let counts = sum.counts.mcp.eras.iter();
+    let calls = counts.clone().map(|((client, era), count)| {
+        let labels = [texts.text(*client), era.era().as_str(), era.revision()];
+        (labels, count.calls)
+    });
+    let last = counts.filter_map(|((client, era), count)| {
+        let labels = [texts.text(*client), era.era().as_str()];
+        Some((labels, Latest(count.last?)))
+    });
+    let now = timestamp(process.now);
+    let calls = counters(&family::MCP_CALLS, shown.table(&family::MCP_CALLS, calls));
+    let last = shown.table(&family::MCP_LAST_SEEN, last).into_iter();
+    let last = last.map(|(labels, Latest(at))| {
+        let at = at.min(now);
+        gauge(&family::MCP_LAST_SEEN, &labels, at.unix() as f64)
+    });
+    let last = metric_family(&family::MCP_LAST_SEEN, last.collect());
+    vec![calls, last]
 }
 
 fn call_labels<'a>(texts: &'a RenderedTexts, labels: &CallLabels) -> [&'a str; 5] {

@@ -16,6 +16,8 @@ use super::labels::Outcome;
 use super::protobuf::{gauge, metric_family};
 use dualgauge_model::compare::{Skip, Verdict};
 use dualgauge_model::failure::Reason;
+use dualgauge_model::local_reply::HANDSHAKES;
+use dualgauge_model::mcp::Era;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Stage;
 use dualgauge_model::series::SeriesRules;
@@ -30,7 +32,7 @@ pub(super) const OVERFLOW: &str = "overflow";
 const NAMED: [&str; 4] = ["route", "client", "flag", "prefix"];
 
 /// The families that have a series for each such name. Gauges of flags are exempt: they have one series per flag.
-const BOUNDED: [&Family; 15] = [
+const BOUNDED: [&Family; 17] = [
     &family::CALLS,
     &family::DECISIONS,
     &family::KEYLESS_CALLS,
@@ -44,6 +46,8 @@ const BOUNDED: [&Family; 15] = [
     &family::CANDIDATE_DURATION,
     &family::MISMATCHING_FIELDS,
     &family::LAST_SEEN,
+    &family::MCP_CALLS,
+    &family::MCP_LAST_SEEN,
     &family::SUNSET,
     &family::UNROUTED_CALLS,
 ];
@@ -276,6 +280,9 @@ fn values(plan: &Plan, family: &Family, label: &str) -> (usize, usize) {
         "outcome" => (1, Outcome::ALL.len()),
         // Client, upstream, proxy and none.
         "blame" => (1, 4),
+        "era" => (1, Era::ALL.len()),
+        // The known ones of the era with a handshake, unnamed and other.
+        "revision" => (1, HANDSHAKES.len() + 2),
         "verdict" => (1, Verdict::WORDS.len()),
         "kind" => (1, stream::EventResultKind::ALL.len()),
         "reason" if is(&family::CANDIDATES_SKIPPED) => (1, Skip::ALL.len()),

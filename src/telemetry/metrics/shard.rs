@@ -3,14 +3,18 @@
 //! Used by `metrics::named`, `metrics::render` and `metrics::usage`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::addresses::AddressCounts;
+use super::hasher::IdHasher;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{
     CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
 };
+use super::mcp_calls::{McpCall, McpCounts};
+use super::upstream_calls::UpstreamCalls;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
@@ -191,6 +195,11 @@ impl Shard {
         self.counts.unrouted.entry(prefix).or_default().add(at);
     }
 
+    /// Counts a call of an MCP client by its era, with the program that it declares.
+    pub fn mcp_call(&mut self, client: LabelId, call: McpCall, at: Timestamp) {
+        self.counts.mcp.note(client, call, at);
+    }
+
     /// Counts a connection that was closed at once because the limit was reached.
     pub fn refused_connection(&mut self) {
         self.counts.refused_connections += 1;
@@ -320,6 +329,7 @@ pub(super) struct ShardCounts {
     pub(super) seen: HashMap<(LabelId, LabelId, Side), ClientUsage, BuildHasherDefault<IdHasher>>,
     /// By prefix.
     pub(super) unrouted: HashMap<LabelId, UsageCount, BuildHasherDefault<IdHasher>>,
+    pub(super) mcp: McpCounts,
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
     pub(super) cut_connections: [u64; FloodReason::ALL.len()],
@@ -348,6 +358,7 @@ impl Default for ShardCounts {
             candidates: HashMap::default(),
             seen: HashMap::default(),
             unrouted: HashMap::default(),
+            mcp: McpCounts::default(),
             refused_connections: 0,
             failed_handshakes: 0,
             cut_connections: [0; FloodReason::ALL.len()],
@@ -404,6 +415,7 @@ impl ShardCounts {
         for (prefix, count) in &other.unrouted {
             self.unrouted.entry(*prefix).or_default().merge(count);
         }
+        self.mcp.add(&other.mcp);
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;
         add_all(&mut self.cut_connections, &other.cut_connections);
@@ -441,34 +453,5 @@ impl Default for CallCounts {
             duration: Histogram::new(&LATENCY),
             upstream: Histogram::new(&LATENCY),
         }
-    }
-}
-
-/// Hashes ids and enums in a few instructions. Callers choose neither, so they cannot provoke collisions.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        // The table takes its index from the low bits, but the multiplication mixes best into the high ones.
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    fn write_isize(&mut self, discriminant: isize) {
-        self.write_u64(discriminant as u64);
     }
 }

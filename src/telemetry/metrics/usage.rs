@@ -1,4 +1,4 @@
-//! The usage of routes by client, summed over all shards and with ids replaced by names. Used by `app::usage_counts`.
+//! The usage of routes and MCP eras by client, summed over all shards and with ids replaced by names. Used by `app::usage_counts`.
 
 use super::labels::{LabelId, LabelNames, NONE};
 use super::shard::Snapshot;
@@ -16,6 +16,13 @@ pub fn usage(names: &LabelNames, snapshots: &[Snapshot]) -> Usage {
         }
         for (prefix, count) in &snapshot.counts.unrouted {
             usage.note_unrouted(text(*prefix), count);
+        }
+        let eras = usage.eras_mut();
+        for ((client, era), count) in &snapshot.counts.mcp.eras {
+            eras.note(text(*client), *era, count);
+        }
+        for (client, era, info, at) in snapshot.counts.mcp.programs.iter() {
+            eras.note_name(text(*client), era, info, at);
         }
     }
     usage

@@ -124,6 +124,16 @@ impl Observation {
         self.replicas().flat_map(of).collect()
     }
 
+    /// Returns true if a replica counted in the whole interval, apart from ignored gaps. The counting may have begun and
+    /// ended a little later and earlier, as within a process that counts several things.
+    pub(super) fn contains(&self, replica: &str, interval: Interval) -> bool {
+        let observed = self.0.get(replica).into_iter();
+        let mut known = observed.flat_map(|observed| &observed.intervals);
+        known.any(|known| {
+            known.from.since(interval.from) <= PAUSE && interval.until.since(known.until) <= PAUSE
+        })
+    }
+
     /// Returns the time since which at least one replica has counted at every moment until `now`; `None` if none counts
     /// now.
     #[must_use]

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::era_report::{EraReport, era_report};
 use super::usage::{ClientUsage, Usage, UsageCount};
 use crate::plan::Plan;
 use crate::rollout::Glob;
@@ -35,6 +36,9 @@ pub struct UsageReport {
     pub idle_seconds: u64,
     /// The requested routes, in the order of the plan.
     pub routes: Vec<RouteReport>,
+    /// The eras of MCP clients; absent in the answer of an earlier version.
+    #[serde(default)]
+    pub eras: Option<EraReport>,
 }
 
 /// The usage of one route.
@@ -180,6 +184,7 @@ pub fn report(plan: &Plan, usage: &Usage, query: &ReportQuery) -> UsageReport {
         at: query.at.to_string(),
         idle_seconds: query.idle,
         routes: reports.collect(),
+        eras: Some(era_report(usage, query)),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::time::Timestamp;
 use dualgauge_patterns::side::Side;
 
 mod clock;
+mod eras;
 mod laws;
 
 const DAY: u64 = 86_400;

@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::eras::EraUsage;
 use super::observation::{Interval, Observation};
 use super::prefixes::is_under;
 use crate::plan::Plan;
@@ -49,7 +51,7 @@ impl UsageCount {
     }
 
     /// Limits the last moment to `at`; it is later only if another clock is ahead.
-    fn bound(&mut self, at: Timestamp) {
+    pub(super) fn bound(&mut self, at: Timestamp) {
         self.last = self.last.map(|last| last.min(at));
     }
 
@@ -130,6 +132,8 @@ pub struct Usage {
     routes: BTreeMap<[String; 3], Timestamp>,
     /// The times in which calls were counted.
     watching: Observation,
+    /// The eras of MCP clients.
+    eras: EraUsage,
 }
 
 /// Returned when a text is no record of usage.
@@ -160,9 +164,21 @@ impl Usage {
         }
     }
 
-    /// Records that a replica counted without a break between two moments.
+    /// Records that a replica counted, eras as well, without a break between two moments.
     pub fn note_observed(&mut self, replica: &str, from: Timestamp, until: Timestamp) {
         self.watching.note(replica, Interval { from, until });
+        self.eras.note_observed(replica, from, until);
+    }
+
+    /// Returns the eras of MCP clients.
+    #[must_use]
+    pub const fn eras(&self) -> &EraUsage {
+        &self.eras
+    }
+
+    /// Returns the eras of MCP clients, to add to them.
+    pub const fn eras_mut(&mut self) -> &mut EraUsage {
+        &mut self.eras
     }
 
     /// Adds the record of another process, or of the same one at another time.
@@ -178,6 +194,7 @@ impl Usage {
             *since = *at.min(since);
         }
         self.watching.merge(&other.watching);
+        self.eras.merge(&other.eras);
     }
 
     /// Limits all times to `at`. A time is later if this clock was ahead and was set back, or if another replica's is
@@ -199,6 +216,7 @@ impl Usage {
             .values_mut()
             .for_each(|since| *since = at.min(*since));
         self.watching.bound_by(at);
+        self.eras.bound_by(at);
         self
     }
 
@@ -217,6 +235,7 @@ impl Usage {
                 *count = count.since(earlier);
             }
         }
+        since.eras.subtract(&earlier.eras);
         since
     }
 
@@ -242,6 +261,7 @@ impl Usage {
         }
         let shapes: BTreeSet<[String; 3]> = routes.iter().map(shape).collect();
         self.routes.retain(|known, _| shapes.contains(known));
+        self.eras.keep(&clients);
     }
 
     /// Returns the times in which calls were counted.
@@ -302,6 +322,7 @@ impl Usage {
                 })
                 .collect(),
             watching: self.watching.clone(),
+            eras: self.eras.to_value(),
         };
         // Names and numbers only: serialization cannot fail.
         serde_json::to_string(&text).unwrap_or_else(|_| "{}".to_owned())
@@ -327,6 +348,7 @@ impl Usage {
         }
         // Merging sorts and limits the intervals, so the text need not be in order.
         usage.watching.merge(&text.watching);
+        usage.eras = EraUsage::from_value(text.eras);
         Ok(usage)
     }
 }
@@ -346,6 +368,8 @@ struct UsageText {
     routes: Vec<RouteText>,
     #[serde(default)]
     watching: Observation,
+    #[serde(default)]
+    eras: Value,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::rope::RopeWriter;
 
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+pub(super) const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request with its metadata, and the name that it concerns.

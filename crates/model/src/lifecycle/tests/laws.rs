@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::mcp::{CallEra, ClientInfo};
 
 prop_compose! {
     fn any_usage()(
         calls in prop::collection::vec((0..3_usize, 0..3_usize, 0..2_usize, 0..3_usize, 0..40 * DAY), 0..6),
         unrouted in prop::collection::vec((0..3_usize, 0..40 * DAY), 0..3),
         watches in prop::collection::vec((0..3_usize, 0..60 * DAY, 0..60 * DAY), 0..5),
+        eras in prop::collection::vec((0..3_usize, 0..2_usize, 0..3_usize, 0..40 * DAY), 0..6),
         since in 0..60 * DAY,
     ) -> Usage {
         let mut usage = Usage::default();
@@ -16,6 +18,14 @@ prop_compose! {
             let way = [Some(Way::Old), Some(Way::New), None][way];
             let name = ["items.read", "all", "tree"][route];
             usage.note(name, ["known", "other", "new"][client], Side::ALL[side], &seen(way, ago(at)));
+        }
+        for (client, era, program, at) in eras {
+            let client = ["known", "other", "new"][client];
+            let words = [("handshake", "unnamed"), ("stateless", "2026-07-28")][era];
+            let era = CallEra::from_words(words.0, words.1).unwrap();
+            usage.eras_mut().note(client, era, &seen(None, ago(at)).all());
+            let info = ClientInfo::new(["a", "b", "c"][program], "1").unwrap();
+            usage.eras_mut().note_name(client, era, &info, ago(at));
         }
         for (prefix, at) in unrouted {
             usage.note_unrouted(["/", "/api/items", "/x"][prefix], &seen(None, ago(at)).all());
