@@ -306,3 +306,72 @@ fn the_command_tells_it_for_people_and_for_programs() {
     let ended = run_to_end(program(&["usage", "--idle", "30"]));
     assert_eq!(ended.code, Some(2));
 }
+
+/// A call of an MCP client, with what its request names.
+fn mcp_call(proxy: &Proxy, headers: &[(&str, &str)], method: &str, params: &str) {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+    proxy.rest("POST", "/mcp", headers, &body);
+}
+
+#[test]
+fn the_eras_of_mcp_clients_are_told_until_the_old_one_can_be_switched_off() {
+    let server = Upstream::answering(json(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+    let client =
+        "[[client]]\nname = \"ios-app\"\nmatch = { header = { x-client-id = \"ios-*\" } }\n";
+    let proxy = Proxy::start(&format!("{}{client}", both(&server, &server)));
+    let admin = format!("http://{}", proxy.admin());
+    let era = |arguments: &[&str]| {
+        let mut command = program(&["usage", "--era", "--admin", &admin]);
+        command.args(arguments);
+        run_to_end(command)
+    };
+    let json_type = ("Content-Type", "application/json");
+    let new = [
+        json_type,
+        ("X-Client-Id", "ios-1"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/list"),
+    ];
+    let info = r#"{"name":"New\u001b[31m App","version":"4.0"}"#;
+    let meta = format!(
+        r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{info}}}}}"#
+    );
+    mcp_call(&proxy, &new, "tools/list", &meta);
+    let ended = era(&[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.output.contains("unknown, keep the era"), "{ended:?}");
+    assert!(
+        ended.output.contains("New\u{fffd}[31m App 4.0"),
+        "{ended:?}"
+    );
+
+    let old = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"Old App","version":"1"}}"#;
+    mcp_call(&proxy, &[json_type], "initialize", old);
+    // No evidence of MCP.
+    mcp_call(&proxy, &[json_type], "item.get", "{}");
+    let ended = era(&[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for said in [
+        "ios-app: stateless, revision 2026-07-28",
+        "other: handshake, revision 2025-06-18",
+        "no, the era with a handshake is in use",
+        "`other` (Old App 1) called with a handshake",
+    ] {
+        assert!(ended.output.contains(said), "{said}: {ended:?}");
+    }
+    let ended = era(&["--format", "json"]);
+    let document: Value = serde_json::from_str(&ended.output).unwrap();
+    assert_eq!(document["verdict"], "in use");
+    assert_eq!(document["clients"].as_array().unwrap().len(), 2);
+    let calls = proxy
+        .metrics()
+        .table("dualgauge_mcp_calls_total", &["client", "era", "revision"]);
+    let calls: Vec<(String, f64)> = calls.into_iter().collect();
+    assert_eq!(
+        calls,
+        [
+            ("ios-app stateless 2026-07-28".to_owned(), 1.0),
+            ("other handshake 2025-06-18".to_owned(), 1.0),
+        ]
+    );
+}
