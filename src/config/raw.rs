@@ -56,7 +56,7 @@ pub use docs::{RawDocs, RawSchema, RawSchemas};
 pub use guard::{RawGuard, RawRamp};
 pub use identity::{
     RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawHeaderValue, RawHeaders, RawKey,
-    RawMatch, RawTls, RawTokenKey, RawTokenKeyFile, Secret,
+    RawMatch, RawMcpClient, RawTls, RawTokenKey, RawTokenKeyFile, Secret,
 };
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::{HeaderName, HeaderValue};
 
 use crate::upstream::link::CancelSignal;
+use dualgauge_model::mcp::{ClientInfo, SESSION_PREFIX};
 use dualgauge_model::rollout::Caller;
 
 /// Number of locks, high enough that workers rarely contend.
@@ -122,10 +123,14 @@ impl CancellationRegistry {
     }
 
     /// Returns a random session id that cannot be guessed.
-    pub(super) fn new_session_id() -> Option<HeaderValue> {
+    ///
+    /// With `client`, the id keeps the program that the client declared at `initialize`.
+    pub(super) fn new_session_id(client: Option<&ClientInfo>) -> Option<HeaderValue> {
         let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
+        let suffix = client.map(ClientInfo::session_suffix).unwrap_or_default();
         let mut name =
-            HeaderValue::try_from(format!("dualgauge-{first:016x}{second:016x}")).ok()?;
+            HeaderValue::try_from(format!("{SESSION_PREFIX}{first:016x}{second:016x}{suffix}"))
+                .ok()?;
         name.set_sensitive(true);
         Some(name)
     }
@@ -222,7 +227,7 @@ mod tests {
 
     #[test]
     fn session_ids_are_unique() {
-        let names = [(); 100].map(|()| CancellationRegistry::new_session_id().unwrap());
+        let names = [(); 100].map(|()| CancellationRegistry::new_session_id(None).unwrap());
         let distinct: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
         assert!(names.iter().all(|name| name.to_str().unwrap().len() == 42));

@@ -16,6 +16,8 @@ use crate::telemetry::clock;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Authentication, ClientEvidence, Digest, Identity};
+use dualgauge_model::mcp::ClientInfo;
+use dualgauge_model::rollout::{ClientEvidence, Digest, Identity};
 use dualgauge_model::token::{Claims, TokenFault, Tokens};
 
 /// Identifies the caller of a request and records it.
@@ -28,6 +30,8 @@ pub(super) fn identify<'a>(
     context.start_trace(headers);
     let runtime_plan = context.runtime_plan().clone();
     let clients = &runtime_plan.plan.rollout.clients;
+    let reads = clients.reads_mcp_clients();
+    let mcp_client = reads.then(|| ClientInfo::of_headers(headers)).flatten();
     let claims = |tokens: &Tokens, text: &str| {
         let verified = verify(&runtime_plan, tokens, text);
         if let Err(fault) = verified {
@@ -41,6 +45,7 @@ pub(super) fn identify<'a>(
         headers,
         peer: Some(origin.peer()),
         subject: origin.subject(),
+        mcp_client: mcp_client.as_ref(),
         digest,
         claims: &claims,
     });
@@ -63,6 +68,7 @@ pub(super) fn check_credentials(
         headers,
         peer: Some(origin.peer()),
         subject: origin.subject(),
+        mcp_client: None,
         digest,
         claims: &claims,
     });
@@ -70,6 +76,34 @@ pub(super) fn check_credentials(
         true => Ok(()),
         false => Err(rejections::unauthenticated(clients)),
     }
+}
+
+/// Identifies the caller of messages anew if a client of the plan is recognised by the program that the first message
+/// declares. A session keeps the program that it began with.
+pub(super) fn identify_by_message<'a>(
+    context: &mut CallContext,
+    headers: &'a HeaderMap,
+    origin: &'a RequestOrigin,
+    declared: impl FnOnce() -> Option<ClientInfo>,
+) -> Option<Identity<'a>> {
+    let runtime_plan = context.runtime_plan().clone();
+    let clients = &runtime_plan.plan.rollout.clients;
+    if !clients.reads_mcp_clients() || ClientInfo::of_headers(headers).is_some() {
+        return None;
+    }
+    let declared = declared()?;
+    // An invalid token was counted before.
+    let claims = |tokens: &Tokens, text: &str| verify(&runtime_plan, tokens, text).ok();
+    let identity = clients.identify(ClientEvidence {
+        headers,
+        peer: Some(origin.peer()),
+        subject: origin.subject(),
+        mcp_client: Some(&declared),
+        digest,
+        claims: &claims,
+    });
+    context.set_client(identity.caller(clients));
+    Some(identity)
 }
 
 fn digest(bytes: &[u8]) -> Digest {

@@ -26,7 +26,7 @@ use super::response_body::ResponseBody;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::cors;
 use crate::gateway::exchange::with_total_timeout;
-use crate::gateway::identity::identify;
+use crate::gateway::identity::{identify, identify_by_message};
 use crate::gateway::response;
 use crate::telemetry::clock;
 use dualgauge_model::jsonrpc;
@@ -56,7 +56,6 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         return methods::forward_other_method(request_record, head, body, origin).await;
     }
     let identity = identify(&mut request_record.context, &head.headers, &origin);
-    let rpc_caller = RpcCaller::new(identity, &runtime_plan.plan);
     let since = body.is_awaited().then(clock::now);
     let read = with_total_timeout(&mut request_record, async |request_record| {
         read(&request_record.context, &head.headers, body).await
@@ -70,6 +69,10 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         }
     };
     request_record.context.add_body_time(since);
+    let declared = || read.client_info();
+    let context = &mut request_record.context;
+    let by_message = identify_by_message(context, &head.headers, &origin, declared);
+    let rpc_caller = RpcCaller::new(by_message.unwrap_or(identity), &runtime_plan.plan);
     match read {
         RpcBody::Messages(body, incoming) => {
             let request = RpcRequest::new(&request_record, head, body, origin, rpc_caller);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::scene::{body_of, call, json as json_answer, saying};
-use crate::support::{Proxy, Upstream, becomes, both};
+use crate::support::{Proxy, Upstream, becomes, both, rest_only};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -280,4 +280,51 @@ fn a_new_key_is_taken_without_a_restart() {
         scene.named(&format!("n{tries}"), &[("Authorization", &credential)])
     };
     becomes(named, &"services authenticated".to_owned());
+}
+
+#[test]
+fn an_mcp_client_is_recognised_by_what_it_declares() {
+    let rest = Upstream::nowhere();
+    let config = format!(
+        "{}{}[[client]]\nname = \"example\"\nmatch = {{ mcp_client = {{ name = \"Example*\", version = \"4.*\" }} }}\n",
+        rest_only(&rest),
+        "[[local]]\nrpc = \"initialize\"\nanswer = { result = {} }\n\
+         [[local]]\nrpc = \"x/*\"\nanswer = { result = {} }\n",
+    );
+    let proxy = Proxy::start(&config);
+    let json = ("Content-Type", "application/json");
+    let post = |headers: &[(&str, &str)], method: &str, params: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let answer = proxy.rest("POST", "/rpc", headers, &body);
+        assert_eq!(answer.status(), 200, "{answer:?}");
+        answer
+    };
+    let info = |version: &str| format!(r#"{{"name":"Example App","version":"{version}"}}"#);
+    let begin = |version: &str| {
+        let params = format!(r#"{{"clientInfo":{}}}"#, info(version));
+        let answer = post(&[json], "initialize", &params);
+        answer.head.one("mcp-session-id").unwrap().to_owned()
+    };
+    let (new, old) = (begin("4.0"), begin("3.9"));
+    assert_ne!(new, begin("4.0"));
+    for session in [&new, &old] {
+        post(&[json, ("Mcp-Session-Id", session)], "x/a", "{}");
+    }
+    let meta = format!(
+        r#"{{"_meta":{{"io.modelcontextprotocol/clientInfo":{}}}}}"#,
+        info("4.1")
+    );
+    post(&[json], "x/b", &meta);
+    post(&[json], "x/c", "{}");
+    let calls = proxy
+        .metrics()
+        .table("dualgauge_calls_total", &["client", "side"]);
+    let calls: Vec<(String, f64)> = calls.into_iter().collect();
+    assert_eq!(
+        calls,
+        [
+            ("example rpc".to_owned(), 4.0),
+            ("other rpc".to_owned(), 3.0)
+        ]
+    );
 }

@@ -29,7 +29,8 @@ use super::client_ip::Peer;
 use super::failure::Failure;
 use super::forwarding::is_hop_field;
 use super::hosts::ConnectionEntry;
-use super::jsonrpc::RequestId;
+use super::jsonrpc::{MessageLimits, RequestId, parse};
+use super::mcp::ClientInfo;
 use super::outcome::{RestReply, error_object, problem};
 use super::plan::{Plan, Transport, UpstreamPlan};
 use super::redact::Redaction;
@@ -76,6 +77,20 @@ pub struct ExplainEnvironment {
     pub unix_seconds: fn() -> u64,
 }
 
+/// Returns the program that an MCP client declares, if the plan looks at it: that of the session, or of the message.
+fn mcp_client(plan: &Plan, request: &ExplainRequest<'_>) -> Option<ClientInfo> {
+    if !plan.rollout.clients.reads_mcp_clients() {
+        return None;
+    }
+    ClientInfo::of_headers(request.head.headers).or_else(|| {
+        let limits = MessageLimits {
+            depth: plan.limits.depth,
+            batch: plan.limits.batch,
+        };
+        ClientInfo::of_messages(&parse(request.body, limits).ok()?)
+    })
+}
+
 /// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
 pub fn explain(
@@ -100,10 +115,12 @@ pub fn explain(
         verified.ok().map(Rc::new)
     };
     let peer = request.peer.map(Peer::at);
+    let mcp_client = mcp_client(plan, &request);
     let identity = plan.rollout.clients.identify(ClientEvidence {
         headers: request.head.headers,
         peer: peer.as_ref(),
         subject: None,
+        mcp_client: mcp_client.as_ref(),
         digest: environment.digest,
         claims: &claims,
     });

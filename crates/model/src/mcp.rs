@@ -15,7 +15,7 @@ mod response;
 mod result;
 mod revision;
 
-pub use client_info::ClientInfo;
+pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value};
 pub use era::{CallEra, Era};
 pub use header_check::{

@@ -28,7 +28,9 @@ mod unix_ms;
 
 pub use aggregate::{Aggregate, Reporter, Tallies};
 pub use bucket::{Bucket, bucket};
-pub use client::{Caller, Client, Digest, KeySource, Matcher, MatcherSource, OTHER, Proof};
+pub use client::{
+    Caller, Client, Digest, KeySource, Matcher, MatcherSource, McpClientGlobs, OTHER, Proof,
+};
 pub use decide::{
     CallFacts, DecidedBy, Decision, DecisionReason, Defaults, Kill, Requester, Rollout,
 };

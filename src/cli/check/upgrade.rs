@@ -44,10 +44,27 @@ pub(super) fn clients(configuration: &Configuration) -> Vec<Problem> {
         | RawMatch::Claims(_)
         | RawMatch::Headers(_)
         | RawMatch::Addresses(_)
+        | RawMatch::McpClient(_)
         | RawMatch::UserAgent(_) => None,
     });
     let what = "a changed default affects it: `match_subject` (CHANGELOG.md, Upgrading)";
     subjects.map(|patterns| patterns.problem(what)).collect()
+}
+
+/// Returns a note on each client that is recognised by a name that anyone can declare.
+pub(super) fn declared_names(configuration: &Configuration) -> Vec<Problem> {
+    let clients = configuration.raw.clients.iter();
+    let names = clients.filter_map(|client| match &client.matches {
+        RawMatch::McpClient(globs) => Some(globs),
+        RawMatch::Subject(_)
+        | RawMatch::ApiKeys(_)
+        | RawMatch::Claims(_)
+        | RawMatch::Headers(_)
+        | RawMatch::Addresses(_)
+        | RawMatch::UserAgent(_) => None,
+    });
+    let what = "`mcp_client` is a declared identity: any MCP client can send this `clientInfo`; use it to choose stages, not to protect anything";
+    names.map(|globs| globs.problem(what)).collect()
 }
 
 fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {

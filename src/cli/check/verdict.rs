@@ -87,6 +87,7 @@ impl<'c> Checked<'c> {
             notes.extend(upgrade::general(configuration));
             notes.extend(upgrade::clients(configuration));
         }
+        notes.extend(upgrade::declared_names(configuration));
         notes.extend(flags(configuration));
         notes.extend(own_codes(configuration));
         let single = [hosts, series, irregular].map(|note| note(configuration));

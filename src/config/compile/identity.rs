@@ -11,6 +11,7 @@ use dualgauge_model::client_ip::TrustedProxies;
 use dualgauge_model::forwarding::is_hop_field;
 use dualgauge_model::identity_headers::IdentityHeaders;
 use dualgauge_model::rollout::{Authentication, Client, Clients, Glob, KeySource, Matcher, OTHER};
+use dualgauge_model::rollout::{Client, Clients, Glob, KeySource, Matcher, McpClientGlobs, OTHER};
 use dualgauge_model::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
 const NO_BEARER: &str = "a claim needs a verified token, and no key for tokens is configured";
@@ -138,6 +139,10 @@ fn matcher(raw: &RawMatch) -> Matcher {
         RawMatch::Addresses(networks) => {
             Matcher::Addresses(networks.iter().map(|network| network.value).collect())
         }
+        RawMatch::McpClient(globs) => Matcher::McpClient(McpClientGlobs {
+            name: Glob::new(&*globs.value.name),
+            version: globs.value.version.as_deref().map(Glob::new),
+        }),
         RawMatch::UserAgent(glob) => Matcher::UserAgent(Glob::new(&*glob.value)),
     }
 }

@@ -9,7 +9,7 @@ use crate::config::key::{
 };
 use crate::config::kind::{HEADER, KEY_HASH, Kind, NAME, SOME_TEXT, STRING, TEXT, Words, other};
 use crate::config::problem::Spanned;
-use crate::config::raw::{RawClient, RawHeaderGlob, RawKey, RawMatch};
+use crate::config::raw::{RawClient, RawHeaderGlob, RawKey, RawMatch, RawMcpClient};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, cut, header_named, string, text, word};
 use dualgauge_model::client_ip::Network;
@@ -56,6 +56,16 @@ section! {
 }
 
 section! {
+    /// `mcp_client` of `match`.
+    MCP_CLIENT {
+        /// Glob for the name that the client declares
+        MCP_NAME: Key<String> = key("name", TEXT).required();
+        /// Glob for its version
+        MCP_VERSION: Key<String> = key("version", TEXT);
+    }
+}
+
+section! {
     /// `match` of a client: exactly one of these keys.
     MATCH {
         /// Pattern for the distinguished name of the client certificate
@@ -70,6 +80,8 @@ section! {
         HEADER_GLOBS: NamedValues<String> = named_values("header", STRING);
         /// Address of the caller, or its network
         ADDRESS: List<Network> = one_or_many("address", NETWORK);
+        /// Program that an MCP client declares in `clientInfo`
+        MCP_PROGRAM: SubTable = table("mcp_client", &MCP_CLIENT);
         /// Glob for the `user-agent` header
         USER_AGENT: Key<String> = key("user_agent", TEXT);
     }
@@ -102,12 +114,13 @@ section! {
 }
 
 /// The ways to identify a client, in the order of trial.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "subject",
     "api_key",
     "claim",
     "header",
     "address",
+    "mcp_client",
     "user_agent",
 ];
 
@@ -132,7 +145,7 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
         let here = table.here();
         table.add(match &present[..] {
             [] => here.problem(
-                "the client has no match rule; write `subject`, `api_key`, `claim`, `header`, `address` or `user_agent`",
+                "the client has no match rule; write `subject`, `api_key`, `claim`, `header`, `address`, `mcp_client` or `user_agent`",
             ),
             [first, second, ..] => here.problem(format!(
                 "`{first}` and `{second}` exclude each other; write two clients"
@@ -150,8 +163,22 @@ fn matching(table: &mut Table<'_>) -> Option<RawMatch> {
             header_globs(table, named).map(RawMatch::Headers)
         }
         "address" => table.list(&ADDRESS).map(RawMatch::Addresses),
+        "mcp_client" => mcp_client(table).map(RawMatch::McpClient),
         _ => table.get(&USER_AGENT).map(RawMatch::UserAgent),
     }
+}
+
+fn mcp_client(table: &mut Table<'_>) -> Option<Spanned<RawMcpClient>> {
+    let here = table.at("mcp_client");
+    let globs = table.table(&MCP_PROGRAM, |program| {
+        let name = program.get(&MCP_NAME);
+        let version = program.get(&MCP_VERSION);
+        Some(RawMcpClient {
+            name: name?.value,
+            version: version.map(|version| version.value),
+        })
+    })?;
+    Some(here.map(|()| globs))
 }
 
 /// Decodes a pattern for the distinguished name, or a table of patterns for parts of the subject.

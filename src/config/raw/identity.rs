@@ -36,8 +36,19 @@ pub enum RawMatch {
     Headers(Vec<RawHeaderGlob>),
     /// `address`: one of these networks; at least one.
     Addresses(Vec<Spanned<Network>>),
+    /// `mcp_client`: globs for the declared name, and for the version.
+    McpClient(Spanned<RawMcpClient>),
     /// `user_agent`: a glob.
     UserAgent(Spanned<String>),
+}
+
+/// `mcp_client` of `match`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawMcpClient {
+    /// `name`: a glob.
+    pub name: String,
+    /// `version`: a glob; any version if absent.
+    pub version: Option<String>,
 }
 
 /// A header, and a pattern for its value.

@@ -4,7 +4,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::time::timeout;
 
 use super::rpc_request::{BatchContext, CallResult, RpcRequest};
@@ -28,7 +28,7 @@ use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, LISTEN, RequestId};
-use dualgauge_model::mcp::{self, ClientRevision};
+use dualgauge_model::mcp::{self, ClientInfo, ClientRevision};
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::pending;
 use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
@@ -234,12 +234,21 @@ impl RpcRequest {
         if let CallResult::Answer(full) = &mut result
             && self.socket.is_none()
             && *call.method == *"initialize"
-            && let Some(name) = CancellationRegistry::new_session_id()
+            && let Some(name) = self.new_session_id(call)
         {
             // Later notifications of this client find their call by this session id.
             full.headers.insert(&MCP_SESSION, name);
         }
         Ok(result)
+    }
+
+    /// Returns the id of the session that an `initialize` opens. It keeps the declared program only if clients are
+    /// recognised by it.
+    pub(super) fn new_session_id(&self, call: &Call) -> Option<HeaderValue> {
+        let clients = &self.runtime_plan.plan.rollout.clients;
+        let reads = clients.reads_mcp_clients();
+        let declared = reads.then(|| ClientInfo::of_call(call)).flatten();
+        CancellationRegistry::new_session_id(declared.as_ref())
     }
 
     /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `upstream_id` is the id

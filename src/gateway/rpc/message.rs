@@ -9,6 +9,7 @@ use super::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{FullResponse, acknowledgement, rpc_failure, status};
+use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::decision::decide;
 use crate::gateway::passthrough::InterimResponses;
 use crate::gateway::response;
@@ -288,7 +289,15 @@ impl ProtocolCall for RpcCall<'_> {
         self.check_for_local(record)?;
         let revision = request.client_revision(call);
         let client_request = request.client_request();
-        let local = local_reply::answer_rpc(record, plan, client_request, call, revision)?;
+        let mut local = local_reply::answer_rpc(record, plan, client_request, call, revision)?;
+        let opens_session = plan.rollout.clients.reads_mcp_clients()
+            && request.socket.is_none()
+            && *call.method == *"initialize";
+        if let Some(full) = local.as_mut().filter(|_| opens_session)
+            && let Some(session) = request.new_session_id(call)
+        {
+            full.headers.insert(&MCP_SESSION, session);
+        }
         Ok(local.map(Box::new))
     }
 

@@ -9,6 +9,7 @@ use crate::gateway::offloaded_parsing;
 use crate::gateway::request_body::{self, RequestBody};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc;
+use dualgauge_model::mcp::ClientInfo;
 use dualgauge_model::posted;
 use dualgauge_model::routing;
 use dualgauge_net::IncomingBody;
@@ -19,6 +20,16 @@ pub(super) enum RpcBody {
     Messages(Bytes, jsonrpc::Incoming),
     /// A body that is not valid JSON-RPC 2.0, or has a media type or content coding that translation rejects.
     Other(RequestBody, posted::PostedBody),
+}
+
+impl RpcBody {
+    /// Returns the program that the first message declares, as MCP clients do.
+    pub(super) fn client_info(&self) -> Option<ClientInfo> {
+        match self {
+            RpcBody::Messages(_, incoming) => ClientInfo::of_messages(incoming),
+            RpcBody::Other(..) => None,
+        }
+    }
 }
 
 /// Reads a request. A body whose announced length exceeds the limit is not read if translation would refuse it anyway.

@@ -9,7 +9,7 @@
 
 mod call;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
@@ -52,6 +52,7 @@ use dualgauge_model::event::EventForm;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::frame::{SocketMessage, Undelivered};
 use dualgauge_model::jsonrpc::{self, RequestId};
+use dualgauge_model::mcp::ClientInfo;
 use dualgauge_model::pending::Heartbeat;
 use dualgauge_model::plan::{ClientSocketPlan, SocketProtocol};
 use dualgauge_model::rejections;
@@ -105,6 +106,7 @@ pub(super) fn accept(
         worker: worker.clone(),
         form: Cell::new(None),
         close_reason: Cell::new(None),
+        program: RefCell::new(None),
     };
     let connection_guard = worker.count_connection(peer);
     worker.tasks().start(async move {
@@ -181,6 +183,8 @@ struct WebSocketSession {
     form: Cell<Option<EventForm>>,
     /// The close reason, if the proxy closes because a link was lost.
     close_reason: Cell<Option<CloseReason>>,
+    /// The program that the client declared at `initialize`; kept only if the plan recognises clients by it.
+    program: RefCell<Option<ClientInfo>>,
 }
 
 /// The intake of client messages.

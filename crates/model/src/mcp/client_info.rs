@@ -6,9 +6,14 @@
 //!
 //! Used by `lifecycle`, `rollout`, `gateway` and `telemetry`.
 
-use super::envelope::CLIENT_KEY;
-use crate::jsonrpc::Call;
+use http::HeaderMap;
 
+use super::envelope::CLIENT_KEY;
+use crate::jsonrpc::{Call, Incoming, MessageItem};
+use dualgauge_patterns::percent::{Keep, Plus, decode, encode};
+
+/// The start of the ids of sessions that the proxy opens.
+pub const SESSION_PREFIX: &str = "dualgauge-";
 /// Maximum length of a name, in characters; a longer one ends with `…`.
 const NAME: usize = 64;
 /// Maximum length of a version, in characters; a longer one ends with `…`.
@@ -43,6 +48,47 @@ impl ClientInfo {
         let name = info.member("name")?.text()?.ok()?;
         let version = info.member("version").and_then(|text| text.text()?.ok());
         ClientInfo::new(&name, version.as_deref().unwrap_or_default())
+    }
+
+    /// Returns the client that the first message of a body declares.
+    #[must_use]
+    pub fn of_messages(messages: &Incoming) -> Option<ClientInfo> {
+        let first = match messages {
+            Incoming::Single(item) => item,
+            Incoming::Batch(items) => items.first()?,
+        };
+        match first {
+            MessageItem::Call(call) => ClientInfo::of_call(call),
+            MessageItem::Invalid(_) | MessageItem::Response(_) => None,
+        }
+    }
+
+    /// Returns the client of the session that a request names.
+    #[must_use]
+    pub fn of_headers(headers: &HeaderMap) -> Option<ClientInfo> {
+        ClientInfo::of_session(headers.get("mcp-session-id")?.to_str().ok()?)
+    }
+
+    /// Returns the client as the end of a session id: percent-encoded, after a dot. So any replica finds the client of a
+    /// session without a table.
+    #[must_use]
+    pub fn session_suffix(&self) -> String {
+        let mut suffix = String::from(".");
+        encode(&self.name, Keep::Nothing, &mut suffix);
+        suffix.push('/');
+        encode(&self.version, Keep::Nothing, &mut suffix);
+        suffix
+    }
+
+    /// Returns the client of a session id with [`ClientInfo::session_suffix`]. Clients can write any id, as they can
+    /// declare any name.
+    #[must_use]
+    pub fn of_session(id: &str) -> Option<ClientInfo> {
+        let (_, suffix) = id.strip_prefix(SESSION_PREFIX)?.split_once('.')?;
+        let (name, version) = suffix.split_once('/')?;
+        let name = decode(name, Plus::Literal).ok()?;
+        let version = decode(version, Plus::Literal).ok()?;
+        ClientInfo::new(&name, &version)
     }
 
     /// Returns the name.
@@ -80,7 +126,7 @@ const fn is_direction(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jsonrpc::{Incoming, MessageItem, MessageLimits, parse};
+    use crate::jsonrpc::{MessageLimits, parse};
 
     fn declared(text: &str) -> Option<(String, String)> {
         let limits = MessageLimits {
@@ -123,6 +169,24 @@ mod tests {
             let text =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
             assert_eq!(declared(&text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_session_id_keeps_its_client() {
+        for (name, version) in [("Example App", "1.2"), ("a.b/c%", ""), ("ü", "v/1.0")] {
+            let info = ClientInfo::new(name, version).unwrap();
+            let id = format!("{SESSION_PREFIX}0123{}", info.session_suffix());
+            assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
+            assert_eq!(ClientInfo::of_session(&id), Some(info), "{id}");
+        }
+        for id in [
+            "dualgauge-0123",
+            "0123.app/1",
+            "dualgauge-0.%zz/1",
+            "dualgauge-0./1",
+        ] {
+            assert_eq!(ClientInfo::of_session(id), None, "{id}");
         }
     }
 

@@ -6,6 +6,7 @@ use http::HeaderName;
 
 use super::{Glob, SubjectPattern};
 use crate::client_ip::Network;
+use crate::mcp::ClientInfo;
 use crate::token::ClaimPath;
 
 /// The name of the callers that match no client.
@@ -38,6 +39,8 @@ pub enum Matcher {
     Headers(Vec<(HeaderName, Glob)>),
     /// The address of the caller is in one of these networks.
     Addresses(Vec<Network>),
+    /// The program that an MCP client declares in `clientInfo` matches.
+    McpClient(McpClientGlobs),
     /// The user agent matches.
     UserAgent(Glob),
 }
@@ -56,8 +59,28 @@ pub enum MatcherSource {
     Header,
     /// The address of the caller.
     Address,
+    /// `clientInfo` of an MCP client.
+    McpClient,
     /// The user agent.
     UserAgent,
+}
+
+/// Patterns for the program that an MCP client declares.
+#[derive(Debug, Clone)]
+pub struct McpClientGlobs {
+    /// The pattern for its name.
+    pub name: Glob,
+    /// The pattern for its version; any if absent.
+    pub version: Option<Glob>,
+}
+
+impl McpClientGlobs {
+    /// Returns true if a program matches.
+    #[must_use]
+    pub fn fits(&self, info: &ClientInfo) -> bool {
+        let version = self.version.as_ref();
+        self.name.fits(info.name()) && version.is_none_or(|glob| glob.fits(info.version()))
+    }
 }
 
 /// The strength of an identity.
@@ -93,6 +116,7 @@ impl MatcherSource {
             MatcherSource::Claim => "claim",
             MatcherSource::Header => "header",
             MatcherSource::Address => "address",
+            MatcherSource::McpClient => "mcp_client",
             MatcherSource::UserAgent => "user_agent",
         }
     }
@@ -104,9 +128,10 @@ impl MatcherSource {
             MatcherSource::Subject | MatcherSource::ApiKey | MatcherSource::Claim => {
                 Proof::Authenticated
             }
-            MatcherSource::Header | MatcherSource::Address | MatcherSource::UserAgent => {
-                Proof::Declared
-            }
+            MatcherSource::Header
+            | MatcherSource::Address
+            | MatcherSource::McpClient
+            | MatcherSource::UserAgent => Proof::Declared,
         }
     }
 }
@@ -121,6 +146,7 @@ impl Matcher {
             Matcher::Claims(_) => MatcherSource::Claim,
             Matcher::Headers(_) => MatcherSource::Header,
             Matcher::Addresses(_) => MatcherSource::Address,
+            Matcher::McpClient(_) => MatcherSource::McpClient,
             Matcher::UserAgent(_) => MatcherSource::UserAgent,
         }
     }

@@ -62,9 +62,11 @@ fn handle(matcher: &Matcher) -> Option<(&HeaderName, &Glob)> {
             Some((name, glob))
         }
         Matcher::UserAgent(glob) => Some((&USER_AGENT, glob)),
-        Matcher::Subject(_) | Matcher::ApiKey(_) | Matcher::Claims(_) | Matcher::Addresses(_) => {
-            None
-        }
+        Matcher::Subject(_)
+        | Matcher::ApiKey(_)
+        | Matcher::Claims(_)
+        | Matcher::Addresses(_)
+        | Matcher::McpClient(_) => None,
     }
 }
 
@@ -197,7 +199,7 @@ mod tests {
                 Matcher::Headers(rules) => rules.iter().all(|(name, glob)| says(name, glob)),
                 Matcher::UserAgent(glob) => says(&USER_AGENT, glob),
                 Matcher::Addresses(_) => index % 2 == 1,
-                Matcher::Subject(_) | Matcher::Claims(_) => false,
+                Matcher::Subject(_) | Matcher::Claims(_) | Matcher::McpClient(_) => false,
             }
         }
     }

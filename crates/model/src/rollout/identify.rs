@@ -17,9 +17,12 @@ use http::header::{COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::client_index::{CallEvidence, ClientIndex};
-use super::{Caller, Client, Digest, Glob, KeySource, Matcher, OTHER, Proof, Subject};
+use super::{
+    Caller, Client, Digest, Glob, KeySource, Matcher, MatcherSource, OTHER, Proof, Subject,
+};
 use crate::client_ip::{Peer, TrustedProxies};
 use crate::headers::first_value;
+use crate::mcp::ClientInfo;
 use crate::token::{Claims, Tokens, bearer};
 
 /// All clients, in order, and the settings for identifying them.
@@ -33,6 +36,7 @@ pub struct Clients {
     authentication: Authentication,
     /// An API key may also be the bearer token.
     key_as_bearer: bool,
+    reads_mcp_clients: bool,
 }
 
 /// The treatment of callers without credentials.
@@ -54,6 +58,8 @@ pub struct ClientEvidence<'a, 'm> {
     pub peer: Option<&'a Peer>,
     /// The subject of the verified client certificate.
     pub subject: Option<&'m Subject>,
+    /// The program that an MCP client declares, in the message or at the start of its session.
+    pub mcp_client: Option<&'m ClientInfo>,
     /// The SHA-256 function.
     pub digest: fn(&[u8]) -> Digest,
     /// Returns the claims of a bearer token if it is verified.
@@ -115,7 +121,9 @@ impl Clients {
     /// Creates the clients of a plan; `api_key` is the header for API keys.
     #[must_use]
     pub fn new(clients: Vec<Client>, api_key: HeaderName) -> Clients {
+        let mut sources = clients.iter().map(|client| client.matcher.source());
         Clients {
+            reads_mcp_clients: sources.any(|source| source == MatcherSource::McpClient),
             order: ClientIndex::new(&clients),
             clients,
             api_key,
@@ -173,6 +181,12 @@ impl Clients {
     #[must_use]
     pub fn all(&self) -> &[Client] {
         &self.clients
+    }
+
+    /// Returns true if a client is recognised by the program that it declares, so that messages must be read for it.
+    #[must_use]
+    pub fn reads_mcp_clients(&self) -> bool {
+        self.reads_mcp_clients
     }
 
     /// Returns the header for API keys.
@@ -271,6 +285,13 @@ impl<'a> IdentityReader<'a, '_, '_> {
                 let mut networks = networks.iter();
                 networks.any(|network| network.contains(address))
             }),
+            Matcher::McpClient(globs) => {
+                self.is_trusted()
+                    && self
+                        .evidence
+                        .mcp_client
+                        .is_some_and(|info| globs.fits(info))
+            }
             Matcher::UserAgent(glob) => self.is_trusted() && self.says(&USER_AGENT, glob),
         }
     }

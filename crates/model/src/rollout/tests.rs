@@ -121,6 +121,7 @@ fn clients_are_named_by_header_or_api_key_and_everyone_else_is_other() {
     ] {
         let headers = headers(&rows);
         let identity = rollout.clients.identify(ClientEvidence {
+            mcp_client: None,
             headers: &headers,
             peer: None,
             subject: None,

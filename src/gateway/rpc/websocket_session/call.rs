@@ -3,6 +3,7 @@
 use super::*;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::rpc_failure;
+use crate::gateway::identity::identify_by_message;
 
 impl WebSocketSession {
     /// Reads and parses a JSON-RPC message.
@@ -21,6 +22,17 @@ impl WebSocketSession {
         let read = offloaded_parsing::parse_messages(&self.worker, &body, limits).await?;
         let incoming = read.map_err(rejections::no_message)?;
         Ok((body, incoming))
+    }
+
+    /// Returns the program that the client declares, in this message or at `initialize`.
+    fn program(&self, incoming: &jsonrpc::Incoming) -> Option<ClientInfo> {
+        let declared = ClientInfo::of_messages(incoming);
+        if let jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call)) = incoming
+            && *call.method == *"initialize"
+        {
+            self.program.replace(declared.clone());
+        }
+        declared.or_else(|| self.program.borrow().clone())
     }
 
     /// Serves a JSON-RPC message; returns the answer, if it has one.
@@ -51,6 +63,10 @@ impl WebSocketSession {
                 return Some(OutboundMessage::new(full.body.into_bytes()));
             }
         };
+        let declared = || self.program(&incoming);
+        let context = &mut request_record.context;
+        let by_message = identify_by_message(context, &self.head.headers, &self.origin, declared);
+        let identity = by_message.unwrap_or(identity);
         let request = RpcRequest {
             since: request_record.context.call_start(),
             worker: self.worker.clone(),

@@ -118,6 +118,7 @@ impl Shown {
         };
         let peer = self.peer.map(Peer::at);
         let identity = clients.identify(ClientEvidence {
+            mcp_client: None,
             headers: &headers,
             peer: peer.as_ref(),
             subject: self.subject.as_ref(),
