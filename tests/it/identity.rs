@@ -316,15 +316,16 @@ fn an_mcp_client_is_recognised_by_what_it_declares() {
     );
     post(&[json], "x/b", &meta);
     post(&[json], "x/c", "{}");
-    let calls = proxy
-        .metrics()
-        .table("dualgauge_calls_total", &["client", "side"]);
+    let calls = proxy.metrics().table(
+        "dualgauge_calls_total",
+        &["client", "side", "route", "stage", "outcome", "blame"],
+    );
     let calls: Vec<(String, f64)> = calls.into_iter().collect();
     assert_eq!(
         calls,
         [
-            ("example rpc".to_owned(), 4.0),
-            ("other rpc".to_owned(), 3.0)
+            ("example rpc unrouted none success none".to_owned(), 4.0),
+            ("other rpc unrouted none success none".to_owned(), 3.0)
         ]
     );
 }
