@@ -146,6 +146,11 @@ enum CliCommand {
     /// Asks a running proxy. A route is safe to delete if its calls were counted without a gap for the time of
     /// `--idle`, and in that time its deprecated side received no call, no call was translated for it, and no unrouted
     /// call was under its prefix. The evidence is printed as well.
+    ///
+    /// For MCP clients it also shows the era (with a handshake up to 2025-11-25, or stateless from 2026-07-28 on), the
+    /// revision, the programs as they declare themselves, and the last call. With `--era`, the exit code is 0 if the era
+    /// with a handshake can be switched off: eras were counted without a gap for the time of `--idle`, and no client
+    /// called with a handshake. It is 1 if a client did, or if that is unknown.
     #[command(after_help = usage::EXAMPLES)]
     Usage(usage::UsageArguments),
     /// Reload the configuration of a running process

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use dualgauge_model::compare::{Skip, Verdict};
 use dualgauge_model::failure::{Blame, Reason};
-use dualgauge_model::mcp::{CallEra, ClientInfo};
+use dualgauge_model::mcp::CallEra;
 use dualgauge_model::posted::MessageFault;
 use dualgauge_model::rollout::{
     Arming, DecidedBy, Flag, Glob, Kill, Percent, Stage, Way, WithoutKey,
@@ -210,13 +210,11 @@ pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
     for (shard, at) in [(&mut first, 1_700), (&mut second, 1_600)] {
         shard.seen(labels, Some(Way::New), Timestamp::from_unix(at));
         shard.unrouted(prefix, Timestamp::from_unix(at));
-        let era = CallEra::from_words("stateless", "2026-07-28").unwrap();
-        let program = ClientInfo::new("a program", "1");
-        shard.mcp_call(
-            labels.client,
-            McpCall { era, program },
-            Timestamp::from_unix(at),
-        );
+        let call = McpCall {
+            era: CallEra::from_words("stateless", "2026-07-28").unwrap(),
+            program: None,
+        };
+        shard.mcp_call(labels.client, call, Timestamp::from_unix(at));
     }
     second.refused_connection();
     (names, [first.snapshot(), second.snapshot()])
