@@ -67,6 +67,8 @@ impl Workers {
             salt: salt(),
             sessions: Arc::default(),
             cancellations: Arc::default(),
+            client_requests: Arc::default(),
+            log_levels: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: comparing.compare_pool().clone(),
             offload: Offload::for_workers(listeners.len()),

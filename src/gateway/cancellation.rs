@@ -122,12 +122,9 @@ impl CancellationRegistry {
             .collect()
     }
 
-    /// Returns a random session id that cannot be guessed.
-    ///
-    /// With `client`, the id keeps the program that the client declared at `initialize`.
-    pub(super) fn new_session_id(client: Option<&ClientInfo>) -> Option<HeaderValue> {
+    /// Returns a random session id that cannot be guessed, with a suffix.
+    pub(super) fn new_session_id(suffix: &str) -> Option<HeaderValue> {
         let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
-        let suffix = client.map(ClientInfo::session_suffix).unwrap_or_default();
         let mut name =
             HeaderValue::try_from(format!("{SESSION_PREFIX}{first:016x}{second:016x}{suffix}"))
                 .ok()?;
@@ -227,7 +224,7 @@ mod tests {
 
     #[test]
     fn session_ids_are_unique() {
-        let names = [(); 100].map(|()| CancellationRegistry::new_session_id(None).unwrap());
+        let names = [(); 100].map(|()| CancellationRegistry::new_session_id("").unwrap());
         let distinct: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
         assert!(names.iter().all(|name| name.to_str().unwrap().len() == 42));

@@ -18,6 +18,7 @@ use crate::telemetry::clock;
 use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
+use dualgauge_model::mcp::LogFilter;
 use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
@@ -35,6 +36,8 @@ pub(super) struct LinkRequest<'a> {
     pub(super) cancel_signal: Option<Arc<CancelSignal>>,
     /// The client's id of the call, if it is a subscription.
     pub(super) subscription: Option<RequestId>,
+    /// The log messages of the call that the client receives.
+    pub(super) logs: LogFilter,
 }
 
 /// A message for a link.
@@ -42,6 +45,7 @@ struct LinkMessage {
     outbound: Outbound,
     retry_rule: RetryRule,
     cancel_signal: Option<Arc<CancelSignal>>,
+    logs: LogFilter,
 }
 
 /// Sends a request, and returns the response with the id that the call had on the link.
@@ -57,6 +61,7 @@ pub(super) async fn send(
         retry_rule,
         cancel_signal,
         subscription,
+        logs,
     } = request;
     let message = LinkMessage {
         outbound: match &subscription {
@@ -67,6 +72,7 @@ pub(super) async fn send(
         },
         retry_rule,
         cancel_signal,
+        logs,
     };
     let limit = remaining_time(&record.context, limit)?;
     let limit_bytes = record.context.runtime_plan().plan.limits.answer;
@@ -138,6 +144,7 @@ pub(super) async fn send_notification(
         outbound: Outbound::Notice(message),
         retry_rule: RetryRule::Never,
         cancel_signal: None,
+        logs: LogFilter::All,
     };
     exchange(record, link, notification, limit)
         .await
@@ -156,6 +163,7 @@ async fn exchange(
     let requester = Requester {
         links: record.context.links(),
         cancel_signal: message.cancel_signal,
+        logs: message.logs,
         notifier: record.context.notifications(),
     };
     let reply_future = link.request_for(requester, message.outbound, message.retry_rule, limit);

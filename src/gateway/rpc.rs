@@ -5,7 +5,9 @@
 mod batch;
 mod cancel;
 mod dispatch;
+mod era_bridge;
 mod in_flight;
+mod input;
 mod invalid;
 mod message;
 mod methods;

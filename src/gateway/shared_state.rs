@@ -5,6 +5,8 @@
 use std::sync::Arc;
 
 use super::cancellation::CancellationRegistry;
+use super::client_requests::ClientRequests;
+use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::request_ids::RequestIdAllocator;
 use super::session_table::Sessions;
@@ -29,6 +31,10 @@ pub struct Shared {
     pub sessions: Arc<Sessions>,
     /// The calls that clients can cancel.
     pub cancellations: Arc<CancellationRegistry>,
+    /// The requests to clients that wait for a response.
+    pub client_requests: Arc<ClientRequests>,
+    /// The log levels of clients' sessions.
+    pub log_levels: Arc<LogLevels>,
     /// The source of request ids.
     pub request_ids: Arc<RequestIdAllocator>,
     /// The thread for long comparisons.
@@ -56,6 +62,8 @@ impl Shared {
             salt: Salt([0; 16]),
             sessions: Arc::default(),
             cancellations: Arc::default(),
+            client_requests: Arc::default(),
+            log_levels: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: ComparePool::open().0,
             offload: Offload::for_workers(1),

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
 use super::cancellation::CancellationRegistry;
+use super::client_requests::ClientRequests;
+use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
 use super::request_origin::RequestOrigin;
@@ -225,6 +227,16 @@ impl Worker {
     /// Returns the session table.
     pub(super) fn sessions(&self) -> &Sessions {
         &self.shared.sessions
+    }
+
+    /// Returns the requests to clients that wait for a response.
+    pub(super) fn client_requests(&self) -> &Arc<ClientRequests> {
+        &self.shared.client_requests
+    }
+
+    /// Returns the log levels of clients' sessions.
+    pub(super) fn log_levels(&self) -> &LogLevels {
+        &self.shared.log_levels
     }
 
     /// Returns the calls that clients can cancel.

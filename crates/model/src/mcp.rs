@@ -8,7 +8,11 @@
 mod client_info;
 mod envelope;
 mod era;
+mod era_bridge;
+mod error;
 mod header_check;
+mod input;
+mod log_level;
 mod outgoing;
 mod param_headers;
 mod response;
@@ -18,9 +22,14 @@ mod revision;
 pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value};
 pub use era::{CallEra, Era};
+pub use envelope::{AnnotatedRequest, annotated, header_value, with_session_metadata};
+pub use era_bridge::{BridgeAction, ServerEra, discover_from_initialize};
+pub use error::{ConvertedError, convert_error};
 pub use header_check::{
     HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
 };
+pub use input::{InputCapabilities, InputProgress, InputRound};
+pub use log_level::{LogFilter, LogLevel, SET_LEVEL, SessionLevels, SessionLogLevel};
 pub use outgoing::McpMessage;
 pub use param_headers::{ParamHeaders, list_tools, next_page};
 pub use response::{

@@ -28,7 +28,7 @@ use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, LISTEN, RequestId};
-use dualgauge_model::mcp::{self, ClientInfo, ClientRevision};
+use dualgauge_model::mcp::{self, ClientInfo, ClientRevision, InputCapabilities, LogFilter};
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::pending;
 use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
@@ -46,6 +46,13 @@ struct PassedCall<'a> {
     /// Headers made from credentials in the envelope.
     credentials: &'a HeaderMap,
     batch: BatchContext<'a>,
+}
+
+/// A call and the link that it was sent over.
+#[derive(Clone, Copy)]
+pub(super) struct LinkedCall<'a> {
+    pub(super) link: &'a LinkUpstream,
+    pub(super) call: &'a Call,
 }
 
 impl RpcRequest {
@@ -203,9 +210,14 @@ impl RpcRequest {
         // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
         routing::check_call_over_link(&self.runtime_plan.plan, link.plan(), headers, call)?;
-        let limit = link.plan().timeout;
+        if let Some(answer) = self.discover_old_server(record, link, call).await? {
+            return Ok(answer);
+        }
+        let described = self.with_session_metadata(record, link, call)?;
+        let call = described.as_ref().unwrap_or(call);
         let (Some(id), Some(template)) = (&call.id, call.template()) else {
             let text = call.text.clone().into_bytes();
+            let limit = link.plan().timeout;
             link_call::send_notification(record, link, &call.method, text, limit).await?;
             record.set_response(StatusCode::ACCEPTED.as_u16());
             return Ok(CallResult::Nothing);
@@ -224,13 +236,16 @@ impl RpcRequest {
             retry_rule: pending::RetryRule::Never,
             cancel_signal: cancellable.as_ref().map(|call| call.cancel_signal.clone()),
             subscription,
+            logs: LogFilter::of_call(self.client_revision(call), call),
         };
-        let call_future = link_call::send(record, link, request, limit);
+        let linked = LinkedCall { link, call };
+        let call_future = self.send_with_input(record, linked, request);
         let reply = unless_cancelled(cancellable.as_ref(), pin!(call_future)).await?;
         let Some(reply) = reply else {
             return Ok(CallResult::Cancelled);
         };
-        let mut result = self.restore_id(record, id, reply, Some(call)).await?;
+        self.keep_session_level(link, call);
+        let mut result = self.restore_id(record, id, reply, Some(linked)).await?;
         if let CallResult::Answer(full) = &mut result
             && self.socket.is_none()
             && *call.method == *"initialize"
@@ -242,13 +257,15 @@ impl RpcRequest {
         Ok(result)
     }
 
-    /// Returns the id of the session that an `initialize` opens. It keeps the declared program only if clients are
-    /// recognised by it.
+    /// Returns the id of the session that an `initialize` opens. It keeps the capabilities to give input, and
+    /// the declared program if clients are recognised by it.
     pub(super) fn new_session_id(&self, call: &Call) -> Option<HeaderValue> {
         let clients = &self.runtime_plan.plan.rollout.clients;
         let reads = clients.reads_mcp_clients();
         let declared = reads.then(|| ClientInfo::of_call(call)).flatten();
-        CancellationRegistry::new_session_id(declared.as_ref())
+        let mut suffix = session_suffix(call);
+        suffix.extend(declared.map(|client| client.session_suffix()));
+        CancellationRegistry::new_session_id(&suffix)
     }
 
     /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `upstream_id` is the id
@@ -280,13 +297,13 @@ impl RpcRequest {
     }
 
     /// Builds the answer to a call that was sent under an id of the proxy. `linked` is set for a call over a link: its
-    /// result is converted to the client's MCP revision, which the server does not know.
+    /// result or error is converted to the client's MCP revision, which the server does not know.
     async fn restore_id(
         &self,
         record: &mut AccessRecord,
         id: &RequestId,
         reply: RpcReply,
-        linked: Option<&Call>,
+        linked: Option<LinkedCall<'_>>,
     ) -> Result<CallResult, Failure> {
         let limits = &self.runtime_plan.plan.limits;
         let response = offloaded_parsing::parse_response(
@@ -301,17 +318,23 @@ impl RpcRequest {
         let (converted, status_code) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
                 let converted = linked
-                    .map(|call| self.convert_result(call, result))
+                    .map(|linked| self.convert_result(linked.call, result))
                     .transpose()?;
                 record.set_result(result);
                 (converted.flatten(), 200)
             }
             jsonrpc::ResponseReply::Error(error) => {
+                let converted =
+                    linked.and_then(|linked| self.convert_server_error(record, linked, id, error));
+                if let Some(full) = converted {
+                    return Ok(CallResult::Answer(Box::new(full)));
+                }
                 record.set_error(200, error.code, Blame::of_code(error.code));
                 // A message on a socket has no status.
                 let http_call = linked.filter(|_| self.socket.is_none());
-                let status =
-                    http_call.map_or(200, |call| self.client_revision(call).status(error.code));
+                let status = http_call.map_or(200, |linked| {
+                    self.client_revision(linked.call).status(error.code)
+                });
                 (None, status)
             }
         };
@@ -338,14 +361,14 @@ impl RpcRequest {
         }
     }
 
-    /// Parses a call again after its credentials were removed from the envelope.
-    fn parse_again(&self, body: &Bytes) -> Result<Call, Failure> {
+    /// Parses a call again after the proxy changed members of it.
+    pub(super) fn parse_again(&self, body: &Bytes) -> Result<Call, Failure> {
         match jsonrpc::parse(body, self.runtime_plan.plan.limits.message()) {
             Ok(jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))) => Ok(call),
             // Removing members cannot turn a call into something else.
             Ok(_) | Err(_) => Err(Failure::new(
                 Reason::Internal,
-                "the credentials cannot be removed from the message",
+                "the message cannot be changed",
             )),
         }
     }
@@ -437,5 +460,14 @@ async fn unless_cancelled<T>(
         biased;
         () = call.cancel_signal.cancelled() => Ok(None),
         reply = call_future => reply.map(Some),
+    }
+}
+
+/// Returns the part of a new session id that keeps the client's capabilities, if it has any that matter.
+fn session_suffix(initialize: &Call) -> String {
+    let capabilities = InputCapabilities::of_initialize(initialize.params.as_ref());
+    match capabilities == InputCapabilities::default() {
+        true => String::new(),
+        false => capabilities.to_suffix(),
     }
 }

@@ -173,6 +173,10 @@ impl RpcRequest {
         batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         record.context.admit()?;
+        if self.take_client_response(&text) {
+            record.set_response(StatusCode::ACCEPTED.as_u16());
+            return Ok(CallResult::Nothing);
+        }
         // A link matches responses to its server's requests itself, so only an HTTP upstream takes one here.
         let upstream = self.runtime_plan.upstream(None, Side::Rpc);
         let upstream = upstream.and_then(Upstream::http);

@@ -77,6 +77,8 @@ families! {
         "Client connections closed because the TLS handshake or PROXY header failed or timed out.");
     CUT_CONNECTIONS = COUNTER("dualgauge_cut_connections_total", ["reason"],
         "Client connections (HTTP/2, WebSocket) that the proxy aborted: resets (too many calls reset), chatter (too many frames without progress) or faults (protocol errors). Also single HTTP/2 streams: stalled (the client read nothing for too long).");
+    ERA_BRIDGE = COUNTER("dualgauge_mcp_era_conversions_total", ["kind"],
+        "Conversions between MCP clients and servers of different eras: missing_resource and foreign_code (error codes), url_elicitation (an error became a request for input), discovery (`server/discover` for a server with sessions), log_level (a session's level sent with a request), input_request (a request for input sent to a client) and input_response (a call sent again with the client's input).");
     UNVERIFIED_TOKENS = COUNTER("dualgauge_unverified_tokens_total", ["reason"],
         "Bearer tokens that failed verification, by cause; only tokens that a client's rule needs.");
     SOCKET_STRAYS = COUNTER("dualgauge_socket_strays_total", ["kind"],

@@ -19,6 +19,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
+use dualgauge_model::mcp::BridgeAction;
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
@@ -210,6 +211,11 @@ impl Shard {
         self.counts.cut_connections[why as usize] += 1;
     }
 
+    /// Counts a conversion between the eras of MCP.
+    pub fn bridged(&mut self, action: BridgeAction) {
+        self.counts.bridged[action as usize] += 1;
+    }
+
     /// Counts a connection whose TLS handshake failed.
     pub fn failed_handshake(&mut self) {
         self.counts.failed_handshakes += 1;
@@ -333,6 +339,7 @@ pub(super) struct ShardCounts {
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
     pub(super) cut_connections: [u64; FloodReason::ALL.len()],
+    pub(super) bridged: [u64; BridgeAction::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
     pub(super) strays: [u64; Undelivered::ALL.len()],
@@ -362,6 +369,7 @@ impl Default for ShardCounts {
             refused_connections: 0,
             failed_handshakes: 0,
             cut_connections: [0; FloodReason::ALL.len()],
+            bridged: [0; BridgeAction::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
             strays: [0; Undelivered::ALL.len()],
             invalid_messages: Default::default(),
@@ -419,6 +427,7 @@ impl ShardCounts {
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;
         add_all(&mut self.cut_connections, &other.cut_connections);
+        add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);
         add_all(&mut self.strays, &other.strays);
         let own = self.invalid_messages.as_flattened_mut();

@@ -1,5 +1,6 @@
 //! The handles between a worker and the task that owns a link. Used by `app` and `link`.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::time::Instant;
 use super::cancel::CancelSignal;
 use super::notifications::{self, NotificationSender, ReplySender};
 use super::subscriber_set::{Subscriber, SubscriberSet};
+use dualgauge_model::mcp::{LogFilter, ServerEra};
 use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
 use dualgauge_patterns::json::Json;
 
@@ -35,6 +37,8 @@ pub struct LinkRequest {
     pub(super) progress: Option<ProgressSink>,
     /// The cancellation signal of the client.
     pub(super) cancel_signal: Option<Arc<CancelSignal>>,
+    /// The log messages of its own call that the client receives.
+    pub(super) logs: LogFilter,
     /// Counts the request as load of its link for as long as it lives.
     pub(super) load: Option<InFlightGuard>,
 }
@@ -55,6 +59,8 @@ pub struct LinkHandle {
     pub(super) requests: mpsc::Sender<LinkRequest>,
     /// Notified when a caller goes away.
     pub(super) caller_gone: Arc<Notify>,
+    /// The number of the [`ServerEra`] of the link.
+    era: Arc<AtomicU8>,
 }
 
 /// A handle that does not keep the link task alive.
@@ -62,6 +68,7 @@ pub struct LinkHandle {
 pub struct WeakLinkHandle {
     requests: mpsc::WeakSender<LinkRequest>,
     caller_gone: Arc<Notify>,
+    era: Arc<AtomicU8>,
 }
 
 impl WeakLinkHandle {
@@ -71,6 +78,7 @@ impl WeakLinkHandle {
         Some(LinkHandle {
             requests: self.requests.upgrade()?,
             caller_gone: self.caller_gone.clone(),
+            era: self.era.clone(),
         })
     }
 }
@@ -79,6 +87,11 @@ impl LinkHandle {
     /// Returns true if the link task has ended and takes no more requests.
     pub(super) fn has_ended(&self) -> bool {
         self.requests.is_closed()
+    }
+
+    /// Returns the era of the server.
+    pub(super) fn era(&self) -> ServerEra {
+        ServerEra::from_number(self.era.load(Ordering::Relaxed))
     }
 
     /// Forwards a request that another handle received.
@@ -103,6 +116,7 @@ impl LinkHandle {
         WeakLinkHandle {
             requests: self.requests.downgrade(),
             caller_gone: self.caller_gone.clone(),
+            era: self.era.clone(),
         }
     }
 }
@@ -113,6 +127,8 @@ pub struct RequestReceiver {
     pub(super) requests: mpsc::Receiver<LinkRequest>,
     /// Notified when a caller goes away.
     pub(super) caller_gone: Arc<Notify>,
+    /// The number of the [`ServerEra`] of the link.
+    pub(super) era: Arc<AtomicU8>,
     /// The channel of the only client, if the link belongs to one client.
     pub(super) notifier: Option<NotificationSender>,
     /// The longest time in which the link may be unused.
@@ -171,13 +187,16 @@ impl RequestReceiver {
 pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
     let (sender, requests) = mpsc::channel(queue + ON_THE_WAY);
     let caller_gone = Arc::<Notify>::default();
+    let era = Arc::<AtomicU8>::default();
     let handle = LinkHandle {
         requests: sender,
         caller_gone: caller_gone.clone(),
+        era: era.clone(),
     };
     let inbox = RequestReceiver {
         requests,
         caller_gone,
+        era,
         notifier: None,
         idle: None,
         max_age: None,

@@ -181,6 +181,12 @@ impl NotificationSender {
         }
     }
 
+    /// Sends a request of the proxy to the client. Returns false if the channel is full, or the client is gone.
+    #[must_use]
+    pub fn ask(&self, text: Bytes) -> bool {
+        self.notify(text) == Delivery::Delivered
+    }
+
     /// Returns true for the first drop since the channel was last less than half full.
     pub(super) fn is_first_drop(&self) -> bool {
         !self.counters.misses.swap(true, Ordering::Relaxed)

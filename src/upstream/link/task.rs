@@ -5,6 +5,7 @@
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +22,7 @@ use super::subscribers::Subscribers;
 use super::transport::{Event, Link, Transport};
 use crate::telemetry::clock;
 use crate::upstream::callers::{Caller, Callers};
+use dualgauge_model::mcp::LogFilter;
 use dualgauge_model::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
 };
@@ -35,6 +37,7 @@ struct PendingCaller {
     notifier: Option<NotificationSender>,
     progress: Option<ProgressSink>,
     cancel_signal: Option<Arc<CancelSignal>>,
+    logs: LogFilter,
     _load: Option<InFlightGuard>,
 }
 
@@ -71,6 +74,8 @@ pub async fn run_link<T: Transport>(
         ),
         last_used: clock::now(),
         ready: inbox.ready.clone(),
+        era: inbox.era.clone(),
+        depth,
         since: None,
         takes_requests: true,
         is_retired: false,
@@ -108,6 +113,10 @@ struct LinkTask<'a, T: Transport> {
     last_used: Instant,
     /// Notified each time the link becomes ready.
     ready: Option<Arc<Notify>>,
+    /// The number of the era of the server, for handles of this link.
+    era: Arc<AtomicU8>,
+    /// The maximum nesting depth of messages.
+    depth: u16,
     /// The time at which the link became ready.
     since: Option<Instant>,
     /// False once the request channel is closed.
@@ -247,6 +256,7 @@ impl<T: Transport> LinkTask<'_, T> {
             notifier: request.notifier,
             progress: request.progress,
             cancel_signal: request.cancel_signal,
+            logs: request.logs,
             _load: request.load,
         });
         let queued = Request {
@@ -379,6 +389,9 @@ impl<T: Transport> LinkTask<'_, T> {
                 let opened = self.pending.counts().opened;
                 tracing::info!(upstream = self.name, opened, "the link is ready");
                 self.since = Some(clock::now());
+                if let LinkConnection::Open(link) = &self.state {
+                    self.era.store(link.era() as u8, Ordering::Relaxed);
+                }
                 if let Some(ready) = &self.ready {
                     ready.notify_one();
                 }
@@ -402,16 +415,17 @@ impl<T: Transport> LinkTask<'_, T> {
                     method,
                     "received a notification from the server"
                 );
-                self.on_notification(message, recipients);
+                self.on_notification(&method, message, recipients);
             }
         }
     }
 
-    fn on_notification(&mut self, message: Bytes, recipients: Recipients) {
+    fn on_notification(&mut self, method: &str, message: Bytes, recipients: Recipients) {
         let caller = match recipients {
             Recipients::Caller(ticket) => self.callers.get(ticket),
             Recipients::Token | Recipients::All | Recipients::NoClient => None,
         };
+        let caller = caller.filter(|caller| caller.logs.passes(method, &message, self.depth));
         let caller = caller.and_then(|caller| caller.notifier.as_ref());
         let progress = self.callers.iter();
         let progress = progress.filter_map(|caller| caller.progress.as_ref());

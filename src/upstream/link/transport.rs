@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use dualgauge_model::mcp::ServerEra;
 use dualgauge_model::pending::RequestError;
 
 /// A transport on which links can be opened.
@@ -28,6 +29,11 @@ pub trait Link {
 
     /// Asks the server for a sign of life; [`Event::SignOfLife`] may follow.
     fn ping(&mut self);
+
+    /// Returns the era of MCP that the server speaks, once the link is ready.
+    fn era(&self) -> ServerEra {
+        ServerEra::Sessions
+    }
 
     /// Closes the link in good order, within a time limit of its own.
     fn close(self) -> impl Future<Output = ()>;

@@ -18,6 +18,7 @@ use super::per_client::{ClientLinks, LinkSharing, PendingSubscription};
 use super::reply_slot::ReplySlot;
 use super::subscriber_set::Subscriber;
 use crate::telemetry::clock;
+use dualgauge_model::mcp::{LogFilter, ServerEra};
 use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 
@@ -31,6 +32,8 @@ pub struct Requester<'a> {
     pub links: Option<&'a ClientLinks>,
     /// The client's cancellation signal for this request.
     pub cancel_signal: Option<Arc<CancelSignal>>,
+    /// The log messages of its own call that the client receives.
+    pub logs: LogFilter,
     /// The client's notification channel, which also orders the reply among its notifications.
     pub notifier: Option<NotificationSender>,
 }
@@ -63,6 +66,15 @@ impl LinkUpstream {
     #[must_use]
     pub fn plan(&self) -> &UpstreamPlan {
         &self.plan
+    }
+
+    /// Returns the era of the server, as far as it is known. A client's own link is a WebSocket, which has sessions.
+    #[must_use]
+    pub fn server_era(&self) -> ServerEra {
+        match &self.sharing {
+            LinkSharing::Shared(link) => link.era(),
+            LinkSharing::PerClient(_) => ServerEra::Sessions,
+        }
     }
 
     /// Opens the link of a client that only listens, if each client has a link of its own.
@@ -102,6 +114,7 @@ impl LinkUpstream {
         let Requester {
             links,
             cancel_signal,
+            logs,
             notifier,
         } = requester;
         let (handle, shared) = self.route(links)?;
@@ -137,6 +150,7 @@ impl LinkUpstream {
             subscriber,
             progress,
             cancel_signal,
+            logs,
             load: None,
         };
         let handle = self.send(handle, links, request)?;

@@ -18,7 +18,9 @@ use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESS
 use super::{Mcp, ServerRevision, SessionMode};
 use crate::upstream::link::{Event, Link};
 use dualgauge_model::jsonrpc::{self, parse_response};
-use dualgauge_model::mcp::{McpMessage, agreed_revision, answer_locally, initialize_response};
+use dualgauge_model::mcp::{
+    McpMessage, ServerEra, SessionLogLevel, agreed_revision, answer_locally, initialize_response,
+};
 use dualgauge_model::outcome::{ReplyLimits, RestReply, refusal};
 use dualgauge_model::pending::RequestError;
 use dualgauge_patterns::rope::Rope;
@@ -72,6 +74,7 @@ pub struct Session {
     headers: HeaderMap,
     /// The number of running POSTs of the link itself, and the queued ones.
     own_posts: (usize, VecDeque<OutboundPost>),
+    log_level: SessionLogLevel,
 }
 
 impl Link for Session {
@@ -99,6 +102,13 @@ impl Link for Session {
         match &self.mode {
             SessionMode::Sessions => self.write_in_session(message, outgoing),
             SessionMode::Stateless(version, _) => self.write_alone(message, outgoing, version),
+        }
+    }
+
+    fn era(&self) -> ServerEra {
+        match self.mode {
+            SessionMode::Sessions => ServerEra::Sessions,
+            SessionMode::Stateless(..) => ServerEra::Stateless,
         }
     }
 
@@ -137,10 +147,13 @@ impl Session {
             ready_events: VecDeque::new(),
             headers: HeaderMap::new(),
             own_posts: (0, VecDeque::new()),
+            log_level: SessionLogLevel::default(),
         }
     }
 
     fn write_in_session(&mut self, message: Bytes, outgoing: McpMessage) {
+        let depth = self.mcp.plan.link.settings.depth;
+        let level = self.log_level.before(&outgoing, &message, depth);
         let (id, kind) = match outgoing {
             McpMessage::Initialize(id) => (Some(id), PostKind::Initialize),
             McpMessage::Initialized => (None, PostKind::Initialized),
@@ -160,10 +173,28 @@ impl Session {
         };
         match kind {
             PostKind::Own => self.post_own(post),
+            PostKind::Call(_) if level.is_some() => self.post_after_level(kind, post, level),
             PostKind::Initialize | PostKind::Initialized | PostKind::Call(_) | PostKind::Notice => {
                 self.post(kind, post);
             }
         }
+    }
+
+    /// Posts a call after the log level that it asks for. The server may refuse the level; the call follows anyway.
+    fn post_after_level(&mut self, kind: PostKind, post: OutboundPost, level: Option<Bytes>) {
+        let set = level.map(|body| OutboundPost {
+            id: Some(NO_CALL),
+            body,
+            headers: self.headers.clone(),
+        });
+        let (client, call) = (self.client.clone(), self.start_post(kind, post));
+        let both = async move {
+            if let Some(set) = set {
+                client.post(set).await;
+            }
+            call.await
+        };
+        self.begin(kind, Box::pin(both));
     }
 
     /// Posts a message that no caller waits for, or queues it, so that a server which sends many requests and reads no
@@ -394,13 +425,15 @@ impl Session {
                 return self.report_loss("it did not answer `initialize`");
             }
         };
-        let answer = parse_response(&message, self.mcp.plan.link.settings.depth);
+        let depth = self.mcp.plan.link.settings.depth;
+        let answer = parse_response(&message, depth);
         let agreed = match answer {
             Ok(answer) => agreed_revision(&answer.reply),
             Err(fault) => Err(fault.to_string()),
         };
         match agreed {
             Ok(version) => {
+                self.log_level = SessionLogLevel::greeted(&message, depth);
                 self.headers
                     .insert(VERSION, HeaderValue::from_static(version));
                 if let Some(mut session) = session {

@@ -18,8 +18,8 @@ use crate::upstream::link::{Event, Link, Transport};
 use dualgauge_model::jsonrpc::{PeerMessage, parse_response};
 use dualgauge_model::local_reply::STATELESS;
 use dualgauge_model::mcp::{
-    DiscoverResult, McpMessage, Revision, annotated, answer_locally, discover, discover_result,
-    initialize_response,
+    DiscoverResult, McpMessage, Revision, ServerEra, annotated, answer_locally, discover,
+    discover_result, initialize_response,
 };
 use dualgauge_patterns::json::Json;
 
@@ -236,6 +236,13 @@ impl Link for Child {
             McpMessage::Cancelled(_) | McpMessage::Notice | McpMessage::Response => {
                 self.running.write(message);
             }
+        }
+    }
+
+    fn era(&self) -> ServerEra {
+        match self.mode {
+            ProtocolMode::Handshake => ServerEra::Sessions,
+            ProtocolMode::Stateless { .. } => ServerEra::Stateless,
         }
     }
 

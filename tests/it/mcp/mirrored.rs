@@ -86,7 +86,7 @@ fn a_refusal_that_no_header_can_help_is_the_callers_answer() {
     let server = strict(r#"{"name":"sql","inputSchema":{"type":"object"}}"#);
     let proxy = before(&server, "");
     let said: Value = proxy.rpc(sql("eu")).json();
-    assert_eq!(said["error"]["code"], -32020, "{said}");
+    assert_eq!(said["error"]["code"], -32603, "{said}");
     let calls = asked(&server);
     let calls = calls.iter().filter(|asked| *asked == "POST tools/call");
     assert_eq!(calls.count(), 1);

@@ -64,7 +64,7 @@ pub(crate) fn sessions_with_streams(
                     ("Mcp-Session-Id", &*session),
                 ];
                 let greeting = format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"scripted","version":"1"}}}}}}"#
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{"logging":{{}}}},"serverInfo":{{"name":"scripted","version":"1"}}}}}}"#
                 );
                 answer("200 OK", &fields, greeting)
             }

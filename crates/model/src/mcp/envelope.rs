@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 
+use super::input::InputCapabilities;
+use super::log_level::{LEVEL_KEY, LogLevel};
 use super::revision::CLIENT_INFO;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::rope::RopeWriter;
@@ -47,18 +49,40 @@ pub(super) fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns `None` if the params are not an object or can be read in two ways; the server reports that.
+/// Returns a request of a session that names the log level and the capabilities of its client, unless it names them
+/// itself. Every other byte is unchanged.
+#[must_use]
+pub fn with_session_metadata(
+    message: &Bytes,
+    level: Option<LogLevel>,
+    capabilities: InputCapabilities,
+    depth: u16,
+) -> Option<Bytes> {
+    let whole = Json::parse(message.clone(), depth).ok()?;
+    let mut metadata = Vec::with_capacity(2);
+    metadata.extend(level.map(|level| (LEVEL_KEY, Json::string(level.as_str()))));
+    if capabilities != InputCapabilities::default() {
+        metadata.push((CAPABILITIES_KEY, capabilities.to_json()));
+    }
+    with_metadata(&whole, &metadata)
+}
+
 fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     let metadata = [
         (VERSION_KEY, Json::string(version)),
         (CLIENT_KEY, Json::literal(CLIENT_INFO)),
         (CAPABILITIES_KEY, Json::literal("{}")),
     ];
+    with_metadata(whole, &metadata)
+}
+
+/// Returns `None` if the params are not an object or can be read in two ways; the server reports that.
+fn with_metadata(whole: &Json, metadata: &[(&str, Json)]) -> Option<Bytes> {
     let members = whole.open().ok()?;
     let Some(params) = members.iter().find(|member| member.name == "params") else {
         let mut inside = with(
             &Json::literal("{}"),
-            &[("_meta", with(&Json::literal("{}"), &metadata)?)],
+            &[("_meta", with(&Json::literal("{}"), metadata)?)],
         )?;
         inside = with(whole, &[("params", inside)])?;
         return Some(inside.into_bytes());
@@ -70,12 +94,9 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     }
     let found = params.open().ok()?;
     let params = match found.iter().find(|member| member.name == "_meta") {
-        None => with(
-            &params,
-            &[("_meta", with(&Json::literal("{}"), &metadata)?)],
-        )?,
+        None => with(&params, &[("_meta", with(&Json::literal("{}"), metadata)?)])?,
         Some(meta) => {
-            let changed = with(&params.piece(meta.value.clone()), &metadata)?;
+            let changed = with(&params.piece(meta.value.clone()), metadata)?;
             replaced(&params, meta.value.clone(), &changed)
         }
     };

@@ -33,7 +33,7 @@ const CACHEABLE: [&str; 6] = [
     "server/discover",
 ];
 /// The methods whose result may be `input_required` (MCP 2026-07-28, "Multi Round-Trip Requests").
-const INTERACTIVE: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+pub(super) const INTERACTIVE: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// The kind of a client's MCP revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +203,7 @@ fn is_input_required(result: &Json) -> bool {
 }
 
 /// Returns whether a text contains the word, or an escape that may be part of it.
-fn may_ask(text: &[u8]) -> bool {
+pub(super) fn may_ask(text: &[u8]) -> bool {
     static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(INPUT_REQUIRED));
     static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
     WORD.find(text).is_some() || ESCAPE.find(text).is_some()

@@ -177,11 +177,10 @@ fn initialize_result(result: &Json) -> Json {
     Json::written(initialize_result.to_string())
 }
 
-/// Returns the capabilities that a client with sessions can use. Log messages, resource updates and list changes arrive
-/// only in subscriptions, or if a request asks for them by a member of 2026-07-28.
+/// Returns the capabilities that a client with sessions can use. Resource updates and list changes arrive only in
+/// subscriptions.
 fn offered(mut capabilities: Value) -> Value {
     if let Some(all) = capabilities.as_object_mut() {
-        all.remove("logging");
         for of_kind in all.values_mut().filter_map(Value::as_object_mut) {
             of_kind.remove("listChanged");
             of_kind.remove("subscribe");
@@ -282,7 +281,7 @@ mod tests {
         let response: Value =
             serde_json::from_str(&initialize_response(3, &initialize_result)).unwrap();
         let wanted = json!({ "jsonrpc": "2.0", "id": 3, "result": { "protocolVersion": "2025-11-25",
-            "capabilities": { "tools": {}, "resources": { "x": 1 } }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
+            "capabilities": { "tools": {}, "resources": { "x": 1 }, "logging": {} }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
         assert_eq!(response, wanted);
         for text in [
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25"]}}"#,

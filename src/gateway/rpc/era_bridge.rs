@@ -1,0 +1,148 @@
+//! Calls between an MCP client and a server of another era, over a link. The decisions are in `dualgauge_model::mcp`.
+//!
+//! Used by `rpc::dispatch`.
+
+use super::dispatch::LinkedCall;
+use super::rpc_request::{CallResult, RpcRequest};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_response::{FullResponse, rpc_message, status};
+use crate::gateway::link_call;
+use crate::gateway::offloaded_parsing;
+use crate::upstream::link::LinkUpstream;
+use dualgauge_model::failure::{Blame, Failure};
+use dualgauge_model::jsonrpc::{self, Call, ErrorObject, RequestId, ResponseReply};
+use dualgauge_model::mcp::{
+    BridgeAction, ClientRevision, ConvertedError, InputCapabilities, LogFilter, LogLevel,
+    SET_LEVEL, ServerEra, convert_error, discover_from_initialize, with_session_metadata,
+};
+use dualgauge_model::pending::RetryRule;
+use dualgauge_patterns::rope::Rope;
+
+const DISCOVER: &str = "server/discover";
+
+impl RpcRequest {
+    /// Counts a conversion.
+    pub(super) fn count_conversion(&self, action: BridgeAction) {
+        self.worker.count(|shard| shard.bridged(action));
+        tracing::debug!(
+            kind = action.as_str(),
+            "converted a message between the eras of MCP"
+        );
+    }
+
+    /// Returns a call with the log level and the capabilities of its client's session, if the server reads them there.
+    /// The era of a server that is not connected yet is unknown; a server with sessions ignores the members.
+    pub(super) fn with_session_metadata(
+        &self,
+        record: &AccessRecord,
+        link: &LinkUpstream,
+        call: &Call,
+    ) -> Result<Option<Call>, Failure> {
+        let is_old = self.client_revision(call) == ClientRevision::Sessions;
+        if !is_old || link.server_era() == ServerEra::Sessions || call.id.is_none() {
+            return Ok(None);
+        }
+        let level = self.scope();
+        let level = level.and_then(|scope| self.worker.log_levels().get(scope));
+        let capabilities = self.input_capabilities(record, LinkedCall { link, call });
+        if level.is_none() && capabilities == InputCapabilities::default() {
+            return Ok(None);
+        }
+        let depth = self.runtime_plan.plan.limits.depth;
+        let text = call.text.clone().into_bytes();
+        let Some(text) = with_session_metadata(&text, level, capabilities, depth) else {
+            return Ok(None);
+        };
+        if level.is_some() {
+            self.count_conversion(BridgeAction::LogLevel);
+        }
+        self.parse_again(&text).map(Some)
+    }
+
+    /// Keeps the level that a client has set for its session, if the server has no sessions. The link has answered.
+    pub(super) fn keep_session_level(&self, link: &LinkUpstream, call: &Call) {
+        let is_old = self.client_revision(call) == ClientRevision::Sessions;
+        if *call.method != *SET_LEVEL || !is_old || link.server_era() != ServerEra::Stateless {
+            return;
+        }
+        let level = LogLevel::of_params(call.params.as_ref());
+        if let (Some(level), Some(scope)) = (level, self.scope()) {
+            self.worker.log_levels().set(scope, level);
+        }
+    }
+
+    /// Answers `server/discover` with the response of a server with sessions to `initialize`. Returns `None` if the
+    /// server must answer itself.
+    pub(super) async fn discover_old_server(
+        &self,
+        record: &mut AccessRecord,
+        link: &LinkUpstream,
+        call: &Call,
+    ) -> Result<Option<CallResult>, Failure> {
+        let is_asked = *call.method == *DISCOVER && link.plan().sends_initialize();
+        let (Some(id), Some(template)) = (&call.id, call.template()) else {
+            return Ok(None);
+        };
+        if !is_asked || link.server_era() == ServerEra::Stateless {
+            return Ok(None);
+        }
+        let request = link_call::LinkRequest {
+            method: "initialize",
+            call: template,
+            retry_rule: RetryRule::Never,
+            cancel_signal: None,
+            subscription: None,
+            logs: LogFilter::Nothing,
+        };
+        let reply = link_call::send(record, link, request, link.plan().timeout).await?;
+        if link.server_era() == ServerEra::Stateless {
+            return Ok(None);
+        }
+        let depth = self.runtime_plan.plan.limits.depth;
+        let body = &reply.response.body;
+        let parsed = offloaded_parsing::parse_response(record.context.worker(), body, depth);
+        let Ok(ResponseReply::Result(greeting)) = parsed.await?.map(|response| response.reply)
+        else {
+            return Ok(None);
+        };
+        self.count_conversion(BridgeAction::Discovery);
+        let result = discover_from_initialize(&greeting);
+        record.set_result(&result);
+        let result = Rope::from(result.into_bytes());
+        let full = rpc_message(jsonrpc::result(id, result));
+        Ok(Some(CallResult::Answer(Box::new(full))))
+    }
+
+    /// Converts an error of the server to the codes of the client's revision. Returns `None` if it can be sent unchanged.
+    pub(super) fn convert_server_error(
+        &self,
+        record: &mut AccessRecord,
+        linked: LinkedCall<'_>,
+        id: &RequestId,
+        error: &ErrorObject,
+    ) -> Option<FullResponse> {
+        let LinkedCall { link, call } = linked;
+        let client = self.client_revision(call);
+        let (action, converted) = convert_error(client, link.server_era(), call, error)?;
+        self.count_conversion(action);
+        let (body, code) = match converted {
+            ConvertedError::Result(result) => {
+                record.set_result(&result);
+                let result = Rope::from(result.into_bytes());
+                (jsonrpc::result(id, result), 200)
+            }
+            ConvertedError::Error(error) => {
+                record.set_error(200, error.code, Blame::of_code(error.code));
+                let code = match self.socket {
+                    None => client.status(error.code),
+                    // A message on a socket has no status.
+                    Some(_) => 200,
+                };
+                (jsonrpc::error(id, &error), code)
+            }
+        };
+        let mut full = rpc_message(body);
+        full.status = status(code);
+        Some(full)
+    }
+}
