@@ -18,12 +18,14 @@ mod param_headers;
 mod response;
 mod result;
 mod revision;
+mod session_metadata;
 
 pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value};
 pub use era::{CallEra, Era};
 pub use envelope::{AnnotatedRequest, annotated, header_value, with_session_metadata};
 pub use era_bridge::{BridgeAction, ServerEra, discover_from_initialize};
+pub use era::{BridgeAction, ServerEra, discover_from_initialize};
 pub use error::{ConvertedError, convert_error};
 pub use header_check::{
     HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
@@ -40,3 +42,4 @@ pub use revision::{
     DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
     discover, discover_result, initialize_response,
 };
+pub use session_metadata::with_session_metadata;

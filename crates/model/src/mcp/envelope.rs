@@ -6,8 +6,6 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 
-use super::input::InputCapabilities;
-use super::log_level::{LEVEL_KEY, LogLevel};
 use super::revision::CLIENT_INFO;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::rope::RopeWriter;
@@ -49,24 +47,6 @@ pub(super) fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns a request of a session that names the log level and the capabilities of its client, unless it names them
-/// itself. Every other byte is unchanged.
-#[must_use]
-pub fn with_session_metadata(
-    message: &Bytes,
-    level: Option<LogLevel>,
-    capabilities: InputCapabilities,
-    depth: u16,
-) -> Option<Bytes> {
-    let whole = Json::parse(message.clone(), depth).ok()?;
-    let mut metadata = Vec::with_capacity(2);
-    metadata.extend(level.map(|level| (LEVEL_KEY, Json::string(level.as_str()))));
-    if capabilities != InputCapabilities::default() {
-        metadata.push((CAPABILITIES_KEY, capabilities.to_json()));
-    }
-    with_metadata(&whole, &metadata)
-}
-
 fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
     let metadata = [
         (VERSION_KEY, Json::string(version)),
@@ -77,7 +57,7 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
 }
 
 /// Returns `None` if the params are not an object or can be read in two ways; the server reports that.
-fn with_metadata(whole: &Json, metadata: &[(&str, Json)]) -> Option<Bytes> {
+pub(super) fn with_metadata(whole: &Json, metadata: &[(&str, Json)]) -> Option<Bytes> {
     let members = whole.open().ok()?;
     let Some(params) = members.iter().find(|member| member.name == "params") else {
         let mut inside = with(
