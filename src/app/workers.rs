@@ -62,6 +62,7 @@ impl Workers {
         let address = listener.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
+        let (worker, workers) = (0, listeners.len());
         let common = Shared {
             names: names.clone(),
             salt: salt(),
@@ -71,15 +72,12 @@ impl Workers {
             log_levels: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: comparing.compare_pool().clone(),
-            offload: Offload::for_workers(listeners.len()),
+            offload: Offload::for_workers(workers),
             ids: IdGenerator::new(0),
             spans: spans.cloned(),
             memory,
             open_files: getrlimit(Resource::Nofile).current,
-            share: WorkerShare {
-                worker: 0,
-                workers: listeners.len(),
-            },
+            share: WorkerShare { worker, workers },
         };
         let mut workers = Workers {
             commands: Vec::new(),
