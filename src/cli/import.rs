@@ -73,8 +73,8 @@ pub(super) fn parse_document(name: &str, text: &str) -> Result<serde_json::Value
 /// Gets a document from a server.
 pub(super) fn get_document(url: &str) -> Result<serde_json::Value, ImportFault> {
     let server = discover::DiscoverServer::parse(url, &[], None)?;
-    let path = url.split(['?', '#']).next().unwrap_or_default();
-    Ok(read::parse(Path::new(path), &server.get(DOCUMENT_LIMIT)?)?)
+    let (name, text) = server.fetch(DOCUMENT_LIMIT)?;
+    Ok(read::parse(Path::new(&name), &text)?)
 }
 
 /// The kind of server that a draft makes of a document.

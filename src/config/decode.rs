@@ -129,10 +129,8 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let streams = table.tables(&STREAM, stream::stream);
     let events = table.tables(&EVENT, event::event);
     let names = routes.iter().map(|route| &route.name);
-    unique(
-        names.chain(streams.iter().map(|stream| &stream.name)),
-        table,
-    );
+    let names = names.chain(streams.iter().map(|stream| &stream.name));
+    unique(names, table);
     let sets = table.named_lists(&OUTCOMES, outcome::row).into_iter();
     let sets = sets.map(|(name, rows)| RawSet { name, rows });
     let locals = table.tables(&LOCAL, local::local);

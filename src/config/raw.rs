@@ -40,8 +40,6 @@ use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Authentication, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, Example, Extra, ResultForm};
-use dualgauge_model::rollout::{Arming, Stage, WithoutKey};
-use dualgauge_model::route::{Effect, Example, Extra};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::multiplexing::Multiplexing;

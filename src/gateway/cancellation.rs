@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::{HeaderName, HeaderValue};
 
 use crate::upstream::link::CancelSignal;
-use dualgauge_model::mcp::{ClientInfo, SESSION_PREFIX};
+use dualgauge_model::mcp::SESSION_PREFIX;
 use dualgauge_model::rollout::Caller;
 
 /// Number of locks, high enough that workers rarely contend.

@@ -14,10 +14,9 @@ use super::request_origin::RequestOrigin;
 use super::runtime_plan::RuntimePlan;
 use crate::telemetry::clock;
 use dualgauge_model::failure::Failure;
+use dualgauge_model::mcp::ClientInfo;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Authentication, ClientEvidence, Digest, Identity};
-use dualgauge_model::mcp::ClientInfo;
-use dualgauge_model::rollout::{ClientEvidence, Digest, Identity};
 use dualgauge_model::token::{Claims, TokenFault, Tokens};
 
 /// Identifies the caller of a request and records it.

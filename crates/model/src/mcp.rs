@@ -23,9 +23,7 @@ mod session_metadata;
 pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value};
 pub use era::{CallEra, Era};
-pub use envelope::{AnnotatedRequest, annotated, header_value, with_session_metadata};
 pub use era_bridge::{BridgeAction, ServerEra, discover_from_initialize};
-pub use era::{BridgeAction, ServerEra, discover_from_initialize};
 pub use error::{ConvertedError, convert_error};
 pub use header_check::{
     HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,

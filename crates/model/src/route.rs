@@ -29,7 +29,6 @@ mod wire;
 pub use definition::{RestCall, Route, RpcCall};
 pub use docs::{DescribedSchema, RouteDocs, SHARED, escaped, unescaped};
 pub use draft::parse_route;
-pub use draft::{TOOL_CALL, parse_route};
 pub(crate) use form::{as_texts, is_file_content, typed};
 pub use frame::{FRAME, frame_line};
 pub use headers::HeaderItem;

@@ -3,7 +3,7 @@
 //! Each call has a connection of its own; all share one time limit, and each response has a size limit. A response is
 //! JSON, or the event stream that an MCP server may send.
 
-mod get;
+mod tools;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -105,9 +105,6 @@ pub(in crate::cli) enum DiscoverError {
     /// A JSON response that is not a document.
     #[error("the answer to `{0}` is refused")]
     Document(&'static str, #[source] serde_json::Error),
-    /// A document that is not UTF-8.
-    #[error("the document of {0} is not UTF-8")]
-    NotText(String),
     /// A signal to stop came first.
     #[error("stopped before the server answered")]
     Interrupted,
@@ -457,7 +454,6 @@ impl DiscoverError {
             | DiscoverError::Late { .. }
             | DiscoverError::TooLarge(_)
             | DiscoverError::Interrupted
-            | DiscoverError::NotText(_)
             | DiscoverError::TooManyPages
             | DiscoverError::TooLargeTogether
             | DiscoverError::NotText(_)

@@ -10,8 +10,8 @@ use crate::config::raw::{
 use dualgauge_model::client_ip::TrustedProxies;
 use dualgauge_model::forwarding::is_hop_field;
 use dualgauge_model::identity_headers::IdentityHeaders;
+use dualgauge_model::rollout::McpClientGlobs;
 use dualgauge_model::rollout::{Authentication, Client, Clients, Glob, KeySource, Matcher, OTHER};
-use dualgauge_model::rollout::{Client, Clients, Glob, KeySource, Matcher, McpClientGlobs, OTHER};
 use dualgauge_model::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
 const NO_BEARER: &str = "a claim needs a verified token, and no key for tokens is configured";
@@ -59,7 +59,10 @@ fn authentication(raw: &RawConfig, problems: &mut Vec<Problem>) -> Authenticatio
     };
     let proves = |client: &RawClient| match &client.matches {
         RawMatch::Subject(_) | RawMatch::ApiKeys(_) | RawMatch::Claims(_) => true,
-        RawMatch::Headers(_) | RawMatch::Addresses(_) | RawMatch::UserAgent(_) => false,
+        RawMatch::Headers(_)
+        | RawMatch::Addresses(_)
+        | RawMatch::UserAgent(_)
+        | RawMatch::McpClient(_) => false,
     };
     if configured.value == Authentication::Required && !raw.clients.iter().any(proves) {
         let message = "no client has credentials, so every call would be refused";

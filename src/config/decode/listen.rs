@@ -20,8 +20,8 @@ use dualgauge_model::client_ip::Network;
 use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
 use dualgauge_model::hosts::HostName;
 use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
-use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 use dualgauge_model::rollout::Authentication;
+use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 
 const PROXY_PROTOCOL_WORDS: &[(&str, ProxyProtocolUse)] = &[
     ("off", ProxyProtocolUse::Off),

@@ -11,11 +11,8 @@ use crate::config::kind::{NAME, TEXT, TIMEOUT, boolean, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::RawRoute;
 use crate::config::table_reader::{Shape, Table};
-use dualgauge_model::route::{Effect, Extra, ResultForm};
-use crate::config::value::{RawValue, ValueError, text};
 use dualgauge_model::form::BodyFormat;
-use dualgauge_model::route::{Effect, Extra};
-use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_model::route::{Effect, Extra, ResultForm};
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -126,8 +123,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let ignore_query = ignore_query(table);
     let from = frame::from(table, &FROM);
     let notify = table.get(&NOTIFY);
-    let effect = table.get(&EFFECT);
-    let timeout = table.get(&CALL_TIMEOUT);
+    let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
     let affinity = table.get(&AFFINITY);
     let successor = table.get(&SUCCESSOR);
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);

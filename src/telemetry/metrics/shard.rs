@@ -7,14 +7,12 @@ use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::addresses::AddressCounts;
 use super::hasher::IdHasher;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{
     CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
 };
 use super::mcp_calls::{McpCall, McpCounts};
-use super::upstream_calls::UpstreamCalls;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;

@@ -176,7 +176,7 @@ struct Context<'c, 'v> {
 }
 
 impl<'v> Context<'_, 'v> {
-    fn read(&self, operation: &'v Value) -> Result<RestOperation, Unsupported> {
+    fn check_method(&self) -> Result<(), Unsupported> {
         let is_named = |method: &str| !method.bytes().any(|byte| byte.is_ascii_lowercase());
         if Method::from_bytes(self.method.as_bytes()).is_err() || !is_named(&self.method) {
             return Err(Unsupported::left_out(
@@ -196,6 +196,11 @@ impl<'v> Context<'_, 'v> {
                 "HEAD is answered as the GET of this path",
             ));
         }
+        Ok(())
+    }
+
+    fn read(&self, operation: &'v Value) -> Result<RestOperation, Unsupported> {
+        self.check_method()?;
         let mut notes = Vec::new();
         if let Some(words) = text(operation, "summary").or_else(|| text(operation, "description")) {
             notes.push(shown(words));

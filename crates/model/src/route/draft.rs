@@ -13,9 +13,8 @@ use super::parse::{RestSpelling, parse_rest};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
-use crate::outcome::{Outcomes, ToolResult, ToolValue};
 use crate::form::BodyFormat;
-use crate::outcome::{Outcomes, ToolResult};
+use crate::outcome::{Outcomes, ToolResult, ToolValue};
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
     SourceTree, TextPatterns, as_key, mention_named,

@@ -72,6 +72,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         rpc: located(rpc, "route[0].rpc"),
         params: None,
         body: None,
+        body_format: None,
         query: Vec::new(),
         headers: Vec::new(),
         extra: None,

@@ -99,18 +99,17 @@ impl Schemas {
         }
         let mut found = Map::new();
         for (name, member) in members {
-            let is_plain = !name.starts_with("x-")
-                && !DROPPED.contains(&name.as_str())
-                && !(members.contains_key("in") && OF_PARAMETER.contains(&name.as_str()));
-            if is_plain {
+            let is_dropped = name.starts_with("x-")
+                || DROPPED.contains(&name.as_str())
+                || (members.contains_key("in") && OF_PARAMETER.contains(&name.as_str()));
+            if !is_dropped {
                 let copy = self.keyword(name, member, depth, pending);
                 found.extend(copy.map(|copy| (name.clone(), copy)));
             }
         }
-        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-            if let Some(reference) = self.reference(reference, pending) {
-                found.insert("$ref".to_owned(), reference.into());
-            }
+        let reference = members.get("$ref").and_then(Value::as_str);
+        if let Some(reference) = reference.and_then(|name| self.reference(name, pending)) {
+            found.insert("$ref".to_owned(), reference.into());
         }
         if let Some(example) = members.get("example")
             && !found.contains_key("examples")
