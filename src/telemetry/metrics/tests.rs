@@ -188,12 +188,8 @@ pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
     first.skipped(labels.route, Skip::Busy);
     first.candidate_failed(labels.route, Reason::UpstreamTimeout);
-    first.candidate(
-        labels.route,
-        Side::Rest,
-        Stage::Shadow,
-        Duration::from_millis(7),
-    );
+    let time = Duration::from_millis(7);
+    first.candidate(labels.route, Side::Rest, Stage::Shadow, time);
     gauges([&mut first, &mut second]);
     addresses(&names, [&mut first, &mut second]);
     first.mismatching = Arc::new(BTreeSet::from([(labels.route, 7), (labels.route, 8)]));
