@@ -208,13 +208,14 @@ pub(super) fn param(
     bindings: &Bindings,
 ) -> (Pattern, Vec<(String, Pattern)>) {
     let hole = |name: &str| Pattern::Text(format!("{{{name}}}"));
-    let [name, content_type] = names(bound, bindings);
     match kind {
         Some(FieldKind::File) => {
+            let [name, content_type] = names(bound, bindings);
             let beside = [&name, &content_type].map(|name| (name.clone(), hole(name)));
             (hole(&bound.hole), beside.into())
         }
         Some(FieldKind::Files) => {
+            let [name, content_type] = names(bound, bindings);
             let members = [
                 (CONTENT, hole(&bound.hole)),
                 (FILE_NAME, hole(&name)),
