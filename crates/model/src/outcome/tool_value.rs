@@ -95,8 +95,8 @@ fn of_text(value: ToolValue, text: &str, kind: &str) -> Rope {
     writer.finish()
 }
 
-/// Returns the response for a REST client: the value of a tool's result. `None` if the built-in table decides: for a
-/// failure, and for content that has no value.
+/// Returns the response for a REST client: the value of a tool's result, or its `content` if that is more than one text.
+/// `None` if the built-in table decides: for a failure, and for a result without content.
 pub(super) fn to_rest(value: ToolValue, result: &Json) -> Option<RestAnswer> {
     if value == ToolValue::Whole || result.kind() != JsonKind::Object || reports_failure(result) {
         return None;
@@ -257,6 +257,9 @@ mod tests {
             some("application/json", r#"{"result":1}"#)
         );
         assert_eq!(text(r#"{"content":[],"isError":true}"#), None);
-        assert_eq!(text(r#"{"content":[{"type":"image"}]}"#), None);
+        assert_eq!(
+            text(r#"{"content":[{"type":"image"}]}"#),
+            some("application/json", r#"[{"type":"image"}]"#)
+        );
     }
 }
