@@ -57,6 +57,22 @@ fn a_path_that_no_route_can_have_is_left_out() {
     }
 }
 
+#[test]
+fn an_object_in_the_query_with_the_name_of_unnamed_members_is_left_out() {
+    let properties = json!({ "a": { "type": "string" } });
+    let schema = json!({ "type": "object", "properties": properties });
+    let parameter = json!({ "in": "query", "name": "...", "schema": schema });
+    let get = json!({ "parameters": [parameter], "responses": {} });
+    let given = SourceDocument {
+        name: "document".to_owned(),
+        kind: DocumentKind::OpenApi,
+        document: json!({ "openapi": "3.1.0", "paths": { "/pets": { "get": get } } }),
+    };
+    let toml = draft(&[given]).unwrap().toml;
+    assert_eq!(problems(&toml), "", "{toml}");
+    assert!(toml.contains("\"GET /pets\""), "{toml}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -10,33 +10,12 @@ use serde_json::{Map, Value};
 
 use super::drafted::Pattern;
 use super::hole::Absence;
-use super::model::{BodyModel, List};
+use super::model::{BodyModel, FieldKind, FormModel, List};
 use super::refs::{Refs, shown, text};
 use super::schema::{FieldType, Files, NamedValue, Schema, Type};
 use super::unsupported::Unsupported;
 use super::values::{Bindings, BoundParameter};
 use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
-
-/// A form as the body of an operation.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct FormModel {
-    pub(super) format: BodyFormat,
-    /// The kinds of the fields that are not plain texts.
-    pub(super) fields: BTreeMap<String, FieldKind>,
-}
-
-/// The kind of a field.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum FieldKind {
-    /// A list of texts of a type.
-    List(List, Type),
-    /// JSON in a text.
-    Json,
-    /// A file.
-    File,
-    /// A repeated file.
-    Files,
-}
 
 /// Returns the format and the media type of a form among the contents of a body. Multipart comes first, because it can
 /// carry files.

@@ -1,13 +1,13 @@
 //! Operations of either side as plain values, the same for all kinds of documents. Used by `import`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::form::{FieldKind, FormModel};
 use super::name_words;
 use super::refs::DocumentFault;
 use super::report::LeftOut;
 use super::schema::{NamedValue, Type};
 use super::unsupported::Unsupported;
+use crate::form::BodyFormat;
 
 /// The operations of all documents.
 #[derive(Debug, Default)]
@@ -247,6 +247,27 @@ impl RpcOperation {
             ..self.clone()
         })
     }
+}
+
+/// A form as the body of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FormModel {
+    pub(super) format: BodyFormat,
+    /// The kinds of the fields that are not plain texts.
+    pub(super) fields: BTreeMap<String, FieldKind>,
+}
+
+/// The kind of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum FieldKind {
+    /// A list of texts of a type.
+    List(List, Type),
+    /// JSON in a text.
+    Json,
+    /// A file.
+    File,
+    /// A repeated file.
+    Files,
 }
 
 /// The forms of params that an RPC operation accepts.

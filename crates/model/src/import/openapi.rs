@@ -11,8 +11,8 @@ mod paths;
 use http::Method;
 use serde_json::{Map, Value};
 
-use super::form::{self, FormModel};
-use super::model::{BodyModel, Operations, ReplyModel, RestOperation};
+use super::form;
+use super::model::{BodyModel, FormModel, Operations, ReplyModel, RestOperation};
 use super::parameter;
 use super::refs::{DocumentFault, Refs, shown, text};
 use super::reply::{self, is_json};

@@ -189,7 +189,7 @@ enum ObjectStyle {
 }
 
 impl ObjectStyle {
-    /// Returns the spelling of an object with known members (OpenAPI 3.0 §4.7.12.2).
+    /// Returns the spelling of an object with known members (OpenAPI 3.0 §4.7.12.2). A param cannot be named `...`.
     fn new(
         schema: &Schema,
         name: &str,
@@ -199,7 +199,7 @@ impl ObjectStyle {
         let is_object = schema.kind == Type::Object && !schema.members.is_empty();
         if !is_object
             || location != ParameterLocation::Query
-            || name.is_empty()
+            || matches!(name, "" | "...")
             || parameter.get("content").is_some()
         {
             return None;
