@@ -232,6 +232,14 @@ impl Town {
             post("/rpc", "mover", &call("item/get", r#"{"id":"7"}"#)).status(),
             200
         );
+        // A client of MCP, with the revision of a handshake.
+        let [client, content_type] = headers("mover");
+        let of_mcp = [client, content_type, ("mcp-protocol-version", "2025-11-25")];
+        let call = call("item/get", r#"{"id":"7"}"#);
+        assert_eq!(
+            self.proxy.rest("POST", "/rpc", &of_mcp, &call).status(),
+            200
+        );
         assert_eq!(post("/items", "mover", "{").status(), 400);
         assert_eq!(self.get("/items/7", "late", "1").status(), 410);
         let events = self.get("/mcp/v1/sse", "mover", "1");
