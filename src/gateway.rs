@@ -66,6 +66,7 @@ use std::rc::Rc;
 use http::{Method, Request, Response, request};
 
 use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::rejections;
 use dualgauge_model::routing::{RequestHead, RequestTarget, classify_request};
 use dualgauge_model::stream::StreamMatch;
 use dualgauge_net::{IncomingBody, boxed, pinned};
@@ -111,7 +112,7 @@ pub fn handle(
     let is_trusted = || plan.rollout.clients.hops().trusts(origin.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
     let forward_decision = max_forwards::next_step(&mut head);
-    let dispatched = dispatch(&runtime_plan, &head, &origin);
+    let dispatched = dispatch(&worker, &runtime_plan, &head, &origin);
     let side = match &dispatched {
         Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
         Ok(Dispatch::Stream(matched)) => matched.side,
@@ -156,6 +157,7 @@ enum Dispatch {
 
 /// Selects the side or stream that serves the request; fails when the request is rejected.
 fn dispatch(
+    worker: &Worker,
     runtime_plan: &RuntimePlan,
     head: &request::Parts,
     origin: &RequestOrigin,
@@ -177,8 +179,11 @@ fn dispatch(
             Failure::new(Reason::from(violation), violation.as_str()),
         ));
     }
-    if let Err(failure) = identity::check_credentials(runtime_plan, &head.headers, origin) {
-        return Err((side, failure));
+    let checked = identity::check_credentials(runtime_plan, RequestHead::new(head), origin);
+    if let Err(fault) = checked {
+        worker.count(|shard| shard.unauthenticated_request(fault));
+        let clients = &runtime_plan.plan.rollout.clients;
+        return Err((side, rejections::unauthenticated(clients, fault)));
     }
     match (refused, matched) {
         (Some(failure), _) => Err((side, failure)),

@@ -39,6 +39,16 @@ fn sse() {
 }
 
 #[test]
+fn tool_list() {
+    for input in corpus("tool_list") {
+        dualgauge_model::import::check_any_list(&input);
+        for end in 0..input.len() {
+            dualgauge_model::import::check_any_list(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn form() {
     for input in corpus("form") {
         dualgauge_model::form::check_any_bytes(&input);

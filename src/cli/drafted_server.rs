@@ -207,7 +207,7 @@ impl ServeArguments {
             }
             let _ = write!(
                 text,
-                "authentication = \"required\"\n\n[rollout.api_key]\nheader = \"{KEY_HEADER}\"\nauthorization = true\n\n\
+                "authentication = \"required\"\n\n[rollout.api_key]\nheader = \"{KEY_HEADER}\"\nauthorization = true\nbasic = true\n\n\
                  [[client]]\nname = \"key\"\nmatch = {{ api_key = \"sha256:{hash}\" }}\nkey = \"api_key\"\n"
             );
         }

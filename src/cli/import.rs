@@ -44,7 +44,7 @@ pub(super) enum Method {
 
 pub(super) use discover::DiscoverError;
 
-/// Asks an MCP server for its tools: all pages of `tools/list` as one document.
+/// Asks an MCP server for its tools, all pages of `tools/list` as one document, and for its name.
 ///
 /// # Errors
 /// [`DiscoverError`]
@@ -52,9 +52,10 @@ pub(super) fn list_tools(
     url: &str,
     headers: &[String],
     limit: Duration,
-) -> Result<serde_json::Value, DiscoverError> {
+) -> Result<(serde_json::Value, Option<String>), DiscoverError> {
     let server = discover::DiscoverServer::parse(url, headers, None)?;
-    Ok(server.ask_for_tools(limit)?.document)
+    let (listed, name) = server.ask_for_tools(limit)?;
+    Ok((listed.document, name))
 }
 
 /// The timeout of a document that a server serves.

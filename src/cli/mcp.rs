@@ -160,7 +160,14 @@ impl McpArguments {
         } else {
             import::read_document(&self.openapi)?
         };
-        let base = self.base(&mut document)?;
+        // Something else than an OpenAPI document is reported as such by the draft.
+        let is_api = ["openapi", "swagger"]
+            .iter()
+            .any(|key| document.get(key).is_some());
+        let base = match is_api {
+            true => self.base(&mut document)?,
+            false => String::new(),
+        };
         let name = match is_url {
             true => without_credentials(&self.openapi),
             false => self.openapi.clone(),

@@ -42,8 +42,8 @@ A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows
 
 /// The default address.
 const LISTEN: &str = "127.0.0.1:8080";
-/// The files beside the main file.
-const FILES: [&str; 2] = ["routes.toml", "openapi.toml"];
+/// The file with the routes of the tools.
+const ROUTES: &str = "routes.toml";
 /// The most operations that are printed.
 const MOST_PRINTED: usize = 20;
 /// Calls that the proxy answers itself, beside those of tools.
@@ -132,7 +132,7 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     });
     drop(reload);
     if let Some(fault) = failed {
-        folder.discard(&FILES);
+        folder.discard(&[ROUTES]);
         return Err(fault.into());
     }
     result?;
@@ -160,10 +160,10 @@ impl RestArguments {
         }
     }
 
-    /// Returns the name of the API: the given one, else that of the host or the program.
-    fn title(&self) -> String {
-        if let Some(name) = &self.serve.name {
-            return name.clone();
+    /// Returns the name of the API: the given one, that of the server, else that of the host or the program.
+    fn title(&self, server: Option<String>) -> String {
+        if let Some(name) = self.serve.name.clone().or(server) {
+            return name;
         }
         match &self.mcp {
             Some(url) => {
@@ -183,9 +183,7 @@ impl RestArguments {
 
     /// Writes the configuration with the server only.
     fn write_first(&self, folder: &ConfigFolder, key: Option<&str>) -> Result<(), RestFault> {
-        for name in FILES {
-            folder.write(name, "")?;
-        }
+        folder.write(ROUTES, "")?;
         let headers = folder.write_headers(&self.serve.headers()?)?;
         let upstream = match &self.mcp {
             Some(url) => {
@@ -204,7 +202,7 @@ impl RestArguments {
         let main = format!(
             r#"# An MCP server as a REST API. Written by `dualgauge rest`; serve it again with `dualgauge run --config`.
 
-include = ["routes.toml", "openapi.toml"]
+include = ["{ROUTES}"]
 
 {access}
 [upstream.tools]
@@ -240,17 +238,16 @@ answer = "docs"
             .into_iter()
             .collect();
         let url = format!("http://{}/mcp", addresses.reachable());
-        let mut tools = list_tools(&url, &headers, limit).map_err(|source| RestFault::List {
-            server: server.clone(),
-            source,
-        })?;
+        let (mut tools, name) =
+            list_tools(&url, &headers, limit).map_err(|source| RestFault::List {
+                server: server.clone(),
+                source,
+            })?;
         if let Some(Value::Array(list)) = tools.get_mut("tools") {
             let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
             list.retain(|tool| name(tool).is_none_or(|name| self.serve.serves(&name)));
         }
         let options = RestApiOptions {
-            title: self.title(),
-            api_key: key.map(|_| KEY_HEADER.to_owned()),
             reserved: RESERVED.to_vec(),
         };
         let api = draft_rest_api(&tools, &options).map_err(|source| RestFault::Document {
@@ -260,8 +257,11 @@ answer = "docs"
         if api.operations.is_empty() {
             return Err(RestFault::Nothing(server));
         }
-        folder.write("routes.toml", &api.routes)?;
-        folder.write("openapi.toml", &document_file(&api.openapi))?;
+        let document = format!(
+            "\n[[local]]\nrest = \"GET /openapi.json\"\nanswer = \"openapi\"\ntitle = {}\n",
+            toml_string(&self.title(name))
+        );
+        folder.write(ROUTES, &format!("{}{document}", api.routes))?;
         match Configuration::read(&folder.sources()) {
             Ok(_) => Ok(api),
             Err(problems) => Err(RestFault::Invalid(problems)),
@@ -333,16 +333,6 @@ answer = "docs"
     }
 }
 
-/// Returns the file with the OpenAPI document as a local answer.
-fn document_file(document: &Value) -> String {
-    let text = toml_string(&document.to_string());
-    format!(
-        "# The OpenAPI document of the tools. Written by `dualgauge rest`. `answer = \"openapi\"` instead describes the routes.\n\n\
-         [[local]]\nrest = \"GET /openapi.json\"\n\
-         answer = {{ status = 200, headers = {{ content-type = \"application/json\" }}, text = {text} }}\n"
-    )
-}
-
 /// The thread that lets the process load the drafted routes, and prints the introduction. It is joined on drop.
 struct ReloadThread(Option<JoinHandle<()>>);
 
@@ -383,3 +373,6 @@ fn reload(addresses: BoundAddresses) -> Result<(), crate::cli::admin::AdminFault
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cli::{CommandError, RoutesArguments, TableFormat, configuration};
-use dualgauge_model::document::{TITLE, openapi, openrpc};
+use dualgauge_model::document::{ApiInfo, openapi, openrpc};
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::Route;
 use dualgauge_model::stream::Stream;
@@ -50,12 +50,13 @@ pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandErr
         .map(|route| RouteTableRow::new(route))
         .chain(streams.map(RouteTableRow::of_stream))
         .collect();
+    let api = ApiInfo::of_clients(&configuration.plan.rollout.clients);
     let text = match arguments.format {
         TableFormat::Human => human(&rows),
         TableFormat::Markdown => markdown(&rows),
         TableFormat::Json => pretty(&rows)?,
-        TableFormat::Openapi => pretty(&openapi(chosen.iter().copied(), TITLE))?,
-        TableFormat::Openrpc => pretty(&openrpc(chosen.iter().copied(), TITLE))?,
+        TableFormat::Openapi => pretty(&openapi(chosen.iter().copied(), &api))?,
+        TableFormat::Openrpc => pretty(&openrpc(chosen.iter().copied(), &api))?,
     };
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

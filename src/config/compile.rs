@@ -40,6 +40,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
+use local::Published;
+
 use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
 use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc};
 use dualgauge_model::event::{EventForm, Events};
@@ -86,7 +88,8 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     streams::check_flags(raw, flags, &mut problems);
     let workers = raw.listen.workers.value;
     let candidates = candidates::compile(&raw.rollout.candidates, workers, &mut problems);
-    let locals = local::compile(raw, &routes, &face, &mut problems);
+    let published = Published::new(&routes, &rollout);
+    let locals = local::compile(raw, &published, &face, &mut problems);
     face.sockets = sockets(
         &raw.rpc,
         &upstreams,

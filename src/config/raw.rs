@@ -302,6 +302,8 @@ pub struct RawRollout {
     pub api_key_header: Spanned<HeaderName>,
     /// `api_key.authorization`: the key may also be a bearer token.
     pub api_key_as_bearer: Option<Spanned<bool>>,
+    /// `rollout.api_key.basic`
+    pub api_key_as_password: Option<Spanned<bool>>,
     /// `decision_header`: the response header with the decision.
     pub decision_header: Option<Spanned<HeaderName>>,
     /// `session_grace`: after a flag change, the time that a session keeps its first decision.

@@ -110,18 +110,31 @@ pub(super) fn acknowledgement(status: StatusCode) -> FullResponse {
     }
 }
 
+/// Returns a challenge of `WWW-Authenticate` (RFC 9110 §11.6.1).
+fn challenge(scheme: &str) -> String {
+    // Without the parameter, browsers choose an encoding of their own (RFC 7617 §2.1).
+    let charset = if scheme == "Basic" {
+        ", charset=\"UTF-8\""
+    } else {
+        ""
+    };
+    format!("{scheme} realm=\"dualgauge\"{charset}")
+}
+
 fn advice_headers(failure: &Failure) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: HeaderName, value: String| {
         if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(name, value);
+            headers.append(name, value);
         }
     };
     match failure.advice.as_deref() {
         None | Some(Advice::Versions { .. }) => {}
         Some(Advice::Allow(methods)) => add(ALLOW, methods.clone()),
-        Some(Advice::Authenticate(scheme)) => {
-            add(WWW_AUTHENTICATE, format!("{scheme} realm=\"dualgauge\""));
+        Some(Advice::Authenticate(schemes)) => {
+            for scheme in *schemes {
+                add(WWW_AUTHENTICATE, challenge(scheme));
+            }
         }
         Some(Advice::RetryAfter(seconds)) => add(RETRY_AFTER, seconds.to_string()),
         Some(Advice::Successor { link, pause, .. }) => {

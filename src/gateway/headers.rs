@@ -9,8 +9,8 @@ use http::{HeaderMap, Version};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use dualgauge_model::forwarding::LastHop;
 pub(super) use dualgauge_model::headers::{
-    HasBody, credentials, credentials_of, first_value, from_response, named_by_connection,
-    require_host, set, withhold_credentials,
+    HasBody, accept_values_of, credentials, credentials_of, first_value, from_response,
+    named_by_connection, require_host, set, withhold_credentials,
 };
 use dualgauge_model::plan::Plan;
 use dualgauge_transport::wire::ADDED_TE;

@@ -13,10 +13,9 @@ use super::call_context::CallContext;
 use super::request_origin::RequestOrigin;
 use super::runtime_plan::RuntimePlan;
 use crate::telemetry::clock;
-use dualgauge_model::failure::Failure;
 use dualgauge_model::mcp::ClientInfo;
-use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Authentication, ClientEvidence, Digest, Identity};
+use dualgauge_model::rollout::{Authentication, ClientEvidence, CredentialFault, Digest, Identity};
+use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::token::{Claims, TokenFault, Tokens};
 
 /// Identifies the caller of a request and records it.
@@ -52,28 +51,35 @@ pub(super) fn identify<'a>(
     identity
 }
 
-/// Fails if the listener requires credentials and the request has none of a client.
+/// Fails if the listener requires credentials and the request has none of a client. A preflight that the proxy answers
+/// never has credentials (Fetch, "CORS-preflight fetch").
 pub(super) fn check_credentials(
     runtime_plan: &RuntimePlan,
-    headers: &HeaderMap,
+    head: RequestHead<'_>,
     origin: &RequestOrigin,
-) -> Result<(), Failure> {
-    let clients = &runtime_plan.plan.rollout.clients;
+) -> Result<(), CredentialFault> {
+    let plan = &runtime_plan.plan;
+    let clients = &plan.rollout.clients;
     if clients.authentication() == Authentication::Off {
         return Ok(());
     }
     let claims = |tokens: &Tokens, text: &str| verify(runtime_plan, tokens, text).ok();
-    let identity = clients.identify(ClientEvidence {
-        headers,
+    let evidence = ClientEvidence {
+        headers: head.headers,
         peer: Some(origin.peer()),
         subject: origin.subject(),
         mcp_client: None,
         digest,
         claims: &claims,
-    });
-    match identity.is_authenticated() {
+    };
+    let identity = clients.identify(evidence);
+    let is_preflight = || {
+        let at = clock::timestamp(clock::wall());
+        routing::preflight(plan, identity.caller(clients), at, head).is_some()
+    };
+    match identity.is_authenticated() || is_preflight() {
         true => Ok(()),
-        false => Err(rejections::unauthenticated(clients)),
+        false => Err(clients.credential_fault(&evidence)),
     }
 }
 

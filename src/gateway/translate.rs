@@ -300,6 +300,7 @@ pub(super) async fn serve_rpc_call(
     let has_body = HasBody::new(&call.body);
     let mut headers = translated_headers(&record.context, request, upstream.plan(), has_body);
     headers.extend(credentials);
+    headers::accept_values_of(&mut headers, route);
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
     if let Some(identity_fields) =

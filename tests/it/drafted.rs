@@ -1,5 +1,8 @@
 //! `dualgauge rest` and `dualgauge mcp`: a server is served in the other protocol without a configuration.
 
+mod child;
+mod faults;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -46,7 +49,12 @@ fn tools() -> Value {
 
 /// An MCP server with sessions of 2025-06-18 and no stream of its own.
 fn mcp_server() -> Upstream {
-    Upstream::serving(|request| {
+    mcp_server_of(tools())
+}
+
+/// The same with other tools, of those that [`tool`] knows.
+pub(crate) fn mcp_server_of(tools: Value) -> Upstream {
+    Upstream::serving(move |request| {
         if !request.head.start.starts_with("POST") {
             return answer("405 Method Not Allowed", &[], "");
         }
@@ -61,7 +69,7 @@ fn mcp_server() -> Upstream {
                 "capabilities": { "tools": {} },
                 "serverInfo": { "name": "peer", "version": "1" },
             }),
-            "tools/list" => json!({ "tools": tools() }),
+            "tools/list" => json!({ "tools": tools }),
             "tools/call" => tool(params["name"].as_str().unwrap(), &params["arguments"]),
             _ => {
                 let error = json!({ "code": -32601, "message": "Method not found" });
@@ -117,7 +125,9 @@ fn tools_return_their_values_over_rest() {
     assert_eq!(failed.status(), 422);
     assert_eq!(failed.json()["detail"], "it broke");
     let drawn = post(&proxy, "/draw", &json!({}));
-    assert_eq!(drawn.json()[0]["mimeType"], "image/png");
+    assert_eq!((drawn.status(), &*drawn.body), (200, &[0][..]));
+    assert_eq!(drawn.head.one("content-type"), Some("image/png"));
+    assert_eq!(drawn.head.one("content-security-policy"), Some("sandbox"));
     let wrong = proxy.rest("GET", "/add?a=x&b=4", &[], "");
     assert_eq!(wrong.status(), 400);
     assert_eq!(post(&proxy, "/nothing", &json!({})).status(), 404);
@@ -133,9 +143,18 @@ fn the_document_and_the_page_describe_the_tools() {
         document["paths"]["/add"]["get"]["parameters"][0]["name"],
         "a"
     );
-    let schemas = &document["components"]["schemas"];
-    let inner = &schemas["say.arguments"]["properties"]["text"]["$ref"];
-    assert_eq!(*inner, "#/components/schemas/say.arguments");
+    let result = &document["paths"]["/add"]["post"]["responses"]["200"]["content"];
+    assert_eq!(
+        result["application/json"]["schema"]["properties"]["sum"]["type"],
+        "integer"
+    );
+    assert_eq!(document["paths"]["/add"]["get"]["x-mcp-tool"], "add");
+    let body = &document["paths"]["/say"]["post"]["requestBody"]["content"];
+    let inner = &body["application/json"]["schema"]["properties"]["text"]["$ref"];
+    assert_eq!(*inner, "#/components/schemas/arguments");
+    let looping = &document["components"]["schemas"]["arguments"];
+    assert_eq!(looping["properties"]["text"]["$ref"], *inner);
+    assert_eq!(document["info"]["title"], "peer");
     assert_eq!(document.get("security"), None);
     let page = proxy.rest("GET", "/docs", &[], "");
     let policy = page.head.one("content-security-policy").unwrap();
@@ -182,8 +201,9 @@ fn a_key_is_required_everywhere() {
     ] {
         let refused = proxy.rest(method, path, &[JSON], "{}");
         assert_eq!(refused.status(), 401, "{method} {path}");
-        let challenge = refused.head.one("www-authenticate");
-        assert_eq!(challenge, Some("Bearer realm=\"dualgauge\""), "{path}");
+        let challenges = refused.head.all("www-authenticate");
+        let basic = "Basic realm=\"dualgauge\", charset=\"UTF-8\"";
+        assert_eq!(challenges, ["Bearer realm=\"dualgauge\"", basic], "{path}");
         let wrong = proxy.rest(method, path, &[JSON, ("x-api-key", "other")], "{}");
         assert_eq!(wrong.status(), 401, "{method} {path}");
     }
@@ -191,6 +211,7 @@ fn a_key_is_required_everywhere() {
     for own in [
         ("x-api-key", "top-secret"),
         ("authorization", "Bearer top-secret"),
+        ("authorization", "Basic YW55Ym9keTp0b3Atc2VjcmV0"),
     ] {
         let served = proxy.rest("POST", "/add", &[JSON, own], body.clone());
         assert_eq!((served.status(), served.json()), (200, json!({ "sum": 2 })));
@@ -201,6 +222,22 @@ fn a_key_is_required_everywhere() {
         *scheme,
         json!({ "type": "apiKey", "in": "header", "name": "x-api-key" })
     );
+    assert_eq!(
+        document.json()["security"],
+        json!([{ "apiKey": [] }, { "bearer": [] }, { "basic": [] }])
+    );
+    let metrics = proxy.metrics();
+    let counts = metrics.table("dualgauge_unauthenticated_requests_total", &["credentials"]);
+    let counts: Vec<(&str, f64)> = counts
+        .iter()
+        .map(|(row, count)| (row.as_str(), *count))
+        .collect();
+    assert_eq!(counts, [("missing", 6.0), ("unknown", 6.0)]);
+    // The key is for the proxy alone.
+    for request in server.requests() {
+        assert!(!format!("{request:?}").contains("secret"), "{request:?}");
+        assert_eq!(request.head.one("authorization"), None);
+    }
 }
 
 #[test]

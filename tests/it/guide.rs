@@ -7,6 +7,7 @@ mod commands;
 #[cfg(feature = "demo")]
 mod first_call;
 mod migrate;
+mod one_command;
 mod readme;
 mod tutorial;
 

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::scene::{body_of, call, json as json_answer, saying};
-use crate::support::{Proxy, Upstream, becomes, both, rest_only};
+use crate::support::{Proxy, Upstream, becomes, both, program, rest_only, run_to_end};
+use crate::websocket::ends::connect;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -327,5 +328,62 @@ fn an_mcp_client_is_recognised_by_what_it_declares() {
             ("example rpc unrouted none success none".to_owned(), 4.0),
             ("other rpc unrouted none success none".to_owned(), 3.0)
         ]
+    );
+}
+
+/// A proxy that knows an MCP client by its program.
+fn with_program(more: &str) -> Proxy {
+    Proxy::start(&format!(
+        "{}{more}[[client]]\nname = \"example\"\nmatch = {{ mcp_client = {{ name = \"Example*\" }} }}\n\
+         [[local]]\nrpc = \"initialize\"\nanswer = {{ result = {{}} }}\n\
+         [[local]]\nrpc = \"x/*\"\nanswer = {{ result = {{}} }}\n",
+        rest_only(&Upstream::nowhere())
+    ))
+}
+
+const INTRODUCED: &str = r#"{"clientInfo":{"name":"Example App","version":"4.0"}}"#;
+
+#[test]
+fn the_program_of_a_socket_is_that_of_its_first_message() {
+    let proxy = with_program("[rpc]\nwebsocket = true\n");
+    let mut known = connect(&proxy);
+    known.say(call("initialize", INTRODUCED));
+    known.hear();
+    // The messages after it declare nothing.
+    for _ in 0..2 {
+        known.say(call("x/a", "{}"));
+        known.hear();
+    }
+    let mut unknown = connect(&proxy);
+    unknown.say(call("x/a", "{}"));
+    unknown.hear();
+    let labels = ["client"];
+    let calls = proxy.metrics().table("dualgauge_calls_total", &labels);
+    let calls: Vec<(String, f64)> = calls.into_iter().collect();
+    assert_eq!(
+        calls,
+        [("example".to_owned(), 3.0), ("other".to_owned(), 1.0)]
+    );
+}
+
+#[test]
+fn explain_and_check_tell_of_a_declared_program() {
+    let proxy = with_program("");
+    let config = proxy.folder().join("dualgauge.toml");
+    let config = config.to_str().unwrap();
+    let body = call("initialize", INTRODUCED);
+    let arguments = [
+        "explain", "--config", config, "-X", "POST", "-d", &body, "/rpc",
+    ];
+    let ended = run_to_end(program(&arguments));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.output.contains("client     example, declared"),
+        "{ended:?}"
+    );
+    let ended = run_to_end(program(&["check", "--config", config]));
+    assert!(
+        ended.output.contains("`mcp_client` is a declared identity"),
+        "{ended:?}"
     );
 }

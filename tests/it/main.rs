@@ -10,6 +10,7 @@
 
 mod addresses;
 mod admin_listener;
+mod authentication;
 mod bad_input;
 mod base_path;
 mod batch;
@@ -133,6 +134,7 @@ mod timeouts;
 mod tls_reload;
 mod tls_upstream;
 mod tool_errors;
+mod tool_values;
 mod total_time;
 mod traces;
 mod two_servers;

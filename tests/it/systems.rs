@@ -24,6 +24,7 @@ mod mcp_clients;
 mod mcp_face;
 mod pierre;
 mod pierre_sockets;
+mod rest_as_mcp;
 mod servers;
 mod sqlite;
 mod streams;

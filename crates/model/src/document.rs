@@ -7,6 +7,7 @@
 //!
 //! Used by `app`, `cli` and `config`.
 
+mod api_info;
 mod bundle;
 mod described;
 mod openapi;
@@ -23,10 +24,10 @@ use serde_json::{Value, json};
 use super::route::Route;
 use dualgauge_patterns::json::Json;
 
+pub use api_info::ApiInfo;
 pub use bundle::bundled;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
-pub(crate) use response::problem_schema;
 pub use tools::tools;
 
 /// The title of a document without a configured one.
@@ -47,9 +48,4 @@ fn names(routes: &[&Route]) -> Value {
         [route] => json!(route.name),
         routes => routes.iter().map(|route| route.name.as_str()).collect(),
     }
-}
-
-/// Returns the `info` object. Route tables have no version of their own.
-fn info(title: &str) -> Value {
-    json!({ "title": title, "version": "1" })
 }

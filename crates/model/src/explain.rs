@@ -34,9 +34,10 @@ use super::mcp::ClientInfo;
 use super::outcome::{RestReply, error_object, problem};
 use super::plan::{Plan, Transport, UpstreamPlan};
 use super::redact::Redaction;
+use super::rejections;
 use super::rollout::{
-    Arming, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag, Percent,
-    Requester, Stage, Way, WithoutKey, bucket,
+    Arming, Authentication, Bucket, Caller, ClientEvidence, Decision, DecisionReason, Digest, Flag,
+    Percent, Requester, Stage, Way, WithoutKey, bucket,
 };
 use super::route::Route;
 use super::routing::{self, RequestHead, classify_request};
@@ -116,18 +117,20 @@ pub fn explain(
     };
     let peer = request.peer.map(Peer::at);
     let mcp_client = mcp_client(plan, &request);
-    let identity = plan.rollout.clients.identify(ClientEvidence {
+    let clients = &plan.rollout.clients;
+    let evidence = ClientEvidence {
         headers: request.head.headers,
         peer: peer.as_ref(),
         subject: None,
         mcp_client: mcp_client.as_ref(),
         digest: environment.digest,
         claims: &claims,
-    });
+    };
+    let identity = clients.identify(evidence);
     let mut case = Case {
         plan,
         request,
-        caller: identity.caller(&plan.rollout.clients),
+        caller: identity.caller(clients),
         token: token.get(),
         side: target.side,
         context: TranslateContext {
@@ -135,6 +138,13 @@ pub fn explain(
             now: environment.now,
         },
     };
+    if clients.authentication() == Authentication::Required
+        && !identity.is_authenticated()
+        && routing::preflight(plan, case.caller, case.at(), case.request.head).is_none()
+    {
+        let fault = clients.credential_fault(&evidence);
+        return vec![case.refuse(case.begin(), rejections::unauthenticated(clients, fault))];
+    }
     if let (None, Some(followed)) = (&target.refused, target.stream) {
         return vec![stream::explain(&case, followed)];
     }

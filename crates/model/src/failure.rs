@@ -393,8 +393,8 @@ impl Reason {
 pub enum Advice {
     /// `Allow`: the HTTP methods that the path has (RFC 9110 §15.5.6).
     Allow(String),
-    /// `WWW-Authenticate`: the scheme of the credentials (RFC 9110 §11.6.1).
-    Authenticate(&'static str),
+    /// `WWW-Authenticate`: the schemes of the credentials (RFC 9110 §11.6.1).
+    Authenticate(&'static [&'static str]),
     /// `Retry-After`, in seconds (RFC 9110 §10.2.3).
     RetryAfter(u32),
     /// `Link` with `rel="successor-version"` (RFC 5829), if the replacement has an address; otherwise text only.

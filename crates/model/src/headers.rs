@@ -14,7 +14,9 @@ use super::envelope::EnvelopeHeader;
 use super::failure::{Failure, Reason};
 use super::forwarding::is_hop_field;
 use super::jsonrpc::Call;
+use super::outcome::ToolValue;
 use super::plan::{Credentials, UpstreamPlan};
+use super::route::Route;
 use dualgauge_patterns::json::Json;
 
 /// The media type of JSON (RFC 8259 §11).
@@ -113,6 +115,16 @@ pub fn translated(from: &HeaderMap, upstream: &UpstreamPlan, has_body: HasBody) 
         }
     }
     headers
+}
+
+/// Accepts every content type for a route whose response is the value of a tool, and prefers JSON.
+pub fn accept_values_of(headers: &mut HeaderMap, route: &Route) {
+    if route.outcomes.tool_value() != ToolValue::Whole {
+        headers.insert(
+            ACCEPT,
+            const { HeaderValue::from_static("application/json, */*;q=0.5") },
+        );
+    }
 }
 
 /// Sets the headers that a pattern wrote, replacing others of the same name.

@@ -22,7 +22,7 @@
 //! tools       a table whose RPC sides are tools, from OpenAPI documents alone
 //! table       all routes, without two that match the same call
 //! write       the table as TOML
-//! rest_api    a REST API in front of tools: its routes and its OpenAPI document
+//! rest_api    a REST API in front of tools
 //! ```
 //!
 //! Laws (tested): the same documents give the same text; every operation that was read is a route, or a comment with
@@ -66,7 +66,9 @@ use serde_json::Value;
 use model::Operations;
 pub use refs::{DocumentFault, printable};
 pub use report::{ImportReport, LeftOut};
-pub use rest_api::{RestApi, RestApiOperation, RestApiOptions, draft_rest_api, sample};
+pub use rest_api::{
+    RestApi, RestApiOperation, RestApiOptions, check_any_list, draft_rest_api, sample,
+};
 pub use tools::{ToolDraftOptions, draft_as_tools};
 
 /// A document to draft from.

@@ -16,6 +16,7 @@ mod response;
 mod row;
 mod status;
 mod table;
+mod tool_media;
 mod tool_value;
 
 pub use builtin::{

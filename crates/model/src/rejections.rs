@@ -14,7 +14,7 @@ use super::lifecycle::Window;
 use super::mcp::HeaderMismatch;
 use super::outcome::{RestReply, envelope_of, redirect};
 use super::plan::{Plan, UpstreamPlan};
-use super::rollout::Clients;
+use super::rollout::{Clients, CredentialFault};
 use super::route::{MatchError, Route};
 use super::stream::Stream;
 use super::time::Timestamp;
@@ -168,12 +168,27 @@ pub fn origin_denied(why: OriginDenied) -> Failure {
 
 /// Returns the failure of a call without the credentials that the listener requires.
 #[must_use]
-pub fn unauthenticated(clients: &Clients) -> Failure {
+pub fn unauthenticated(clients: &Clients, fault: CredentialFault) -> Failure {
+    let forms = clients.api_keys().forms;
+    let places = match (forms.bearer, forms.basic) {
+        (true, true) => ", as a bearer token, as the password of HTTP Basic",
+        (true, false) => ", as a bearer token",
+        (false, true) => ", as the password of HTTP Basic",
+        (false, false) => "",
+    };
+    let what = match fault {
+        CredentialFault::Missing => "credentials are required",
+        CredentialFault::Unknown => "the credentials are not those of a client of this proxy",
+    };
     let message = format!(
-        "credentials are required: send an API key in `{}`, or the credentials of another client of this proxy",
+        "{what}: send an API key in `{}`{places}, or the credentials of another client of this proxy",
         clients.api_key()
     );
-    Failure::new(Reason::Unauthenticated, message).advise(Advice::Authenticate(clients.challenge()))
+    let cause = format!("credentials: {}", fault.as_str());
+    let advice = Advice::Authenticate(clients.challenges());
+    Failure::new(Reason::Unauthenticated, message)
+        .because(cause)
+        .advise(advice)
 }
 
 /// The replacement for one side of a route.

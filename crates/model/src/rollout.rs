@@ -7,6 +7,7 @@
 //! Used in most modules.
 
 mod aggregate;
+mod api_key;
 mod bucket;
 mod client;
 mod client_index;
@@ -27,6 +28,7 @@ mod tally;
 mod unix_ms;
 
 pub use aggregate::{Aggregate, Reporter, Tallies};
+pub use api_key::{ApiKeyForms, ApiKeys};
 pub use bucket::{Bucket, bucket};
 pub use client::{
     Caller, Client, Digest, KeySource, Matcher, MatcherSource, McpClientGlobs, OTHER, Proof,
@@ -45,7 +47,7 @@ pub use guard::{
     Baseline, Breach, Fast, Guard, GuardDecision, GuardState, Inconclusive, Limit, Limits, Mode,
     Quantile, Ratio, Share, Trigger, Trip,
 };
-pub use identify::{Authentication, ClientEvidence, Clients, Identity};
+pub use identify::{Authentication, ClientEvidence, Clients, CredentialFault, Identity};
 pub use percent::Percent;
 pub use ramp::{Ramp, RampFault, RampState, RampStep};
 pub use stage::{Stage, Way};

@@ -9,7 +9,7 @@ use crate::server::admin::{
     ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, RampView, Refusal,
     ReloadView, Reloaded, RouteView, UpstreamView,
 };
-use dualgauge_model::document::{TITLE, openapi, openrpc, rendered};
+use dualgauge_model::document::{ApiInfo, openapi, openrpc, rendered};
 use dualgauge_model::rollout::overrides::{FlagStanding, HistoryEntry};
 use dualgauge_model::rollout::{Kill, Percent};
 use dualgauge_patterns::json::Json;
@@ -113,9 +113,10 @@ impl Control {
     #[must_use]
     pub fn document(&self, side: Side) -> Json {
         let routes = self.plan.routes.routes();
+        let api = ApiInfo::of_clients(&self.plan.rollout.clients);
         rendered(&match side {
-            Side::Rest => openapi(routes, TITLE),
-            Side::Rpc => openrpc(routes, TITLE),
+            Side::Rest => openapi(routes, &api),
+            Side::Rpc => openrpc(routes, &api),
         })
     }
 

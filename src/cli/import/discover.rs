@@ -312,12 +312,7 @@ impl DiscoverServer {
 
     /// Opens an MCP session, and returns the headers that identify it.
     async fn initialize(&self) -> Result<HeaderMap, DiscoverError> {
-        let params = json!({
-            "protocolVersion": MCP,
-            "capabilities": {},
-            "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
-        });
-        let answer = self.call("initialize", params, &self.headers).await?;
+        let answer = self.call("initialize", greeting(), &self.headers).await?;
         let mut headers = self.headers.clone();
         if let Some(session) = answer.session {
             headers.insert(HeaderName::from_static(SESSION), session);
@@ -461,6 +456,15 @@ impl DiscoverError {
             | DiscoverError::Neither(..) => false,
         }
     }
+}
+
+/// Returns the params of `initialize`.
+fn greeting() -> Value {
+    json!({
+        "protocolVersion": MCP,
+        "capabilities": {},
+        "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
+    })
 }
 
 fn tls(host: &str, ca: Option<&Path>) -> Result<ClientTls, DiscoverError> {

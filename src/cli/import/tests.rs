@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
-use dualgauge_model::document::{openapi, tools};
+use dualgauge_model::document::{ApiInfo, openapi, tools};
 use dualgauge_model::import::arbitrary::{api, rpc};
 use dualgauge_model::import::{
     DocumentKind, SourceDocument, ToolDraftOptions, draft, draft_as_tools,
@@ -151,7 +151,10 @@ fn the_document_of_drafted_tools_describes_the_same_operations() {
         } } },
     });
     let (configuration, toml) = loaded(&document);
-    let generated = openapi(configuration.plan.routes.routes(), "Pets");
+    let generated = openapi(
+        configuration.plan.routes.routes(),
+        &ApiInfo::default().titled("Pets"),
+    );
     let (old, new) = (
         &document["paths"]["/pets/{id}"],
         &generated["paths"]["/pets/{id}"],

@@ -3,7 +3,7 @@
 use http::HeaderName;
 
 use super::upstreams::NOT_FORWARDED;
-use crate::config::problem::Problem;
+use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{
     RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
 };
@@ -11,7 +11,9 @@ use dualgauge_model::client_ip::TrustedProxies;
 use dualgauge_model::forwarding::is_hop_field;
 use dualgauge_model::identity_headers::IdentityHeaders;
 use dualgauge_model::rollout::McpClientGlobs;
-use dualgauge_model::rollout::{Authentication, Client, Clients, Glob, KeySource, Matcher, OTHER};
+use dualgauge_model::rollout::{
+    ApiKeyForms, Authentication, Client, Clients, Glob, KeySource, Matcher, OTHER,
+};
 use dualgauge_model::token::{ClaimPath, KeyFault, TokenKey, Tokens, key_set};
 
 const NO_BEARER: &str = "a claim needs a verified token, and no key for tokens is configured";
@@ -41,14 +43,16 @@ pub(super) fn clients(raw: &RawConfig, problems: &mut Vec<Problem>) -> Clients {
     let bearer = raw.rollout.bearer.as_ref();
     Clients::new(clients, raw.rollout.api_key_header.value.clone())
         .trusting(TrustedProxies::new(trusted.collect()))
-        .authenticating(
-            authentication(raw, problems),
-            raw.rollout
-                .api_key_as_bearer
-                .as_ref()
-                .is_some_and(|accepted| accepted.value),
-        )
+        .authenticating(authentication(raw, problems), api_key_forms(raw))
         .reading(bearer.map(|bearer| tokens(bearer, problems)))
+}
+
+fn api_key_forms(raw: &RawConfig) -> ApiKeyForms {
+    let accepted = |key: &Option<Spanned<bool>>| key.as_ref().is_some_and(|key| key.value);
+    ApiKeyForms {
+        bearer: accepted(&raw.rollout.api_key_as_bearer),
+        basic: accepted(&raw.rollout.api_key_as_password),
+    }
 }
 
 /// Returns the requirement of credentials. A listener that requires them without a client that has any would refuse

@@ -3,19 +3,19 @@
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use serde_json::Value;
 
 use crate::config::compile::{docs_page, local_frames, mcp_server_info};
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocal, RawLocalCall, RawReply};
 use crate::config::value::header_named;
-use dualgauge_model::document::{TITLE, openapi, openrpc, rendered, tools};
+use dualgauge_model::document::{ApiInfo, openapi, openrpc, rendered, tools};
 use dualgauge_model::local_reply::{
     HANDSHAKES, LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply, STATELESS,
     ToolList,
 };
 use dualgauge_model::outcome::EMPTY_TOOL_RESULT;
 use dualgauge_model::plan::RpcFace;
+use dualgauge_model::rollout::Rollout;
 use dualgauge_model::route::{RouteTable, Segments, TOOL_CALL};
 use dualgauge_patterns::json::Json;
 
@@ -34,10 +34,40 @@ const NOT_ALLOWED: [HeaderName; 8] = [
 /// The most tools of one page, unless `page` is set.
 const TOOLS_OF_A_PAGE: usize = 500;
 
+/// The properties of the plan that local replies publish.
+pub(super) struct Published<'p> {
+    routes: &'p RouteTable,
+    api: ApiInfo,
+}
+
+impl<'p> Published<'p> {
+    pub(super) fn new(routes: &'p RouteTable, rollout: &Rollout) -> Published<'p> {
+        let api = ApiInfo::of_clients(&rollout.clients);
+        Published { routes, api }
+    }
+
+    /// Returns the properties of the API, with the title of a local reply.
+    fn api(&self, local: &RawLocal) -> ApiInfo {
+        let api = self.api.clone();
+        match &local.title {
+            Some(title) => api.titled(title.value.as_str()),
+            None => api,
+        }
+    }
+
+    fn openapi(&self, local: &RawLocal) -> Json {
+        rendered(&openapi(self.routes.routes(), &self.api(local)))
+    }
+
+    fn openrpc(&self, local: &RawLocal) -> Json {
+        rendered(&openrpc(self.routes.routes(), &self.api(local)))
+    }
+}
+
 /// Compiles the local replies, including documents generated from the routes.
 pub(super) fn compile(
     raw: &RawConfig,
-    routes: &RouteTable,
+    published: &Published<'_>,
     face: &RpcFace,
     problems: &mut Vec<Problem>,
 ) -> LocalReplies {
@@ -54,10 +84,10 @@ pub(super) fn compile(
                     locals.extend(files.into_iter().map(LocalReply::Rest));
                     continue;
                 }
-                rest(call, &local.answer, routes, problems).map(LocalReply::Rest)
+                rest(call, local, published, problems).map(LocalReply::Rest)
             }
             RawLocalCall::Rpc(method) => {
-                let answer = rpc(raw, local, routes, problems);
+                let answer = rpc(raw, local, published, problems);
                 let method = method.value.clone();
                 answer.map(|answer| LocalReply::Rpc(RpcLocalReply { method, answer }))
             }
@@ -113,14 +143,15 @@ fn check_path(call: &Spanned<(Method, String)>, face: &RpcFace, problems: &mut V
 
 fn rest(
     call: &Spanned<(Method, String)>,
-    answer: &Spanned<RawAnswer>,
-    routes: &RouteTable,
+    local: &RawLocal,
+    published: &Published<'_>,
     problems: &mut Vec<Problem>,
 ) -> Option<RestLocalReply> {
     let (method, path) = &call.value;
+    let answer = &local.answer;
     let (status, headers, body) = match &answer.value {
-        RawAnswer::Word(LocalWord::OpenApi) => document(openapi(routes.routes(), TITLE)),
-        RawAnswer::Word(LocalWord::OpenRpc) => document(openrpc(routes.routes(), TITLE)),
+        RawAnswer::Word(LocalWord::OpenApi) => document(published.openapi(local)),
+        RawAnswer::Word(LocalWord::OpenRpc) => document(published.openrpc(local)),
         RawAnswer::Reply(reply) => reply_of(reply, answer, problems)?,
         // Its page and files are compiled separately.
         RawAnswer::Word(LocalWord::Docs) => return None,
@@ -159,10 +190,10 @@ fn rest(
     })
 }
 
-fn document(made: Value) -> (StatusCode, HeaderMap, Bytes) {
+fn document(made: Json) -> (StatusCode, HeaderMap, Bytes) {
     let json = HeaderValue::from_static("application/json");
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, json)]);
-    (StatusCode::OK, headers, rendered(&made).into_bytes())
+    (StatusCode::OK, headers, made.into_bytes())
 }
 
 fn reply_of(
@@ -226,9 +257,10 @@ fn header(
 fn rpc(
     raw: &RawConfig,
     local: &RawLocal,
-    routes: &RouteTable,
+    published: &Published<'_>,
     problems: &mut Vec<Problem>,
 ) -> Option<LocalAnswer> {
+    let routes = published.routes;
     mcp_server_info::check_keys(local, problems);
     let answer = &local.answer;
     match &answer.value {
@@ -241,14 +273,8 @@ fn rpc(
             let info = mcp_server_info::info(raw, local, routes, &all);
             Some(LocalAnswer::Discover(Box::new(info)))
         }
-        RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(rendered(&openapi(
-            routes.routes(),
-            TITLE,
-        )))),
-        RawAnswer::Word(LocalWord::OpenRpc) => Some(LocalAnswer::Result(rendered(&openrpc(
-            routes.routes(),
-            TITLE,
-        )))),
+        RawAnswer::Word(LocalWord::OpenApi) => Some(LocalAnswer::Result(published.openapi(local))),
+        RawAnswer::Word(LocalWord::OpenRpc) => Some(LocalAnswer::Result(published.openrpc(local))),
         RawAnswer::Word(LocalWord::Tools) => {
             let page = local
                 .page

@@ -18,7 +18,7 @@ const OFFERS: [(&str, &str); 4] = [
     ("completions", "completion/"),
 ];
 
-/// Rejects server-information keys of other local replies.
+/// Rejects server-information keys and titles of other local replies.
 pub(super) fn check_keys(local: &RawLocal, problems: &mut Vec<Problem>) {
     let has_info = matches!(
         local.answer.value,
@@ -27,6 +27,14 @@ pub(super) fn check_keys(local: &RawLocal, problems: &mut Vec<Problem>) {
     if let (false, Some(key)) = (has_info, local.server_info.first_key()) {
         let message = "`server`, `capabilities`, `instructions` and `versions` need `answer = \"initialize\"` or `answer = \"discover\"`";
         problems.push(key.problem(message));
+    }
+    let is_document = matches!(
+        local.answer.value,
+        RawAnswer::Word(LocalWord::OpenApi | LocalWord::OpenRpc)
+    );
+    if let (false, Some(title)) = (is_document, &local.title) {
+        let message = "`title` needs `answer = \"openapi\"` or `answer = \"openrpc\"`";
+        problems.push(title.problem(message));
     }
 }
 

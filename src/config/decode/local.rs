@@ -91,6 +91,8 @@ section! {
         VERSIONS: List<String> = one_or_many("versions", TEXT);
         /// Tools of one page; 500 by default
         PAGE: Key<usize> = key("page", whole(1, 10_000));
+        /// Title of an API document
+        DOCUMENT_TITLE: Key<String> = key("title", TEXT);
     }
 }
 
@@ -114,6 +116,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
     let answer = answer(table);
     let server_info = server_info(table)?;
     let page = table.get(&PAGE);
+    let title = table.get(&DOCUMENT_TITLE);
     let frame = frame.map(|frame| table.at("frame").map(|()| frame));
     let call = match (rest, rpc, frame) {
         (Some(rest), None, None) => RawLocalCall::Rest(rest),
@@ -126,6 +129,7 @@ pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {
         answer: answer?,
         server_info,
         page,
+        title,
     })
 }
 

@@ -30,6 +30,8 @@ section! {
         API_KEY_HEADER: Key<HeaderName> = key("header", HEADER).or("x-api-key");
         /// The key may also be the bearer token of `authorization`; `false` by default
         API_KEY_AS_BEARER: Key<bool> = key("authorization", boolean(&[false, true]));
+        /// The key may also be the password of HTTP Basic, which browsers ask for; `false` by default
+        API_KEY_AS_PASSWORD: Key<bool> = key("basic", boolean(&[false, true]));
     }
 }
 
@@ -66,13 +68,14 @@ pub(super) fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     });
     let (default_rest, default_rpc) = defaults.unwrap_or((None, None));
     let api_key = table.table(&API_KEY, |key| {
-        Some((key.get(&API_KEY_HEADER)?, key.get(&API_KEY_AS_BEARER)))
+        let forms = (key.get(&API_KEY_AS_BEARER), key.get(&API_KEY_AS_PASSWORD));
+        Some((key.get(&API_KEY_HEADER)?, forms))
     });
     let decision_header = table.get(&DECISION_HEADER);
     let session_grace = table.get(&SESSION_GRACE);
     let bearer = table.table(&BEARER, bearer::bearer);
     let candidates = table.table(&CANDIDATES, candidates::candidates);
-    let (api_key_header, api_key_as_bearer) = api_key?;
+    let (api_key_header, (api_key_as_bearer, api_key_as_password)) = api_key?;
     Some(RawRollout {
         flags,
         state: state?,
@@ -81,6 +84,7 @@ pub(super) fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         default_rpc,
         api_key_header,
         api_key_as_bearer,
+        api_key_as_password,
         decision_header,
         session_grace: session_grace?,
         bearer,

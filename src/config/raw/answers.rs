@@ -48,6 +48,8 @@ pub struct RawLocal {
     pub server_info: RawServerInfo,
     /// `page`: the most tools of one page, for `answer = "tools"`.
     pub page: Option<Spanned<usize>>,
+    /// `title`: that of the document, for `answer = "openapi"` and `answer = "openrpc"`.
+    pub title: Option<Spanned<String>>,
 }
 
 /// The server information of the proxy as an MCP server.

@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 26] = [
+const UNITS: [&str; 27] = [
     "address",
     "byte",
     "call",
@@ -27,6 +27,7 @@ const UNITS: [&str; 26] = [
     "opening",
     "percent",
     "reload",
+    "request",
     "second",
     "second since 1970",
     "series",

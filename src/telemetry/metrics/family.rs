@@ -79,6 +79,8 @@ families! {
         "Client connections (HTTP/2, WebSocket) that the proxy aborted: resets (too many calls reset), chatter (too many frames without progress) or faults (protocol errors). Also single HTTP/2 streams: stalled (the client read nothing for too long).");
     ERA_BRIDGE = COUNTER("dualgauge_mcp_era_conversions_total", ["kind"],
         "Conversions between MCP clients and servers of different eras: missing_resource and foreign_code (error codes), url_elicitation (an error became a request for input), discovery (`server/discover` for a server with sessions), log_level (a session's level sent with a request), input_request (a request for input sent to a client) and input_response (a call sent again with the client's input).");
+    UNAUTHENTICATED = COUNTER("dualgauge_unauthenticated_requests_total", ["credentials"],
+        "Requests refused by `listen.authentication`, by their credentials: missing, or unknown (those of no client).");
     UNVERIFIED_TOKENS = COUNTER("dualgauge_unverified_tokens_total", ["reason"],
         "Bearer tokens that failed verification, by cause; only tokens that a client's rule needs.");
     SOCKET_STRAYS = COUNTER("dualgauge_socket_strays_total", ["kind"],

@@ -24,7 +24,7 @@ use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::mcp::BridgeAction;
 use dualgauge_model::posted::{Handling, MessageFault};
-use dualgauge_model::rollout::{Arming, Kill, Stage};
+use dualgauge_model::rollout::{Arming, CredentialFault, Kill, Stage};
 use dualgauge_model::series::SeriesRules;
 use dualgauge_model::token::TokenFault;
 use dualgauge_patterns::side::Side;
@@ -134,6 +134,10 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
     });
+    let unauthenticated = CredentialFault::ALL.map(|fault| {
+        let count = counts.unauthenticated[fault as usize];
+        counter(&family::UNAUTHENTICATED, &[fault.as_str()], count)
+    });
     let strays = Undelivered::ALL.map(|why| {
         let count = counts.strays[why as usize];
         counter(&family::SOCKET_STRAYS, &[why.as_str()], count)
@@ -152,6 +156,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::FAILED_HANDSHAKES, vec![handshakes]),
         metric_family(&family::CUT_CONNECTIONS, cut.into()),
         metric_family(&family::ERA_BRIDGE, bridged.into()),
+        metric_family(&family::UNAUTHENTICATED, unauthenticated.into()),
         metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
         metric_family(&family::SOCKET_STRAYS, strays.into()),
         metric_family(&family::INVALID_MESSAGES, invalid.collect()),

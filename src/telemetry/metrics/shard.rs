@@ -19,7 +19,7 @@ use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
 use dualgauge_model::mcp::BridgeAction;
 use dualgauge_model::posted::{Handling, MessageFault};
-use dualgauge_model::rollout::{Stage, Tallies, Tally, Way};
+use dualgauge_model::rollout::{CredentialFault, Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::token::TokenFault;
@@ -219,6 +219,11 @@ impl Shard {
         self.counts.failed_handshakes += 1;
     }
 
+    /// Counts a request that was refused for its credentials.
+    pub fn unauthenticated_request(&mut self, fault: CredentialFault) {
+        self.counts.unauthenticated[fault as usize] += 1;
+    }
+
     /// Counts a bearer token that failed verification.
     pub fn unverified_token(&mut self, fault: TokenFault) {
         self.counts.unverified_tokens[fault as usize] += 1;
@@ -340,6 +345,7 @@ pub(super) struct ShardCounts {
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
+    pub(super) unauthenticated: [u64; CredentialFault::ALL.len()],
     pub(super) strays: [u64; Undelivered::ALL.len()],
     /// By fault and handling.
     pub(super) invalid_messages: [[u64; Handling::ALL.len()]; MessageFault::ALL.len()],
@@ -369,6 +375,7 @@ impl Default for ShardCounts {
             cut_connections: [0; FloodReason::ALL.len()],
             bridged: [0; BridgeAction::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
+            unauthenticated: [0; CredentialFault::ALL.len()],
             strays: [0; Undelivered::ALL.len()],
             invalid_messages: Default::default(),
         }
@@ -427,6 +434,7 @@ impl ShardCounts {
         add_all(&mut self.cut_connections, &other.cut_connections);
         add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);
+        add_all(&mut self.unauthenticated, &other.unauthenticated);
         add_all(&mut self.strays, &other.strays);
         let own = self.invalid_messages.as_flattened_mut();
         add_all(own, other.invalid_messages.as_flattened());

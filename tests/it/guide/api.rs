@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::{Curl, blocks, page, shown, words};
 use crate::scene::saying;
 use crate::support::{Message, Proxy, Upstream, becomes, rest_only};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::schema::Schema;
 
 /// The proxy of the guide to migrate, with another stage.
 fn proxy(servers: &[Upstream; 2]) -> Proxy {
@@ -57,6 +59,23 @@ fn expect(target: &str, answer: &Message, wanted: &Value) {
     } else {
         assert_eq!(got, wanted, "{target}: {}", answer.text());
     }
+}
+
+/// Checks an answer against the schema of the document.
+fn fits_schema(api: &Value, method: &str, path: &str, answer: &Message) {
+    let operation = &api["paths"][path][method.to_lowercase()];
+    let response = &operation["responses"][answer.status().to_string()];
+    let mut schema = response["content"]["application/json"]["schema"].clone();
+    if schema.is_null() {
+        assert!(response.is_object(), "{method} {path}: {answer:?}");
+        return;
+    }
+    schema["components"] = api["components"].clone();
+    let schema = Schema::compile(&schema).unwrap();
+    let value = Json::parse(answer.text().to_owned().into(), 64).unwrap();
+    schema
+        .check(&value)
+        .unwrap_or_else(|error| panic!("{method} {path}: {error}"));
 }
 
 /// How many candidates have failed.
@@ -127,15 +146,13 @@ fn each_example_of_the_api_is_what_a_live_proxy_answers() {
             let (_, target) = curl.target();
             let wanted: Value = serde_json::from_str(&example.output.concat())
                 .unwrap_or_else(|error| panic!("{}: {error}", example.command));
-            expect(
-                target,
-                &proxy.ask(curl.method(), target, &curl.body),
-                &wanted,
-            );
+            let answer = proxy.ask(curl.method(), target, &curl.body);
+            expect(target, &answer, &wanted);
             let path = target.split('?').next().unwrap();
             let path = path
                 .replace("/ios", "/{name}")
                 .replace("/items.read", "/{route}");
+            fits_schema(&api, curl.method(), &path, &answer);
             asked.insert(format!("{} {path}", curl.method()));
         }
     }

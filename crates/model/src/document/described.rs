@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use super::bundle::Bundle;
+use super::schema::json_in_text;
 use crate::outcome::ToolValue;
 use crate::route::{DescribedSchema, Route, RouteDocs};
-use dualgauge_patterns::pattern::{Pattern, Slot, TextPatterns};
+use dualgauge_patterns::pattern::{Codec, Pattern, Slot, TextPatterns};
 
 /// Adds the texts of a route to an operation.
 pub(super) fn texts(docs: &RouteDocs, operation: &mut Value) {
@@ -58,7 +59,11 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
                     .as_object_mut()
                     .map(|members| members.remove("description"));
             }
-            parameter["schema"] = schema;
+            // In a text, the value is a string with JSON.
+            parameter["schema"] = match slot.codec {
+                Codec::Json => json_in_text(schema),
+                Codec::Plain | Codec::Percent => schema,
+            };
         }
     }
 }

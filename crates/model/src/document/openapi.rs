@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 use super::bundle::Bundle;
 use super::described;
 use super::parameter::{PathText, merged, named, path_text};
-use super::response::{problem, problem_schema, responses};
+use super::response::{is_tool, problem, problem_schema, responses};
 use super::schema::{SchemaExtras, any_of, of_pattern};
-use super::{ROUTE, info, names};
+use super::tools::annotations;
+use super::{ApiInfo, ROUTE, names};
 use crate::route::{Extra, Route};
 use dualgauge_patterns::side::Side;
 
@@ -21,7 +22,7 @@ struct OperationItem<'r> {
 
 /// Returns the OpenAPI document of the routes.
 #[must_use]
-pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
+pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -> Value {
     let mut items: BTreeMap<String, OperationItem<'r>> = BTreeMap::new();
     let mut paths = Map::new();
     let mut schemas = Bundle::new("#/components/schemas/", usize::MAX);
@@ -45,15 +46,17 @@ pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
         }
         paths.insert(item.path.text.clone(), methods.into());
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
-        "info": info(title),
+        "info": api.info(),
         "paths": paths,
         "components": {
             "schemas": schemas.finish(),
             "responses": { "Problem": problem() },
         },
-    })
+    });
+    api.secure(&mut document);
+    document
 }
 
 fn operation(path: &PathText, routes: &[&Route], schemas: &mut Bundle) -> Value {
@@ -84,6 +87,10 @@ fn operation(path: &PathText, routes: &[&Route], schemas: &mut Bundle) -> Value 
         operation["parameters"] = parameters.into();
     }
     described::texts(&first.docs, &mut operation);
+    if let (true, Some(tool)) = (is_tool(first), first.tool_name()) {
+        operation["x-mcp-tool"] = json!(tool);
+        operation["x-mcp-annotations"] = annotations(first);
+    }
     if let Some(body) = request_body(routes, schemas) {
         operation["requestBody"] = body;
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::bundle::Bundle;
 use super::described;
 use super::schema::{SchemaExtras, any_of, of_pattern, value};
-use super::{ROUTE, info, names};
+use super::{ApiInfo, ROUTE, names};
 use crate::outcome::{NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::route::{Extra, Route};
 use dualgauge_patterns::pattern::{Pattern, Scalar, Shape, TextPatterns};
@@ -17,7 +17,7 @@ use dualgauge_patterns::side::Side;
 /// Returns the OpenRPC document of the routes. Routes that share a method become one method: a param that differs has a
 /// schema for each route, and `x-dualgauge-params` says which belong together.
 #[must_use]
-pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> Value {
+pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -> Value {
     let mut methods: BTreeMap<String, Vec<&'r Route>> = BTreeMap::new();
     for route in routes {
         if route.enters_from(Side::Rpc) && !route.is_frame() {
@@ -31,7 +31,7 @@ pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, title: &str) -> 
         .iter()
         .map(|(name, routes)| method(name, routes, &mut schemas))
         .collect();
-    let mut document = json!({ "openrpc": "1.3.2", "info": info(title), "methods": methods });
+    let mut document = json!({ "openrpc": "1.3.2", "info": api.info(), "methods": methods });
     let schemas = schemas.finish();
     if !schemas.is_empty() {
         document["components"] = json!({ "schemas": schemas });

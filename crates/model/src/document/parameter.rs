@@ -135,6 +135,21 @@ fn parameter(location: &str, name: &str, words: &TextPatterns) -> Value {
     })
 }
 
+/// Sets the schema of a parameter; a value that is JSON in a text is described by its content type (OpenAPI 3.1
+/// §4.8.12.2).
+fn set_schema(parameter: &mut Value, mut schema: Value) {
+    let inner = schema.get_mut("contentSchema").map(Value::take);
+    match inner {
+        Some(inner) => {
+            parameter["content"] = json!({ "application/json": { "schema": inner } });
+            if let Some(members) = parameter.as_object_mut() {
+                members.remove("schema");
+            }
+        }
+        None => parameter["schema"] = schema,
+    }
+}
+
 /// Merges the parameters of an operation that several routes share; one is required if every route requires it.
 pub(super) fn merged(lists: Vec<Vec<Value>>) -> Vec<Value> {
     let count = lists.len();
@@ -159,7 +174,7 @@ pub(super) fn merged(lists: Vec<Vec<Value>>) -> Vec<Value> {
         if schemas.len() < count {
             parameter["required"] = json!(false);
         }
-        parameter["schema"] = any_of(schemas);
+        set_schema(&mut parameter, any_of(schemas));
         parameter
     });
     finished.collect()

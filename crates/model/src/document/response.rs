@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::bundle::Bundle;
 use super::described;
 use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
-use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
+use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern, ToolValue};
 use crate::route::Route;
 
 /// The documented responses with one status.
@@ -41,7 +41,18 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
                 .entry(JSON)
                 .or_default()
                 .push(described::result(route, schemas));
+            if is_tool(route) && route.docs.result.is_none() {
+                let text = json!({ "type": "string" });
+                fine.content.entry("text/plain").or_default().push(text);
+            }
             found.entry("204".to_owned()).or_default();
+        }
+        if is_tool(route) {
+            let status = route.outcomes.tool_error_status().to_string();
+            let failed = found.entry(status).or_default();
+            let problem = json!({ "$ref": "#/components/schemas/Problem" });
+            let problems = failed.content.entry("application/problem+json");
+            problems.or_default().push(problem);
         }
     }
     let mut responses: Map<String, Value> = found
@@ -58,6 +69,11 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
 }
 
 const JSON: &str = "application/json";
+
+/// Returns true for a route whose REST body is the value of a tool.
+pub(super) fn is_tool(route: &Route) -> bool {
+    route.outcomes.tool_value() != ToolValue::Whole
+}
 
 fn note(answers: &mut ResponseDocs, row: &OutcomeRow) {
     let (kind, schema) = match &row.rest.body {
@@ -125,7 +141,7 @@ pub(super) fn problem() -> Value {
 }
 
 /// Returns the schema of a failure.
-pub(crate) fn problem_schema() -> Value {
+pub(super) fn problem_schema() -> Value {
     json!({
         "type": "object",
         "required": ["type", "title", "status", "detail", "rpc"],

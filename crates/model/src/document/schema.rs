@@ -41,16 +41,21 @@ pub(super) fn of_slot(slot: &Slot) -> Value {
         Role::Ignored(_) => json!({}),
     };
     if slot.codec == Codec::Json {
-        schema = json!({
-            "type": "string",
-            "contentMediaType": "application/json",
-            "contentSchema": schema,
-        });
+        schema = json_in_text(schema);
     }
     if let Some(default) = slot.default() {
         schema["default"] = value(default);
     }
     schema
+}
+
+/// Returns the schema of a string that contains JSON.
+pub(super) fn json_in_text(schema: Value) -> Value {
+    json!({
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": schema,
+    })
 }
 
 fn of_shape(shape: &Shape) -> Value {

@@ -59,7 +59,7 @@ fn row(status: Value, body: Option<Value>, rpc: RpcReplySource) -> RowSource {
 
 fn operation(rest: &str) -> Value {
     let routes = routes(vec![source("r", rest, "m")]);
-    let mut document = openapi(&routes, "t");
+    let mut document = openapi(&routes, &ApiInfo::default());
     let paths = document["paths"].take();
     let item = paths.as_object().unwrap().values().next().unwrap().clone();
     item.as_object().unwrap().values().next().unwrap().clone()
@@ -99,7 +99,7 @@ fn a_hole_of_several_segments_is_a_parameter_for_each_that_is_open() {
         ("GET /", "/", &[]),
     ] {
         let routes = routes(vec![source("r", rest, "m")]);
-        let document = openapi(&routes, "t");
+        let document = openapi(&routes, &ApiInfo::default());
         let item = &document["paths"][path]["get"];
         let parameters = item["parameters"].as_array().cloned().unwrap_or_default();
         let found: Vec<&str> = parameters
@@ -117,7 +117,7 @@ fn routes_of_one_path_and_method_are_one_operation() {
         source("two", "DELETE /s/{key}?kind=b", "s/b"),
         source("three", "GET /s/{other}", "s/c"),
     ]);
-    let document = openapi(&routes, "t");
+    let document = openapi(&routes, &ApiInfo::default());
     let paths = document["paths"].as_object().unwrap();
     // Paths that differ only in the names of their parameters are one path.
     assert_eq!(paths.keys().collect::<Vec<_>>(), ["/s/{id}"]);
@@ -143,8 +143,8 @@ fn a_route_is_in_the_documents_of_the_sides_that_it_is_entered_from() {
         from("rest", Some(Side::Rest)),
         from("rpc", Some(Side::Rpc)),
     ]);
-    let rest = openapi(&routes, "t");
-    let rpc = openrpc(&routes, "t");
+    let rest = openapi(&routes, &ApiInfo::default());
+    let rpc = openrpc(&routes, &ApiInfo::default());
     let paths: Vec<&String> = rest["paths"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["/both", "/rest"]);
     let methods = rpc["methods"].as_array().unwrap().iter();
@@ -168,7 +168,7 @@ fn a_body_is_the_schema_of_its_pattern() {
     };
     let schema = |extra| {
         let routes = routes(vec![full(extra)]);
-        let mut document = openapi(&routes, "t");
+        let mut document = openapi(&routes, &ApiInfo::default());
         document["paths"]["/a"]["post"]["requestBody"].take()
     };
     let open = schema(crate::route::Extra::Drop);
@@ -217,7 +217,7 @@ fn answers_are_those_of_the_rows_and_a_problem_else() {
         ),
     ];
     let routes = routes(vec![one, source("plain", "GET /b", "n")]);
-    let document = openapi(&routes, "t");
+    let document = openapi(&routes, &ApiInfo::default());
     let responses = &document["paths"]["/a/{id}"]["get"]["responses"];
     let statuses: Vec<&String> = responses.as_object().unwrap().keys().collect();
     assert_eq!(statuses, ["201", "404", "5XX", "default"]);
@@ -234,7 +234,7 @@ fn answers_are_those_of_the_rows_and_a_problem_else() {
         .unwrap();
     assert_eq!(plain.keys().collect::<Vec<_>>(), ["200", "204", "default"]);
 
-    let method = &openrpc(&routes, "t")["methods"][0];
+    let method = &openrpc(&routes, &ApiInfo::default())["methods"][0];
     assert_eq!(
         method["result"]["schema"],
         json!({"type": "object", "required": ["made"], "properties": {"made": {}}})
@@ -260,7 +260,7 @@ fn several_routes_on_one_method_are_one_method() {
         )
     };
     let routes = routes(vec![tool("get", "id"), tool("list", "kind")]);
-    let document = openrpc(&routes, "t");
+    let document = openrpc(&routes, &ApiInfo::default());
     let method = &document["methods"][0];
     assert_eq!(document["methods"].as_array().unwrap().len(), 1);
     assert_eq!(method["x-dualgauge-route"], json!(["get", "list"]));
@@ -290,7 +290,7 @@ fn params_by_position_and_methods_with_holes_are_spelled_out() {
     let tools = source("t", "POST /t/{tool}", "run.{tool}");
     let words = source("w", "GET /w/{w:enum(one|two)}", "{w}");
     let routes = routes(vec![positional, tools, words]);
-    let document = openrpc(&routes, "t");
+    let document = openrpc(&routes, &ApiInfo::default());
     let methods = document["methods"].as_array().unwrap();
     let names: Vec<&str> = methods
         .iter()
@@ -314,8 +314,11 @@ fn a_route_that_notifies_has_no_result() {
         ..source("n", "POST /n", "n")
     };
     let routes = routes(vec![notify]);
-    assert_eq!(openrpc(&routes, "t")["methods"][0].get("result"), None);
-    let document = openapi(&routes, "t");
+    assert_eq!(
+        openrpc(&routes, &ApiInfo::default())["methods"][0].get("result"),
+        None
+    );
+    let document = openapi(&routes, &ApiInfo::default());
     let responses = document["paths"]["/n"]["post"]["responses"]
         .as_object()
         .unwrap();
@@ -325,7 +328,7 @@ fn a_route_that_notifies_has_no_result() {
 #[test]
 fn a_document_is_rendered_as_the_json_that_it_is() {
     let routes = routes(vec![source("r", "GET /a?q={q=\"\\u00e9\"}", "m")]);
-    let document = openapi(&routes, "a \"title\"");
+    let document = openapi(&routes, &ApiInfo::default().titled("a \"title\""));
     let rendered = rendered(&document);
     let back: Value = serde_json::from_slice(rendered.as_bytes()).unwrap();
     assert_eq!(back, document);

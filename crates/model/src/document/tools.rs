@@ -67,7 +67,8 @@ fn tool(route: &Route, name: &str) -> Value {
     tool
 }
 
-fn annotations(route: &Route) -> Value {
+/// Returns the hints of a tool.
+pub(super) fn annotations(route: &Route) -> Value {
     let mut hints = json!({
         "readOnlyHint": route.effect == Effect::Safe,
         "idempotentHint": route.effect.may_repeat(),

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::form;
 use super::model::{BodyModel, FormModel, Operations, ReplyModel, RestOperation};
 use super::parameter;
-use super::refs::{DocumentFault, Refs, shown, text};
+use super::refs::{DocumentFault, Refs, ReplyTypes, shown, text};
 use super::reply::{self, is_json};
 use super::schema::{self, Type};
 use super::swagger;
@@ -34,8 +34,21 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
     read_paths(document)
 }
 
+/// Reads all operations for tools: their responses may have any content type.
+pub(super) fn read_for_tools(document: &Value) -> Result<Operations, DocumentFault> {
+    if document.get("swagger").is_some() {
+        return read_with(&swagger::upgrade(document)?, ReplyTypes::Any);
+    }
+    check_version(document)?;
+    read_with(document, ReplyTypes::Any)
+}
+
 fn read_paths(document: &Value) -> Result<Operations, DocumentFault> {
-    let refs = Refs::new(document)?;
+    read_with(document, ReplyTypes::JsonOrText)
+}
+
+fn read_with(document: &Value, replies: ReplyTypes) -> Result<Operations, DocumentFault> {
+    let refs = Refs::new(document)?.accepting(replies);
     let paths = document.get("paths").and_then(Value::as_object);
     let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
         DocumentFault::Kind("`paths` is missing or empty: there is nothing to draft".to_owned())

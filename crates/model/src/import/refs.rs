@@ -81,9 +81,29 @@ pub(super) struct Refs<'v> {
     anchors: BTreeMap<&'v str, &'v Value>,
     steps: Cell<usize>,
     words: Cell<usize>,
+    replies: ReplyTypes,
+}
+
+/// The content types of responses that can be translated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum ReplyTypes {
+    /// JSON and plain text.
+    #[default]
+    JsonOrText,
+    /// All but event streams, which do not end.
+    Any,
 }
 
 impl<'v> Refs<'v> {
+    /// Sets the content types of responses that can be translated.
+    pub(super) fn accepting(self, replies: ReplyTypes) -> Refs<'v> {
+        Refs { replies, ..self }
+    }
+
+    pub(super) fn reply_types(&self) -> ReplyTypes {
+        self.replies
+    }
+
     /// Collects the anchors of a document.
     ///
     /// # Errors
@@ -96,6 +116,7 @@ impl<'v> Refs<'v> {
             anchors,
             steps: Cell::new(0),
             words: Cell::new(0),
+            replies: ReplyTypes::default(),
         })
     }
 

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::model::ReplyModel;
-use super::refs::{Refs, shown};
+use super::refs::{Refs, ReplyTypes, shown};
 use super::unsupported::Unsupported;
 use crate::route::Effect;
 
@@ -54,7 +54,18 @@ pub(super) fn read<'v>(
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
-    from_content(status, effect, response)
+    match from_content(status, effect, response) {
+        Err(_) if is_tool_value(refs, response) => Ok(ReplyModel::Usual),
+        found => found,
+    }
+}
+
+/// Returns true for content that is no JSON and no text, but may be the value of a tool.
+fn is_tool_value(refs: &Refs<'_>, response: &Value) -> bool {
+    let content = response.get("content").and_then(Value::as_object);
+    let is_stream = |kind: &String| kind.to_ascii_lowercase().starts_with("text/event-stream");
+    refs.reply_types() == ReplyTypes::Any
+        && content.is_some_and(|content| !content.keys().all(is_stream))
 }
 
 /// Parses a success status; `2XX` counts as 200.

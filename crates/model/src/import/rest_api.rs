@@ -1,12 +1,13 @@
-//! A REST API in front of a server with tools: routes, an OpenAPI document and a list of what they serve.
+//! A REST API in front of a server with tools: routes with their documentation, and a list of what they serve.
 //!
 //! `POST /NAME` takes the arguments as its body. A tool that only reads has a GET as well, with its arguments in the
-//! query. Schemas are copied into the document and never followed, so that a looping one does no harm. Laws (tested):
+//! query. Schemas are copied into the routes and never followed, so that a looping one does no harm. Laws (tested):
 //! every tool with a name is served, or is left out with a reason; the routes are a valid table for any list of tools.
 //!
 //! Used by `cli`.
 
-mod openapi;
+mod any_list;
+mod docs;
 mod query;
 mod sample;
 #[cfg(test)]
@@ -14,30 +15,26 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::refs::{DocumentFault, printable, shown, text};
 use super::report::LeftOut;
 use super::write::quoted;
 
-use openapi::ApiDocument;
+pub use any_list::check_any_list;
 use query::QueryCall;
 pub use sample::sample;
 
 /// The most tools that are served.
-const MOST_TOOLS: usize = 2_000;
+const MOST_TOOLS: usize = 10_000;
 /// The longest name of a route.
 const LONGEST_NAME: usize = 80;
-/// The longest text of a tool in the routes.
-const LONGEST_COMMENT: usize = 200;
+/// The longest summary of a tool.
+const LONGEST_SUMMARY: usize = 200;
 
 /// The properties of the API that the tools do not say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestApiOptions {
-    /// The title of the document.
-    pub title: String,
-    /// The header with the API key, if calls need one.
-    pub api_key: Option<String>,
     /// Paths that are in use, each with its HTTP method.
     pub reserved: Vec<(&'static str, &'static str)>,
 }
@@ -47,8 +44,6 @@ pub struct RestApiOptions {
 pub struct RestApi {
     /// The routes, as TOML.
     pub routes: String,
-    /// The OpenAPI document.
-    pub openapi: Value,
     /// The operations, in the order of the tools.
     pub operations: Vec<RestApiOperation>,
     /// The tools that are not served, or only by POST, each with the reason.
@@ -128,14 +123,13 @@ impl Tool<'_> {
     fn summary(&self) -> String {
         let description = || text(self.value, "description").and_then(|all| all.lines().next());
         let words = self.title().or_else(description).unwrap_or(self.name);
-        printable(words).chars().take(LONGEST_COMMENT).collect()
+        printable(words).chars().take(LONGEST_SUMMARY).collect()
     }
 }
 
 struct RestApiDraft<'o> {
     options: &'o RestApiOptions,
     routes: String,
-    document: ApiDocument,
     operations: Vec<RestApiOperation>,
     notes: Vec<LeftOut>,
     names: BTreeSet<String>,
@@ -152,7 +146,6 @@ impl<'o> RestApiDraft<'o> {
             options,
             routes: "# The tools of the server as a REST API. Written by `dualgauge rest`.\n"
                 .to_owned(),
-            document: ApiDocument::default(),
             operations: Vec::new(),
             notes: Vec::new(),
             names: BTreeSet::new(),
@@ -229,7 +222,7 @@ impl<'o> RestApiDraft<'o> {
     fn add_post(&mut self, tool: &Tool<'_>) {
         let name = literal(tool.name);
         self.route(
-            &tool.summary(),
+            tool,
             &[
                 ("name", quoted(&tool.route)),
                 ("rest", quoted(&format!("POST {}", literal(&tool.path)))),
@@ -246,7 +239,6 @@ impl<'o> RestApiDraft<'o> {
                 ),
             ],
         );
-        self.document.add_post(tool);
         let absent = Value::Bool(true);
         let schema = tool.value.get("inputSchema").unwrap_or(&absent);
         self.operations.push(RestApiOperation {
@@ -275,7 +267,7 @@ impl<'o> RestApiDraft<'o> {
         let route = self.route_name(&format!("{}.get", tool.route));
         let target = format!("{}{}", literal(&tool.path), call.query());
         self.route(
-            &tool.summary(),
+            tool,
             &[
                 ("name", quoted(&route)),
                 ("rest", quoted(&format!("GET {target}"))),
@@ -292,7 +284,6 @@ impl<'o> RestApiDraft<'o> {
                 ),
             ],
         );
-        self.document.add_get(tool, &route, &call);
         self.operations.push(RestApiOperation {
             method: "GET",
             target: format!("{}{}", tool.path, call.names()),
@@ -301,18 +292,17 @@ impl<'o> RestApiDraft<'o> {
         });
     }
 
-    fn route(&mut self, comment: &str, keys: &[(&str, String)]) {
-        self.routes.push_str(&format!("\n# {comment}\n[[route]]\n"));
-        for (key, value) in keys {
+    fn route(&mut self, tool: &Tool<'_>, keys: &[(&str, String)]) {
+        self.routes.push_str("\n[[route]]\n");
+        let result = ("result", quoted("tool"));
+        for (key, value) in keys.iter().chain([&result]).chain(&docs::keys(tool)) {
             self.routes.push_str(&format!("{key} = {value}\n"));
         }
-        self.routes.push_str("result = \"tool\"\n");
     }
 
     fn finish(self) -> RestApi {
         RestApi {
             routes: self.routes,
-            openapi: self.document.finish(self.options),
             operations: self.operations,
             notes: self.notes,
         }
@@ -339,9 +329,4 @@ fn segment(name: &str) -> String {
 /// Escapes the braces of a literal text.
 fn literal(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
-}
-
-/// Returns an empty object.
-fn empty() -> Map<String, Value> {
-    Map::new()
 }

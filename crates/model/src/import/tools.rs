@@ -111,7 +111,7 @@ impl<'o> ToolDraft<'o> {
             left_out,
             notes,
             ..
-        } = openapi::read(&given.document)?;
+        } = openapi::read_for_tools(&given.document)?;
         let report: &mut ImportReport = &mut self.table.report;
         report.rest += rest.len() + left_out.len();
         report.left_out.extend(left_out);

@@ -141,6 +141,12 @@ impl Outcomes {
         self.tool_error_status = forwarded(status);
     }
 
+    /// Returns the REST status of a tool error.
+    #[must_use]
+    pub const fn tool_error_status(&self) -> u16 {
+        self.tool_error_status
+    }
+
     /// Sets the part of a tool's result that is the REST body.
     pub(crate) fn set_tool_value(&mut self, value: ToolValue) {
         self.tool_value = value;

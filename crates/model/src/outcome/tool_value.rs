@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::builtin::{EMPTY_TOOL_RESULT, ReplyLimits};
 use super::response::{RestAnswer, RestReply, RpcAnswer, is_json};
 use super::row::reports_failure;
+use super::tool_media;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::rope::{Rope, RopeWriter};
 
@@ -46,14 +47,22 @@ pub(super) fn to_result(
         return Some(RpcAnswer::Result(empty.into_bytes().into()));
     }
     let kind = reply.content_type().unwrap_or_default();
+    let media = || RpcAnswer::Result(tool_media::to_result(value, &reply.body, kind));
+    if tool_media::is_media(kind) {
+        return Some(media());
+    }
     let says_text = kind.starts_with("text/") && !is_json(kind);
     let json = (!says_text).then(|| Json::read(reply.body.clone(), limits.depth).ok());
     if let Some(json) = json.flatten() {
         return Some(RpcAnswer::Result(of_json(value, &json)));
     }
-    let text = std::str::from_utf8(&reply.body).ok();
-    text.filter(|_| !is_json(kind))
-        .map(|text| RpcAnswer::Result(of_text(value, text, kind)))
+    if is_json(kind) {
+        return None;
+    }
+    Some(match str::from_utf8(&reply.body) {
+        Ok(text) => RpcAnswer::Result(of_text(value, text, kind)),
+        Err(_) => media(),
+    })
 }
 
 fn of_json(value: ToolValue, json: &Json) -> Rope {
@@ -100,6 +109,9 @@ fn of_text(value: ToolValue, text: &str, kind: &str) -> Rope {
 pub(super) fn to_rest(value: ToolValue, result: &Json) -> Option<RestAnswer> {
     if value == ToolValue::Whole || result.kind() != JsonKind::Object || reports_failure(result) {
         return None;
+    }
+    if let Some(answer) = tool_media::to_rest(result) {
+        return Some(answer);
     }
     let text = only_text(result);
     let meta = result.member("_meta");

@@ -14,8 +14,9 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use http::header::{COOKIE, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 
+use super::api_key::{ApiKeyForms, ApiKeys};
 use super::client_index::{CallEvidence, ClientIndex};
 use super::{
     Caller, Client, Digest, Glob, KeySource, Matcher, MatcherSource, OTHER, Proof, Subject,
@@ -30,12 +31,10 @@ use crate::token::{Claims, Tokens, bearer};
 pub struct Clients {
     clients: Vec<Client>,
     order: ClientIndex,
-    api_key: HeaderName,
+    api_keys: ApiKeys,
     hops: TrustedProxies,
     tokens: Option<Tokens>,
     authentication: Authentication,
-    /// An API key may also be the bearer token.
-    key_as_bearer: bool,
     reads_mcp_clients: bool,
 }
 
@@ -47,6 +46,29 @@ pub enum Authentication {
     Off,
     /// They are refused.
     Required,
+}
+
+/// The fault of a call that is refused for its credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CredentialFault {
+    /// The call has none.
+    Missing,
+    /// The call has some, which are not those of a client.
+    Unknown,
+}
+
+impl CredentialFault {
+    /// Every fault.
+    pub const ALL: [CredentialFault; 2] = [CredentialFault::Missing, CredentialFault::Unknown];
+
+    /// Returns the word used in metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CredentialFault::Missing => "missing",
+            CredentialFault::Unknown => "unknown",
+        }
+    }
 }
 
 /// The evidence of a call for the identity of its caller.
@@ -126,22 +148,22 @@ impl Clients {
             reads_mcp_clients: sources.any(|source| source == MatcherSource::McpClient),
             order: ClientIndex::new(&clients),
             clients,
-            api_key,
+            api_keys: ApiKeys {
+                header: api_key,
+                forms: ApiKeyForms::default(),
+            },
             hops: TrustedProxies::default(),
             tokens: None,
             authentication: Authentication::Off,
-            key_as_bearer: false,
         }
     }
 
-    /// Sets the treatment of callers without credentials. With `key_as_bearer`, an API key may also be the bearer token.
+    /// Sets the treatment of callers without credentials, and the places of API keys beside their header.
     #[must_use]
-    pub fn authenticating(self, authentication: Authentication, key_as_bearer: bool) -> Clients {
-        Clients {
-            authentication,
-            key_as_bearer,
-            ..self
-        }
+    pub fn authenticating(mut self, authentication: Authentication, forms: ApiKeyForms) -> Clients {
+        self.authentication = authentication;
+        self.api_keys.forms = forms;
+        self
     }
 
     /// Returns the treatment of callers without credentials.
@@ -150,12 +172,24 @@ impl Clients {
         self.authentication
     }
 
-    /// Returns the scheme of `WWW-Authenticate` (RFC 9110 §11.6.1).
+    /// Returns the schemes of `WWW-Authenticate` (RFC 9110 §11.6.1).
     #[must_use]
-    pub const fn challenge(&self) -> &'static str {
-        match self.key_as_bearer || self.tokens.is_some() {
-            true => "Bearer",
-            false => "ApiKey",
+    pub const fn challenges(&self) -> &'static [&'static str] {
+        let forms = self.api_keys.forms;
+        match (forms.bearer || self.tokens.is_some(), forms.basic) {
+            (true, true) => &["Bearer", "Basic"],
+            (true, false) => &["Bearer"],
+            (false, true) => &["ApiKey", "Basic"],
+            (false, false) => &["ApiKey"],
+        }
+    }
+
+    /// Returns the fault of a call without credentials of a client.
+    #[must_use]
+    pub fn credential_fault(&self, evidence: &ClientEvidence<'_, '_>) -> CredentialFault {
+        match evidence.subject.is_some() || self.api_keys.are_stated(evidence.headers) {
+            true => CredentialFault::Unknown,
+            false => CredentialFault::Missing,
         }
     }
 
@@ -192,7 +226,13 @@ impl Clients {
     /// Returns the header for API keys.
     #[must_use]
     pub fn api_key(&self) -> &HeaderName {
-        &self.api_key
+        &self.api_keys.header
+    }
+
+    /// Returns the places of API keys.
+    #[must_use]
+    pub fn api_keys(&self) -> &ApiKeys {
+        &self.api_keys
     }
 
     /// Returns the accepted tokens.
@@ -247,13 +287,8 @@ struct IdentityReader<'a, 'm, 'c> {
 impl CallEvidence for IdentityReader<'_, '_, '_> {
     fn digest(&self) -> Option<&Digest> {
         let digest = || {
-            let headers = self.evidence.headers;
-            let key = headers
-                .get(&self.clients.api_key)
-                .map(HeaderValue::as_bytes);
-            let token = || self.clients.key_as_bearer.then(|| bearer(headers))?;
-            let key = key.or_else(|| token().map(str::as_bytes))?;
-            Some((self.evidence.digest)(key))
+            let key = self.clients.api_keys.find(self.evidence.headers)?;
+            Some((self.evidence.digest)(&key))
         };
         self.digest.get_or_init(digest).as_ref()
     }
@@ -299,10 +334,21 @@ impl<'a> IdentityReader<'a, '_, '_> {
     fn key(&self, source: &KeySource) -> Option<Cow<'a, str>> {
         match source {
             KeySource::Header(name) => self.stated(name).map(Cow::Borrowed),
-            KeySource::ApiKey => self.stated(&self.clients.api_key).map(Cow::Borrowed),
+            KeySource::ApiKey => self.api_key(),
             KeySource::Claim(path) => path.text(self.claims()?).map(Cow::Owned),
             KeySource::Address => Some(self.evidence.peer?.text_of(self.address()?)),
             KeySource::Cookie(name) => cookie(self.evidence.headers, name).map(Cow::Borrowed),
+        }
+    }
+
+    fn api_key(&self) -> Option<Cow<'a, str>> {
+        let keys = &self.clients.api_keys;
+        if let Some(key) = self.stated(&keys.header) {
+            return Some(Cow::Borrowed(key));
+        }
+        match keys.find(self.evidence.headers)? {
+            Cow::Borrowed(key) => str::from_utf8(key).ok().map(Cow::Borrowed),
+            Cow::Owned(key) => String::from_utf8(key).ok().map(Cow::Owned),
         }
     }
 

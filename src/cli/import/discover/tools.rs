@@ -4,23 +4,27 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{DiscoverError, DiscoverServer, SourceDocument};
+use super::{DiscoverError, DiscoverServer, SourceDocument, greeting};
 use crate::cli::connection::within;
+use dualgauge_model::import::printable;
+
+/// The longest name of a server that is shown.
+const LONGEST_NAME: usize = 100;
 
 impl DiscoverServer {
-    /// Lists the tools, unless a signal to stop comes first.
+    /// Lists the tools and returns them with the name of the server, unless a signal to stop comes first.
     ///
     /// # Errors
     /// Those of [`DiscoverServer::ask`], and [`DiscoverError::Interrupted`].
     pub(in crate::cli::import) fn ask_for_tools(
         &self,
         limit: Duration,
-    ) -> Result<SourceDocument, DiscoverError> {
+    ) -> Result<(SourceDocument, Option<String>), DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
         let asking = async {
             let mut terminated = signal(SignalKind::terminate()).map_err(unreachable)?;
             tokio::select! {
-                document = self.tools() => document,
+                listed = self.named_tools() => listed,
                 _ = tokio::signal::ctrl_c() => Err(DiscoverError::Interrupted),
                 _ = terminated.recv() => Err(DiscoverError::Interrupted),
             }
@@ -32,5 +36,19 @@ impl DiscoverServer {
                 limit,
             })
         })
+    }
+
+    async fn named_tools(&self) -> Result<(SourceDocument, Option<String>), DiscoverError> {
+        let document = self.tools().await?;
+        // A server without a name has tools all the same.
+        let greeting = self.call("initialize", greeting(), &self.headers).await;
+        let name = greeting.ok().and_then(|answer| {
+            let server = answer.result.get("serverInfo")?;
+            let names = ["title", "name"].into_iter();
+            let mut names = names.filter_map(|member| server.get(member)?.as_str());
+            let name = names.find(|name| !name.trim().is_empty())?;
+            Some(printable(name).chars().take(LONGEST_NAME).collect())
+        });
+        Ok((document, name))
     }
 }

@@ -154,7 +154,7 @@ async function send(method, path, inputs, body, output) {
   const { url, headers } = target(path, inputs);
   const key = document.getElementById("key").value;
   if (keyHeader && key) headers[keyHeader] = key;
-  const options = { method: method.toUpperCase(), headers, credentials: "omit", redirect: "manual" };
+  const options = { method: method.toUpperCase(), headers, credentials: "same-origin", redirect: "manual" };
   if (body) {
     options.body = body.value;
     headers["content-type"] = "application/json";

@@ -201,6 +201,7 @@ fn any_local() -> impl Strategy<Value = RawLocal> {
         answer: located(answer),
         server_info: RawServerInfo::default(),
         page: None,
+        title: None,
     })
 }
 

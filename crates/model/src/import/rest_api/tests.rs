@@ -7,8 +7,6 @@ use super::*;
 
 fn options() -> RestApiOptions {
     RestApiOptions {
-        title: "test".to_owned(),
-        api_key: None,
         reserved: vec![("POST", "/mcp"), ("GET", "/docs")],
     }
 }
@@ -48,15 +46,19 @@ fn a_reading_tool_has_a_get_with_typed_parameters() {
     );
     let query = r#"rest = "GET /forecast?city={city:string}&days={days:integer?}&filter={filter:json?}&units={units:string[]?}""#;
     assert!(api.routes.contains(query), "{}", api.routes);
-    let schemas = &api.openapi["components"]["schemas"];
-    assert_eq!(
-        schemas["forecast.arguments"]["properties"]["filter"]["$ref"],
-        "#/components/schemas/forecast.arguments/$defs/Filter"
+    let reference = r##""$ref":"#/properties/arguments/$defs/Filter""##;
+    assert_eq!(api.routes.matches(reference).count(), 4, "{}", api.routes);
+    assert!(
+        api.routes.contains("summary = \"The weather\"\n"),
+        "{}",
+        api.routes
     );
-    let item = &api.openapi["paths"]["/forecast"];
-    assert_eq!(item["post"]["summary"], "The weather");
-    assert_eq!(item["get"]["parameters"][0]["name"], "city");
-    assert!(item["get"]["parameters"][2]["content"].is_object());
+    assert!(
+        api.routes
+            .contains("description = \"The weather\\nof some days\"\n"),
+        "{}",
+        api.routes
+    );
     assert_eq!(api.operations[0].arguments, json!({ "city": "text" }));
 }
 
@@ -93,12 +95,41 @@ fn odd_names_and_clashes_are_served_and_noted() {
 
 #[test]
 fn a_huge_list_is_served_in_part() {
-    let tools: Vec<Value> = (0..2_100)
+    let tools: Vec<Value> = (0..10_100)
         .map(|at| json!({ "name": format!("t{at}") }))
         .collect();
     let api = drafted(tools.into());
-    assert_eq!(api.operations.len(), 2_000);
+    assert_eq!(api.operations.len(), 10_000);
     assert_eq!(api.notes[0].what, "100 further tools");
+}
+
+#[test]
+fn the_schema_of_a_wrapped_value_is_that_of_the_value() {
+    let output = |more: Value| {
+        let mut schema = json!({
+            "type": "object",
+            "properties": { "result": { "type": "array", "items": { "$ref": "#/$defs/A" } } },
+            "required": ["result"],
+            "$defs": { "A": { "type": "integer" } },
+        });
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let api = drafted(json!([{ "name": "list", "outputSchema": schema }]));
+        let line = api
+            .routes
+            .lines()
+            .find(|line| line.starts_with("schema.result = "));
+        let text = line.unwrap().strip_prefix("schema.result = '").unwrap();
+        let value: Value = serde_json::from_str(text.strip_suffix('\'').unwrap()).unwrap();
+        value["type"].clone()
+    };
+    assert_eq!(output(json!({ "x-fastmcp-wrap-result": true })), "array");
+    assert_eq!(output(json!({ "title": "listOutput" })), "array");
+    assert_eq!(output(json!({ "title": "Page" })), "object");
+    let another = json!({ "title": "listOutput", "properties": { "result": {}, "next": {} } });
+    assert_eq!(output(another), "object");
 }
 
 #[test]

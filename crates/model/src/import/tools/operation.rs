@@ -213,7 +213,10 @@ impl<'d> OperationDocs<'d> {
                         Some((_, media)) => {
                             schemas.convert(follow(self.document, media).get("schema")?)
                         }
-                        None if !content.is_empty() => json!({ "type": "string" }),
+                        None if content.keys().any(|kind| kind.starts_with("text/")) => {
+                            json!({ "type": "string" })
+                        }
+                        // Bytes are content without a structured value.
                         None => return None,
                     }
                 }
@@ -222,6 +225,10 @@ impl<'d> OperationDocs<'d> {
             if !found.contains(&schema) {
                 found.push(schema);
             }
+        }
+        // A schema that every value fits says nothing, and would only wrap objects.
+        if found.contains(&json!({})) || found.contains(&Value::Bool(true)) {
+            return None;
         }
         match found.len() {
             0 | 1 => found.pop(),
