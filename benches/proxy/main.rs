@@ -24,6 +24,7 @@ mod system_calls;
 mod train;
 mod work;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
 use std::fs;
@@ -33,7 +34,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use production::Extent;
-use work::{HOT, Kind, Method, Work};
+use work::{HOT, Kind, Method, RATIOS, Work};
 
 /// Counts the instructions of one call through the whole proxy.
 #[derive(Parser)]
@@ -211,6 +212,7 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
         println!("note: the figures are of {theirs}, and this is {compiler}");
     }
     let (mut held, mut written) = (true, format!("{compiler}\n"));
+    let mut counts = BTreeMap::new();
     println!(
         "{:<16} {:>14} {:>10} {:>7}",
         "work", "instructions", "before", "ratio"
@@ -218,15 +220,32 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
     for work in works {
         let count = counted::per_call(program, work, &Extent::PRODUCTION)?;
         let _ = writeln!(written, "{} {count}", work.name);
+        counts.insert(work.name, count);
         let before = before(work.name);
         let verdict = is_held.then(|| Verdict::of(count, before));
         held &= verdict.is_none_or(Verdict::passes);
         print(work.name, (count, before), verdict);
     }
+    held &= keep_ratios(&counts);
     if asked.write {
         fs::write(path, written)?;
     }
     Ok(held)
+}
+
+/// Whether no work costs more beside another than it may.
+fn keep_ratios(counts: &BTreeMap<&str, u64>) -> bool {
+    let mut kept = true;
+    for (work, other, most) in RATIOS {
+        let (Some(count), Some(base)) = (counts.get(work), counts.get(other)) else {
+            continue;
+        };
+        let ratio = *count as f64 / *base as f64;
+        let verdict = if ratio > most { "  TOO MUCH" } else { "" };
+        println!("{work} costs {ratio:.2} times {other}, at most {most}{verdict}");
+        kept &= ratio <= most;
+    }
+    kept
 }
 
 fn print(name: &str, (count, before): (u64, Option<u64>), verdict: Option<Verdict>) {
@@ -303,7 +322,7 @@ impl Along {
             Along::Clients => extent.clients = count,
             Along::Body => work.size = count,
             Along::Call => work.sent = count,
-            Along::Batch if kind == Kind::RpcToRest => work.batch = Some(count),
+            Along::Batch if kind.is_rpc() => work.batch = Some(count),
             Along::Batch => return None,
             Along::Workers => extent.workers = count,
             Along::Shadow => extent.shadow = u32::try_from(count).ok(),
@@ -357,7 +376,7 @@ fn entry(program: &Path, folder: &Path, shadow: Option<u32>) -> Result<(), Box<d
             ("127.0.0.1:{port}", "127.0.0.1:{up}"),
         )?;
         let mut mode = serde_json::json!({ "conf": config });
-        if kind == Kind::RpcToRest {
+        if kind.is_rpc() {
             mode["path"] = "/mcp".into();
         }
         modes.insert(kind.name().to_owned(), mode);

@@ -56,7 +56,7 @@ pub(crate) fn write(
         let _ = write!(text, "[rollout.candidates]\nsample = {percent}\n\n");
     }
     clients(&mut text, extent.clients);
-    routes(&mut text, extent);
+    routes(&mut text, extent, kind);
     let path = folder.join(format!("{}.toml", kind.name()));
     fs::write(&path, text)?;
     Ok(path)
@@ -75,7 +75,21 @@ fn clients(text: &mut String, count: usize) {
     );
 }
 
-fn routes(text: &mut String, extent: &Extent) {
+/// A tool as `dualgauge mcp` drafts it.
+const TOOL: &str = r#"[[route]]
+name = "tools.call"
+rest = "POST /forecasts/{place}?days={days:integer}"
+rpc = "tools/call"
+body = { remark = "{remark:string?}" }
+params = { name = "forecast", arguments = { place = "{place}", days = "{days}", remark = "{remark}" } }
+result = "tool"
+title = "Forecast"
+schema.validate = false
+schema.params = '{"properties":{"arguments":{"type":"object","properties":{"place":{"type":"string"},"days":{"type":"integer"},"remark":{"type":"string"}},"required":["place","days"]}}}'
+schema.result = '{"type":"object"}'
+"#;
+
+fn routes(text: &mut String, extent: &Extent, kind: Kind) {
     for number in 1..extent.routes {
         let area = number / 5;
         let (rest, rpc) = match number % 5 {
@@ -93,9 +107,12 @@ fn routes(text: &mut String, extent: &Extent) {
             "[[route]]\nname = \"route.{number}\"\nrest = \"{rest}\"\nrpc = \"area{area}/{rpc}\"\n\n"
         );
     }
-    text.push_str(
-        "[[route]]\nname = \"tools.call\"\nrest = \"POST /mcp/v1/tools/call\"\nrpc = \"tools/call\"\n",
-    );
+    text.push_str(match kind {
+        Kind::Pass | Kind::RestToRpc | Kind::RpcToRest => {
+            "[[route]]\nname = \"tools.call\"\nrest = \"POST /mcp/v1/tools/call\"\nrpc = \"tools/call\"\n"
+        }
+        Kind::ToolToRest => TOOL,
+    });
     if extent.shadow.is_some() {
         // Only what may be done twice has candidates, and a POST says so itself.
         text.push_str("effect = \"safe\"\n");
@@ -138,13 +155,9 @@ fn flags_of(extent: &Extent, kind: Kind) -> String {
     let stage = |translated| if translated { "translate" } else { plain };
     let own = [
         ("rest", stage(kind == Kind::RestToRpc)),
-        ("rpc", stage(kind == Kind::RpcToRest)),
+        ("rpc", stage(kind.is_rpc())),
     ];
-    let called = if kind == Kind::RpcToRest {
-        "rpc"
-    } else {
-        "rest"
-    };
+    let called = if kind.is_rpc() { "rpc" } else { "rest" };
     for (side, stage) in own {
         if extent.flags < own.len() && side != called {
             continue;

@@ -147,7 +147,7 @@ const PURPOSES: [(&str, &[&str]); 13] = [
 /// What no purpose is known of.
 const ELSE: &str = "else";
 
-/// Prints them, of each of the hot six.
+/// Prints them, of each of the hot ones.
 pub(crate) fn print(program: &Path) -> io::Result<()> {
     let of_works = HOT.iter().map(|work| {
         let [few, many] = counted::runs(work);

@@ -11,10 +11,12 @@ pub(crate) enum Kind {
     RestToRpc,
     /// JSON-RPC calls become REST calls.
     RpcToRest,
+    /// JSON-RPC calls of a tool become REST calls, and bodies its values.
+    ToolToRest,
 }
 
 impl Kind {
-    /// All of them.
+    /// All but those of tools, which are JSON-RPC calls.
     pub(crate) const ALL: [Kind; 3] = [Kind::Pass, Kind::RestToRpc, Kind::RpcToRest];
 
     /// As harnesses call it.
@@ -23,7 +25,13 @@ impl Kind {
             Kind::Pass => "pass",
             Kind::RestToRpc => "rest2rpc",
             Kind::RpcToRest => "rpc2rest",
+            Kind::ToolToRest => "tool2rest",
         }
+    }
+
+    /// Whether clients speak JSON-RPC.
+    pub(crate) fn is_rpc(self) -> bool {
+        matches!(self, Kind::RpcToRest | Kind::ToolToRest)
     }
 }
 
@@ -53,14 +61,22 @@ pub(crate) enum Method {
     Post,
 }
 
-/// The hot six.
-pub(crate) const HOT: [Work; 6] = [
+/// The hot ones.
+pub(crate) const HOT: [Work; 8] = [
     work("pass_get", Kind::Pass, Method::Get, 200),
     work("pass_post_200", Kind::Pass, Method::Post, 200),
     work("rest2rpc_200", Kind::RestToRpc, Method::Post, 200),
     work("rpc2rest_200", Kind::RpcToRest, Method::Post, 200),
     work("rest2rpc_16k", Kind::RestToRpc, Method::Post, 16_384),
     work("rpc2rest_16k", Kind::RpcToRest, Method::Post, 16_384),
+    work("tool2rest_200", Kind::ToolToRest, Method::Post, 200),
+    work("tool2rest_16k", Kind::ToolToRest, Method::Post, 16_384),
+];
+
+/// What a call of a tool may cost: at most so many times that of the other.
+pub(crate) const RATIOS: [(&str, &str, f64); 2] = [
+    ("tool2rest_200", "rpc2rest_200", 1.5),
+    ("tool2rest_16k", "rpc2rest_16k", 1.5),
 ];
 
 /// Work of a size.
@@ -86,7 +102,7 @@ impl Work {
     pub(crate) fn request(&self) -> Vec<u8> {
         let (path, body) = match (self.kind, self.method) {
             (_, Method::Get) => return head("GET /ping", None).into_bytes(),
-            (Kind::RpcToRest, Method::Post) => {
+            (Kind::RpcToRest | Kind::ToolToRest, Method::Post) => {
                 let params = self.params();
                 let call = format!(
                     r#"{{"jsonrpc":"2.0","id":4711,"method":"tools/call","params":{params}}}"#
