@@ -2,6 +2,7 @@
 //!
 //! Used by `cli`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -25,6 +26,7 @@ use dualgauge_model::import::{
     DocumentKind, ImportDraft, SourceDocument, ToolDraftOptions, draft_as_tools, printable,
 };
 use dualgauge_model::rollout::Glob;
+use dualgauge_model::route::Route;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +43,8 @@ Each operation is a tool. Clients of all MCP revisions from 2024-11-05 to 2026-0
 
 /// The file with the tools.
 const TOOLS: &str = "tools.toml";
+/// The most tools that are printed.
+const MOST_SHOWN: usize = 20;
 /// The most operations without a tool that are printed.
 const MOST_PRINTED: usize = 10;
 
@@ -94,13 +98,17 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
     let (document, base) = arguments.document()?;
     let draft = arguments.draft(document)?;
     let folder = arguments.serve.folder().map_err(McpFault::from)?;
-    if let Err(fault) = arguments.write(&folder, key.as_deref(), &base, &draft) {
-        folder.discard(&[TOOLS]);
-        return Err(fault.into());
-    }
+    let served = arguments.write(&folder, key.as_deref(), &base, &draft);
+    let served = match served {
+        Ok(served) => served,
+        Err(fault) => {
+            folder.discard(&[TOOLS]);
+            return Err(fault.into());
+        }
+    };
     let mut bridge = None;
     let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
-        let text = arguments.introduction(&draft, started.addresses, &folder);
+        let text = arguments.introduction(&served, started.addresses, &folder);
         if arguments.stdio {
             io::stderr().lock().write_all(text.as_bytes())?;
             bridge = Some(StdioBridge::start(
@@ -224,13 +232,14 @@ impl McpArguments {
         Ok(draft)
     }
 
+    /// Writes the configuration and reads it; returns a text about what it serves.
     fn write(
         &self,
         folder: &ConfigFolder,
         key: Option<&str>,
         base: &str,
         draft: &ImportDraft,
-    ) -> Result<(), McpFault> {
+    ) -> Result<String, McpFault> {
         let credentials = match self.forward_authorization {
             true => "forward",
             false => "drop",
@@ -262,14 +271,18 @@ level = "warn"
         folder.write(TOOLS, &draft.toml)?;
         folder.write_main(&main)?;
         match Configuration::read(&folder.sources()) {
-            Ok(_) => Ok(()),
+            Ok(read) => Ok(format!(
+                "{}{}\n",
+                tool_lines(read.plan.routes.routes()),
+                left_out(draft)
+            )),
             Err(problems) => Err(McpFault::Invalid(problems)),
         }
     }
 
     fn introduction(
         &self,
-        draft: &ImportDraft,
+        served: &str,
         addresses: BoundAddresses,
         folder: &ConfigFolder,
     ) -> String {
@@ -277,11 +290,7 @@ level = "warn"
             true => without_credentials(&self.openapi),
             false => printable(&self.openapi),
         };
-        let mut text = format!(
-            "{addresses}\n\n{} of `{source}` for MCP clients{}\n",
-            count(tools_of(draft), "tool"),
-            left_out(draft)
-        );
+        let mut text = format!("{addresses}\n\n`{source}` for MCP clients: {served}");
         let url = format!("http://{}/mcp", addresses.reachable());
         if !self.stdio {
             let name = self.serve.name.as_deref().unwrap_or("api");
@@ -317,6 +326,26 @@ level = "warn"
 fn tools_of(draft: &ImportDraft) -> usize {
     let active = draft.toml.lines().filter(|line| *line == "[[route]]");
     active.count()
+}
+
+/// Returns the number of tools, and a line for each of the first ones.
+fn tool_lines(routes: &[Route]) -> String {
+    let mut tools: BTreeMap<String, &Route> = BTreeMap::new();
+    for route in routes {
+        if let Some(name) = route.tool_name() {
+            tools.entry(name).or_insert(route);
+        }
+    }
+    let mut text = format!("{}\n", count(tools.len(), "tool"));
+    for (name, route) in tools.iter().take(MOST_SHOWN) {
+        let line = format!("  {name:<32} {}", route.rest);
+        let _ = write!(text, "\n{}", printable(&line));
+    }
+    if let more @ 1.. = tools.len().saturating_sub(MOST_SHOWN) {
+        let _ = write!(text, "\n  and {more} more");
+    }
+    text.push('\n');
+    text
 }
 
 /// Returns the operations without a tool, as lines.

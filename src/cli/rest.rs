@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use clap::Args;
 use http::Method;
+use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 
 use crate::app::bound_addresses::BoundAddresses;
@@ -44,7 +45,7 @@ A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows
 const LISTEN: &str = "127.0.0.1:8080";
 /// The file with the routes of the tools.
 const ROUTES: &str = "routes.toml";
-/// The most operations that are printed.
+/// The most operations, and the most notes, that are printed.
 const MOST_PRINTED: usize = 20;
 /// Calls that the proxy answers itself, beside those of tools.
 const RESERVED: [(&str, &str); 6] = [
@@ -115,13 +116,13 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     let folder = arguments.serve.folder().map_err(RestFault::from)?;
     arguments.write_first(&folder, key.as_deref())?;
     let mut failed = None;
-    let mut reload = None;
+    let mut loading = None;
     let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
         let drafted = arguments.draft(&folder, started.addresses, key.as_deref());
         match drafted {
             Ok(api) => {
                 let text = arguments.introduction(&api, started.addresses, &folder, key.is_some());
-                reload = Some(ReloadThread::start(started.addresses, text)?);
+                loading = Some(load(started.addresses, text)?);
                 Ok(())
             }
             Err(fault) => {
@@ -130,13 +131,16 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
             }
         }
     });
-    drop(reload);
+    let is_loaded = loading.is_none_or(|loading| loading.join().unwrap_or(false));
     if let Some(fault) = failed {
         folder.discard(&[ROUTES]);
         return Err(fault.into());
     }
     result?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match is_loaded {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
 impl RestArguments {
@@ -301,8 +305,11 @@ answer = "docs"
         {
             text.push_str(&format!("  and {more} more\n"));
         }
-        for note in &api.notes {
+        for note in api.notes.iter().take(MOST_PRINTED) {
             text.push_str(&format!("note: {}: {}\n", note.what, note.why));
+        }
+        if let more @ 1.. = api.notes.len().saturating_sub(MOST_PRINTED) {
+            text.push_str(&format!("and {}\n", count(more, "further note")));
         }
         text.push_str(&format!(
             "\ndocumentation  {base}/docs\nOpenAPI        {base}/openapi.json\nMCP            {base}/mcp\n\n"
@@ -333,34 +340,27 @@ answer = "docs"
     }
 }
 
-/// The thread that lets the process load the drafted routes, and prints the introduction. It is joined on drop.
-struct ReloadThread(Option<JoinHandle<()>>);
-
-impl ReloadThread {
-    fn start(addresses: BoundAddresses, text: String) -> io::Result<ReloadThread> {
-        let thread = thread::Builder::new().name("reload".to_owned());
-        let thread = thread.spawn(move || {
-            let result = reload(addresses);
+/// Starts the thread that lets the process load the drafted routes, and prints the introduction; the process stops if
+/// they cannot be loaded. Returns true from the thread if they are.
+fn load(addresses: BoundAddresses, text: String) -> io::Result<JoinHandle<bool>> {
+    let thread = thread::Builder::new().name("reload".to_owned());
+    thread.spawn(move || match reload(addresses) {
+        Ok(()) => {
             let mut out = io::stdout().lock();
             // A closed output does not stop the server.
-            let _ = match result {
-                Ok(()) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
-                Err(fault) => writeln!(
-                    io::stderr().lock(),
-                    "error: the routes cannot be loaded: {fault}"
-                ),
-            };
-        })?;
-        Ok(ReloadThread(Some(thread)))
-    }
-}
-
-impl Drop for ReloadThread {
-    fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            let _ = thread.join();
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            true
         }
-    }
+        Err(fault) => {
+            let _ = writeln!(
+                io::stderr().lock(),
+                "error: the routes cannot be loaded: {fault}"
+            );
+            // A process that is ending already ends anyway.
+            let _ = kill_process(getpid(), Signal::TERM);
+            false
+        }
+    })
 }
 
 fn reload(addresses: BoundAddresses) -> Result<(), crate::cli::admin::AdminFault> {

@@ -108,8 +108,8 @@ fn calls_without_credentials_are_refused_and_told_apart() {
     let table = metrics.table("dualgauge_unauthenticated_requests_total", &["credentials"]);
     let counts: Vec<(&str, f64)> = table.iter().map(|(row, count)| (&**row, *count)).collect();
     assert_eq!(counts, [("missing", 5.0), ("unknown", 5.0)]);
-    proxy.log_line(&["reason=unauthenticated", "credentials: missing"]);
-    proxy.log_line(&["reason=unauthenticated", "credentials: unknown"]);
+    proxy.log_line(&["reason=unauthenticated", "missing credentials"]);
+    proxy.log_line(&["reason=unauthenticated", "unknown credentials"]);
     assert!(!proxy.log().contains("sesame"));
 }
 

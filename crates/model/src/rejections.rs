@@ -184,7 +184,8 @@ pub fn unauthenticated(clients: &Clients, fault: CredentialFault) -> Failure {
         "{what}: send an API key in `{}`{places}, or the credentials of another client of this proxy",
         clients.api_key()
     );
-    let cause = format!("credentials: {}", fault.as_str());
+    // Not `credentials: …`, which the log would hide.
+    let cause = format!("{} credentials", fault.as_str());
     let advice = Advice::Authenticate(clients.challenges());
     Failure::new(Reason::Unauthenticated, message)
         .because(cause)

@@ -19,8 +19,8 @@ const HTML: &str = include_str!("docs_page/page.html");
 const SCRIPT: &str = include_str!("docs_page/page.js");
 const STYLE: &str = include_str!("docs_page/page.css");
 
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
-                      form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src blob:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The path of the document if no local answer has one.
 const DOCUMENT: &str = "/openapi.json";

@@ -253,11 +253,11 @@ fn odd_names_and_looping_schemas_of_tools_are_served() {
 
 #[test]
 fn a_huge_list_of_tools_is_served() {
-    let tools: Vec<Value> = (0..10_000)
+    let tools: Vec<Value> = (0..2_000)
         .map(|at| json!({ "name": format!("tool_{at}") }))
         .collect();
     let server = listing(tools.into());
     let proxy = rest(&server, &LOOPBACK);
-    let called = post(&proxy, "/tool_9999", &json!({}));
-    assert_eq!((called.status(), called.text()), (200, "tool_9999"));
+    let called = post(&proxy, "/tool_1999", &json!({}));
+    assert_eq!((called.status(), called.text()), (200, "tool_1999"));
 }

@@ -9,7 +9,9 @@ use super::rest::{self, outcome_rows, secrets};
 use super::{Case, Explanation, SentRequest, TranslatedCall, Value, carrier, unknown_members};
 use crate::batch;
 use crate::failure::{Failure, Reason};
-use crate::headers::{HasBody, credentials_of, set, translated, withhold_credentials};
+use crate::headers::{
+    HasBody, accept_values_of, credentials_of, set, translated, withhold_credentials,
+};
 use crate::jsonrpc::{Call, Incoming, MessageItem, RequestId};
 use crate::plan::{CANCELLED, Credentials, UpstreamPlan};
 use crate::posted::{self, MessageFault, Posted, Poster, classify, rewritten, takes_envelopes};
@@ -405,7 +407,7 @@ fn translate(
         }
         return Ok(());
     }
-    let headers = request_headers(case, upstream, call, &made)?;
+    let headers = request_headers(case, upstream, route, call, &made)?;
     explanation.sends = Some(SentRequest {
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
@@ -447,6 +449,7 @@ fn body_of(made: &ToRest, secrets: &super::Secrets) -> Option<Value> {
 fn request_headers(
     case: &Case<'_>,
     upstream: &UpstreamPlan,
+    route: &Route,
     call: &Call,
     made: &ToRest,
 ) -> Result<HeaderMap, Failure> {
@@ -457,6 +460,7 @@ fn request_headers(
     let has_body = HasBody::new(&made.body);
     let mut headers = translated(case.request.head.headers, upstream, has_body);
     headers.extend(credentials);
+    accept_values_of(&mut headers, route);
     set(&mut headers, made.headers.clone());
     withhold_credentials(&mut headers, upstream);
     Ok(headers)

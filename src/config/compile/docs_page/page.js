@@ -149,6 +149,24 @@ function target(path, inputs) {
   return { url: encodeURI(decodeURI(filled)) + (text ? "?" + text : ""), headers };
 }
 
+// Returns what a response contains: an image as such, JSON and text as text, and of all else the size.
+async function shownBody(response, kind) {
+  const blob = await response.blob();
+  if (kind.startsWith("image/")) {
+    const image = make("img");
+    image.alt = `${blob.size} bytes of ${kind}`;
+    image.addEventListener("load", () => URL.revokeObjectURL(image.src));
+    image.src = URL.createObjectURL(blob);
+    return image;
+  }
+  if (!/json|text|xml|yaml|javascript|no content/.test(kind)) return make("pre", `${blob.size} bytes of ${kind}`);
+  let text = await blob.text();
+  if (kind.includes("json")) {
+    try { text = JSON.stringify(JSON.parse(text), null, 2); } catch { /* shown as it came */ }
+  }
+  return make("pre", text.slice(0, MOST_SHOWN));
+}
+
 async function send(method, path, inputs, body, output) {
   output.replaceChildren(make("p", "Waiting for the response."));
   const { url, headers } = target(path, inputs);
@@ -162,15 +180,12 @@ async function send(method, path, inputs, body, output) {
   const began = performance.now();
   try {
     const response = await fetch(url, options);
-    let text = await response.text();
     const kind = response.headers.get("content-type") || "no content";
-    if (kind.includes("json")) {
-      try { text = JSON.stringify(JSON.parse(text), null, 2); } catch { /* shown as it came */ }
-    }
+    const body = await shownBody(response, kind);
     const took = Math.round(performance.now() - began);
     const status = make("p", `${response.status} ${response.statusText} · ${kind} · ${took} ms`);
     if (!response.ok) status.className = "wrong";
-    output.replaceChildren(make("p", `${options.method} ${url}`, "path"), status, make("pre", text.slice(0, MOST_SHOWN)));
+    output.replaceChildren(make("p", `${options.method} ${url}`, "path"), status, body);
   } catch (error) {
     output.replaceChildren(make("p", String(error), "wrong"));
   }
