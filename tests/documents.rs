@@ -17,7 +17,7 @@ mod mock;
 #[path = "documents/served.rs"]
 mod served;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,11 +40,24 @@ struct Outcome {
 /// Calls each tool of a document twice: with the required arguments, and with all.
 fn measure(mock: &mut Mock, document: &Path) -> Outcome {
     let opened = mock.open(document);
-    let served = Served::start(document, opened.port);
+    let scope = opened.operations.iter().filter(|one| one.is_in_scope());
+    let all = scope.count();
+    let served = match Served::start(document, opened.port) {
+        Ok(served) => served,
+        Err(errors) => {
+            mock.close();
+            return Outcome {
+                all,
+                failing: vec![("*".to_owned(), errors.replace('\n', " "))],
+            };
+        }
+    };
+    let without = opened.operations.iter().filter(|one| !one.has_success);
+    let failures: BTreeSet<String> = without.map(mock::Operation::title).collect();
     let mut works: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut lost: BTreeMap<String, String> = BTreeMap::new();
     for tool in served.tools() {
-        let (reached, fault) = check(mock, &served, &tool);
+        let (reached, fault) = check(mock, &served, &tool, &failures);
         match reached {
             Some(operation) => works.entry(operation).or_default().extend(fault),
             None => {
@@ -54,11 +67,7 @@ fn measure(mock: &mut Mock, document: &Path) -> Outcome {
     }
     let failing = failing(&opened, &works, &mut lost, &served.drafted());
     mock.close();
-    let scope = opened.operations.iter().filter(|one| one.is_in_scope());
-    Outcome {
-        all: scope.count(),
-        failing,
-    }
+    Outcome { all, failing }
 }
 
 fn failing(
@@ -87,7 +96,12 @@ fn failing(
 }
 
 /// Returns the operation that a tool reaches, and the first fault.
-fn check(mock: &mut Mock, served: &Served, tool: &Tool) -> (Option<String>, Option<String>) {
+fn check(
+    mock: &mut Mock,
+    served: &Served,
+    tool: &Tool,
+    failures: &BTreeSet<String>,
+) -> (Option<String>, Option<String>) {
     let mut operation = None;
     for (members, label) in [
         (Members::Required, "required arguments"),
@@ -105,7 +119,7 @@ fn check(mock: &mut Mock, served: &Served, tool: &Tool) -> (Option<String>, Opti
         if let Some(first) = reached.first() {
             operation.clone_from(&first.operation);
         }
-        if let Some(fault) = fault(&reached, &answer, tool) {
+        if let Some(fault) = fault(&reached, &answer, tool, failures) {
             let shown: String = format!("{label}: {fault}").chars().take(300).collect();
             return (operation, Some(shown.replace('\n', " ")));
         }
@@ -113,7 +127,23 @@ fn check(mock: &mut Mock, served: &Served, tool: &Tool) -> (Option<String>, Opti
     (operation, None)
 }
 
-fn fault(reached: &[Reached], answer: &Value, tool: &Tool) -> Option<String> {
+fn fault(
+    reached: &[Reached],
+    answer: &Value,
+    tool: &Tool,
+    failures: &BTreeSet<String>,
+) -> Option<String> {
+    let has_no_success = |first: &Reached| {
+        let operation = first.operation.as_ref();
+        operation.is_some_and(|operation| failures.contains(operation))
+    };
+    if let Some(first) = reached.first()
+        && first.violations.is_empty()
+        && has_no_success(first)
+    {
+        // The document describes no successful response: the mock has none.
+        return None;
+    }
     if let Some(error) = answer.get("error") {
         return Some(format!("error {}: {}", error["code"], error["message"]));
     }
@@ -140,7 +170,11 @@ fn fault(reached: &[Reached], answer: &Value, tool: &Tool) -> Option<String> {
         Err(fault) => return Some(format!("outputSchema: {fault}")),
     };
     let fault = validator.validate(value).err()?;
-    Some(format!("the result: {} {fault}", fault.instance_path()))
+    let from = match first.doubts.is_empty() {
+        true => "the result",
+        false => "the mock has no example that the document accepts",
+    };
+    Some(format!("{from}: {} {fault}", fault.instance_path()))
 }
 
 /// Returns the folder with the documents.
@@ -178,10 +212,12 @@ fn documents_become_working_tools() {
         );
         all += outcome.all;
         for (operation, reason) in outcome.failing {
-            found.push_str(&format!("{line} {operation}: {reason}\n"));
+            let line = format!("{line} {operation}: {reason}");
+            eprintln!("{line}");
+            found.push_str(&line);
+            found.push('\n');
         }
     }
-    eprintln!("{found}");
     eprintln!("{} of {all} fail", found.lines().count());
     let _ = KNOWN;
 }

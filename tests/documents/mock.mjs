@@ -1,8 +1,9 @@
 // REST servers made from OpenAPI documents by Prism, for `tests/documents.rs`.
 //
 // Each line on standard input is a command, each line on standard output its answer as JSON:
-//   open FILE   serves the document; {"port": …, "operations": [{"method", "path", "id", "request", "success"}]}
-//   take        the calls since the last `take`: [{"operation", "status", "violations"}]
+//   open FILE   serves the document; {"port": …, "operations": [{"method", "path", "request", "has_success"}]}
+//   take        the calls since the last `take`: [{"operation", "status", "violations", "doubts"}], with the differences
+//               of the request and of the response from the document
 //   close       stops serving
 //
 // Credentials are not checked: the documents do not contain any.
@@ -26,6 +27,8 @@ const settings = {
   mock: { dynamic: false },
 };
 const logger = createLogger('mock', { level: 'silent' });
+// Warnings are about deprecated values.
+const isError = ({ severity }) => severity === 0 || severity === 'Error';
 const isRight = (either) => either._tag === 'Right';
 
 /// Returns the path of the first server of an operation.
@@ -39,13 +42,11 @@ function basePath(document, operation) {
 
 function described(operation) {
   const types = (contents) => (contents ?? []).map((content) => content.mediaType);
-  const success = operation.responses.find(({ code }) => /^2/.test(code));
   return {
     method: operation.method.toUpperCase(),
     path: operation.path,
-    id: operation.iid ?? null,
     request: types(operation.request?.body?.contents),
-    success: types(success?.contents),
+    has_success: operation.responses.some(({ code }) => /^(2..|default)$/i.test(code)),
   };
 }
 
@@ -74,13 +75,21 @@ class Mock {
 
   async open(file) {
     const document = await new RefParser().parse(file);
+    // Prism takes operations without `consumes` for ones that accept no body.
+    if (document.swagger) document.consumes ??= ['application/json'];
     const operations = await getHttpOperationsFromSpec(document);
+    // OpenAPI 3.1 §4.8.12.2.1: parameters with these names are ignored.
+    const ignored = ['accept', 'authorization', 'content-type'];
+    for (const { request } of operations) {
+      if (request?.headers) request.headers = request.headers.filter(({ name }) => !ignored.includes(name.toLowerCase()));
+    }
     this.operations = operations.map((operation) => ({ operation, base: basePath(document, operation) }));
     this.bases = [...new Set(this.operations.map(({ base }) => base))].sort((a, b) => b.length - a.length);
     this.prism = createInstance(settings, { logger });
     this.server = http.createServer((request, response) => {
       this.serve(request, response).catch((error) => {
-        this.calls.push({ operation: null, status: 500, violations: [`mock: ${error.message}`] });
+        if (process.env.DEBUG) console.error(error.stack);
+        this.calls.push({ operation: null, status: 500, violations: [`the mock fails: ${error.message}`] });
         response.writeHead(500).end();
       });
     });
@@ -100,6 +109,17 @@ class Mock {
     return null;
   }
 
+  /// Returns the first response that the document itself accepts: its example, one made from the schema, one at random.
+  async answer(input, operation) {
+    let first;
+    for (const mock of [{ dynamic: false }, { dynamic: false, ignoreExamples: true }, { dynamic: true, seed: 'one' }]) {
+      const result = await this.prism.request(input, [operation], { ...settings, mock })();
+      if (!isRight(result) || result.right.validations.output.length === 0) return result;
+      first ??= result;
+    }
+    return first;
+  }
+
   async serve(request, response) {
     const { pathname, searchParams } = new URL(request.url, 'http://mock/');
     const method = request.method.toLowerCase();
@@ -113,17 +133,20 @@ class Mock {
     const { operation, path } = found;
     const name = `${operation.method.toUpperCase()} ${operation.path}`;
     const input = { method, url: { path, query: query(searchParams) }, headers: request.headers, body };
-    const result = await this.prism.request(input, [operation], { ...settings, mock: { ...settings.mock } })();
+    const result = await this.answer(input, operation);
     if (!isRight(result)) {
-      const { status = 500, message, additional } = result.left;
-      const details = additional?.validation?.map((one) => `${(one.location ?? []).join('.')} ${one.message}`);
-      this.calls.push({ operation: name, status, violations: details ?? [message] });
+      const { status = 500, message, additional, type } = result.left;
+      const details = additional?.validation?.filter(isError).map((one) => `${(one.location ?? []).join('.')} ${one.message}`);
+      // A valid request of an operation without responses.
+      const isValid = type?.endsWith('#NO_RESPONSE_DEFINED');
+      this.calls.push({ operation: name, status, violations: isValid ? [] : (details ?? [message]) });
       response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ details: details ?? message }));
       return;
     }
     const { output, validations } = result.right;
-    const violations = validations.input.map((one) => `${(one.path ?? []).join('.')} ${one.message}`);
-    this.calls.push({ operation: name, status: output.statusCode, violations });
+    const violations = validations.input.filter(isError).map((one) => `${(one.path ?? []).join('.')} ${one.message}`);
+    const doubts = validations.output.map((one) => `${(one.path ?? []).join('.')} ${one.message}`);
+    this.calls.push({ operation: name, status: output.statusCode, violations, doubts });
     for (const [field, value] of Object.entries(output.headers ?? {})) {
       if (value !== null && value !== undefined) response.setHeader(field, String(value).replace(/[^\t\x20-\x7e]/g, '?'));
     }

@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     path: String,
     /// The media types of the request body.
     request: Vec<String>,
+    /// The document describes a successful response.
+    pub(crate) has_success: bool,
 }
 
 /// A call that reached the server.
@@ -37,6 +39,9 @@ pub(crate) struct Reached {
     pub(crate) status: u16,
     /// The differences between the request and the document.
     pub(crate) violations: Vec<String>,
+    /// The differences between the response of the mock and the document.
+    #[serde(default)]
+    pub(crate) doubts: Vec<String>,
 }
 
 impl Operation {

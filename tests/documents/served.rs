@@ -26,7 +26,10 @@ pub(crate) struct Tool {
 
 impl Served {
     /// Serves the document before the REST server at this port. Nothing else is said about it.
-    pub(crate) fn start(document: &Path, port: u16) -> Served {
+    ///
+    /// # Errors
+    /// The message of a command that does not serve.
+    pub(crate) fn start(document: &Path, port: u16) -> Result<Served, String> {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
             .args(["mcp", "--listen", "127.0.0.1:0", "--openapi"])
@@ -46,17 +49,17 @@ impl Served {
         let Some(address) = address else {
             let mut errors = String::new();
             let _ = child.stderr.take().unwrap().read_to_string(&mut errors);
-            panic!("{}: {errors}", document.display());
+            return Err(errors);
         };
         // The log and the rest of the introduction, which nobody reads.
         let mut errors = child.stderr.take().unwrap();
         thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         thread::spawn(move || lines.for_each(drop));
-        Served {
+        Ok(Served {
             child,
             address,
             folder,
-        }
+        })
     }
 
     /// Returns the route file.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::drafted::Pattern;
 use super::hole::Absence;
@@ -208,5 +208,46 @@ pub(super) fn param(
             (Pattern::List(each), Vec::new())
         }
         Some(FieldKind::List(..) | FieldKind::Json) | None => (hole(&bound.hole), Vec::new()),
+    }
+}
+
+/// The schemas of a field among the params.
+pub(super) struct FieldSchemas {
+    pub(super) own: Value,
+    /// The members next to it.
+    pub(super) beside: Vec<(String, Value)>,
+    pub(super) is_required: bool,
+}
+
+/// Returns the schemas of a file or of a list of files among the params, as [`param`] names them; `None` for other
+/// fields, whose values are those of the document.
+pub(super) fn file_schemas(
+    kind: Option<&FieldKind>,
+    bound: &BoundParameter,
+    bindings: &Bindings,
+) -> Option<FieldSchemas> {
+    let content = json!({ "type": "string", "contentEncoding": "base64" });
+    let text = json!({ "type": "string" });
+    match kind? {
+        FieldKind::File => {
+            let [name, content_type] = names(bound, bindings);
+            Some(FieldSchemas {
+                own: content,
+                beside: vec![(name, text.clone()), (content_type, text)],
+                is_required: bound.absence == Absence::Required,
+            })
+        }
+        FieldKind::Files => Some(FieldSchemas {
+            own: json!({ "type": "array", "items": {
+                "type": "object",
+                "properties": { CONTENT: content, FILE_NAME: text, CONTENT_TYPE: text },
+                "required": [CONTENT],
+                "additionalProperties": false,
+            } }),
+            beside: Vec::new(),
+            // The pattern of a list does not match an absent one: without files, it is `[]`.
+            is_required: true,
+        }),
+        FieldKind::List(..) | FieldKind::Json => None,
     }
 }

@@ -160,7 +160,7 @@ impl<'o> ToolDraft<'o> {
         drafted.comments = comments;
         drafted.refused = clash(&bindings);
         drafted.docs = Some(Box::new(DraftedDocs {
-            params: Some(docs.params(&bindings, &mut self.schemas)),
+            params: Some(docs.params(rest, &bindings, &mut self.schemas)),
             result: docs.result(&mut self.schemas),
             ..docs.texts()
         }));

@@ -8,7 +8,9 @@ use super::extra;
 use super::form;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
-use super::options::{Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery};
+use super::options::{
+    Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery, has_content,
+};
 use super::parse::{RestSpelling, parse_rest};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
@@ -69,6 +71,10 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
             return Err(vec![PatternError::new(what).under("result").under(&key)]);
         }
         route.outcomes.set_tool_value(value_of(&route.docs));
+        // Servers that expect JSON refuse a request without content; the arguments of a tool are always an object.
+        if has_content(&route.method) && !route.rest_call.format.is_form() {
+            route.rest_call.empty = EmptyBody::Sent;
+        }
     }
     if route.may_succeed_empty() {
         route.outcomes.take_empty_success();

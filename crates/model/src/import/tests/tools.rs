@@ -126,6 +126,81 @@ fn schemas_are_json_schemas_that_share_definitions_and_end() {
     }
 }
 
+/// The schema of the arguments of the only tool.
+fn arguments(draft: &ImportDraft) -> Value {
+    let table = table(draft);
+    let text = table["route"][0]["schema"]["params"].as_str().unwrap();
+    let schema: Value = serde_json::from_str(text).unwrap();
+    schema["properties"]["arguments"].clone()
+}
+
+#[test]
+fn files_are_arguments_as_their_patterns_name_them() {
+    let file = json!({ "type": "string", "format": "binary", "description": "A picture." });
+    let schema = json!({ "type": "object", "properties": {
+        "photo": file, "more": { "type": "array", "items": file },
+    } });
+    let paths = json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": {
+        "multipart/form-data": { "schema": schema },
+    } } } } });
+    let arguments = arguments(&drafted(api(paths, json!({})), &ToolDraftOptions::default()));
+    let members = &arguments["properties"];
+    assert_eq!(
+        members["photo"],
+        json!({ "type": "string", "contentEncoding": "base64", "description": "A picture." })
+    );
+    assert_eq!(members["photo_name"], json!({ "type": "string" }));
+    assert_eq!(members["photo_type"], json!({ "type": "string" }));
+    assert_eq!(members["more"]["items"]["required"], json!(["content"]));
+    assert_eq!(arguments["required"], json!(["more"]));
+}
+
+#[test]
+fn values_of_a_url_are_texts_where_their_type_is_open() {
+    let open = json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }] });
+    let parameter = |name: &str, place: &str, schema: &Value| {
+        json!({ "name": name, "in": place, "required": true, "schema": schema })
+    };
+    let paths = json!({ "/a/{id}": { "get": { "operationId": "a", "parameters": [
+        parameter("id", "path", &open),
+        parameter("ids", "query", &json!({ "type": "array", "items": open })),
+        parameter("size", "query", &json!({ "type": "integer", "nullable": true })),
+    ] } } });
+    let arguments = arguments(&drafted(api(paths, json!({})), &ToolDraftOptions::default()));
+    let members = &arguments["properties"];
+    assert_eq!(members["id"], json!({ "type": "string" }));
+    assert_eq!(members["ids"]["items"], json!({ "type": "string" }));
+    assert_eq!(members["size"]["type"], json!(["integer", "null"]));
+}
+
+#[test]
+fn keywords_that_a_client_may_refuse_are_left_out() {
+    let schema = json!({
+        "$id": "https://example.com/pet",
+        "type": "object",
+        "properties": {
+            "a": { "type": "string", "pattern": "^{[0-9]{4}}$" },
+            "b": { "type": "string", "pattern": "^(?!x)\\d+$" },
+            "c": { "$ref": "#/components/schemas/C" },
+            "d": { "$dynamicRef": "#d" },
+        },
+    });
+    let paths = json!({ "/a": { "get": { "operationId": "a", "responses": { "200": {
+        "content": { "application/json": { "schema": schema } },
+    } } } } });
+    let schemas = json!({ "C": { "type": "integer" } });
+    let draft = drafted(api(paths, schemas), &ToolDraftOptions::default());
+    let table = table(&draft);
+    let text = table["route"][0]["schema"]["result"].as_str().unwrap();
+    let schema: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(schema.get("$id"), None);
+    let members = &schema["properties"];
+    assert_eq!(members["a"], json!({ "type": "string" }));
+    assert_eq!(members["b"]["pattern"], "^(?!x)\\d+$");
+    assert_eq!(members["c"], json!({ "$ref": "#/schemas/C" }));
+    assert_eq!(members["d"], json!({}));
+}
+
 #[test]
 fn another_kind_of_document_is_refused() {
     let source = SourceDocument {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::schema::Schemas;
 use super::texts::limited;
 use crate::import::drafted::DraftedDocs;
+use crate::import::form::{self, FieldSchemas};
 use crate::import::hole::Absence;
 use crate::import::model::RestOperation;
 use crate::import::refs::shown;
@@ -75,15 +76,31 @@ impl<'d> OperationDocs<'d> {
     }
 
     /// Returns the schema of the params of `tools/call`.
-    pub(super) fn params(&self, bindings: &Bindings, schemas: &mut Schemas) -> Value {
+    pub(super) fn params(
+        &self,
+        rest: &RestOperation,
+        bindings: &Bindings,
+        schemas: &mut Schemas,
+    ) -> Value {
         let mut arguments = Members::default();
         let mut objects: Vec<(String, Members)> = Vec::new();
         for bound in &bindings.bounds {
             let is_required = bound.absence == Absence::Required;
             match &bound.rpc {
-                RpcLocation::Named(name) => {
-                    arguments.add(name, self.value(bound, schemas), is_required);
-                }
+                RpcLocation::Named(name) => match file_schemas(rest, bound, bindings) {
+                    Some(file) => {
+                        let description = self.value(bound, schemas).get("description").cloned();
+                        let mut own = file.own;
+                        if let Some(text) = description {
+                            own["description"] = text;
+                        }
+                        arguments.add(name, own, file.is_required);
+                        for (name, schema) in file.beside {
+                            arguments.add(&name, schema, false);
+                        }
+                    }
+                    None => arguments.add(name, self.value(bound, schemas), is_required),
+                },
                 RpcLocation::Inside(object, member) => {
                     let RpcLocation::Named(object) = &**object else {
                         continue;
@@ -124,6 +141,9 @@ impl<'d> OperationDocs<'d> {
             return of_type(&bound.kind, bound.list.is_some());
         };
         let mut schema = schemas.convert(schema);
+        if !bound.is_in_body() {
+            schema = of_text(bound, schema);
+        }
         if let (Some(text), Value::Object(members)) = (description, &mut schema) {
             members.insert("description".to_owned(), text.into());
         }
@@ -264,6 +284,30 @@ impl Members {
             schema["additionalProperties"] = json!(false);
         }
         schema
+    }
+}
+
+fn file_schemas(
+    rest: &RestOperation,
+    bound: &BoundParameter,
+    bindings: &Bindings,
+) -> Option<FieldSchemas> {
+    let RestLocation::Member(name) = &bound.rest else {
+        return None;
+    };
+    form::file_schemas(rest.field(name), bound, bindings)
+}
+
+/// Returns the schema of a value in a path, a query or a header. A hole without a type is a string there, whatever else
+/// the document allows.
+fn of_text(bound: &BoundParameter, schema: Value) -> Value {
+    let is_string = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "string");
+    match (&bound.kind, bound.list) {
+        (Type::Any, None) if !is_string(&schema) => json!({ "type": "string" }),
+        (Type::String, Some(_)) if !schema.get("items").is_some_and(is_string) => {
+            json!({ "type": "array", "items": { "type": "string" } })
+        }
+        (_, _) => schema,
     }
 }
 

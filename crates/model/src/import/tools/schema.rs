@@ -12,14 +12,22 @@ use serde_json::{Map, Value, json};
 use super::cycles;
 use crate::route::{SHARED, escaped};
 use dualgauge_patterns::percent::{self, Plus};
+use dualgauge_patterns::schema::Schema as CompiledSchema;
 
 /// The deepest nesting that is kept.
 const DEEPEST: usize = 100;
 /// The most values that are converted in all documents.
 const MOST_STEPS: usize = 1_000_000;
-/// Members that are no JSON Schema, or that say nothing about values.
-const DROPPED: [&str; 7] = [
+/// Members that are no JSON Schema, that say nothing about values, or that have another meaning in another document:
+/// within `$id`, references to shared schemas would name nothing.
+const DROPPED: [&str; 13] = [
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
     "$ref",
+    "$schema",
+    "$vocabulary",
     "discriminator",
     "example",
     "externalDocs",
@@ -130,6 +138,7 @@ impl Schemas {
         Some(match (name, member) {
             ("required", Value::Array(_)) | ("examples", Value::Array(_)) => member.clone(),
             ("required" | "examples", _) => return None,
+            ("pattern", _) if !is_regex(member) => return None,
             (name, _) if OPAQUE.contains(&name) => member.clone(),
             (name, Value::Object(parts)) if MAPS.contains(&name) => {
                 let parts = parts.iter();
@@ -251,6 +260,19 @@ fn tidied(members: &Map<String, Value>, mut found: Map<String, Value>) -> Value 
         return nullable(found);
     }
     found.into()
+}
+
+/// Returns true unless a pattern is no regular expression of ECMA-262, which a client may refuse with the whole list.
+/// Lookaround and backreferences are not read.
+fn is_regex(pattern: &Value) -> bool {
+    const UNREAD: [&str; 3] = ["(?=", "(?!", "(?<"];
+    let Some(text) = pattern.as_str() else {
+        return false;
+    };
+    let is_reference = |pair: &[u8]| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9' | b'k');
+    UNREAD.iter().any(|word| text.contains(word))
+        || text.as_bytes().windows(2).any(is_reference)
+        || CompiledSchema::compile(&json!({ "pattern": text })).is_ok()
 }
 
 fn is_type(kind: &Value) -> bool {
