@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::route::{DescribedSchema, SHARED, escaped, unescaped};
 
 /// Members with values, in which `$ref` is a plain name.
-const OPAQUE: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+pub(super) const OPAQUE: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Members whose own members have arbitrary names.
-const MAPS: [&str; 6] = [
+pub(super) const MAPS: [&str; 6] = [
     "$defs",
     "definitions",
     "dependentSchemas",

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::bundle::Bundle;
+use super::bundle::{Bundle, MAPS, OPAQUE};
 use super::schema::{SchemaExtras, of_pattern};
 use crate::outcome::ToolValue;
 use crate::route::{DescribedSchema, Effect, Extra, Route};
@@ -146,7 +146,7 @@ fn output_schema(route: &Route) -> Option<Value> {
     let source = route.docs.result.as_ref()?;
     match route.outcomes.tool_value() {
         ToolValue::Whole => None,
-        ToolValue::Open => Some(standalone(source, &source.schema)),
+        ToolValue::Open => Some(with_alternatives(standalone(source, &source.schema))),
         ToolValue::Wrapped => {
             let mut bundle = Bundle::new("#/$defs/", LARGEST);
             let value = bundle.embed(source, &source.schema);
@@ -159,7 +159,32 @@ fn output_schema(route: &Route) -> Option<Value> {
             if !definitions.is_empty() {
                 schema.insert("$defs".to_owned(), definitions.into());
             }
-            Some(schema.into())
+            Some(with_alternatives(schema.into()))
         }
     }
+}
+
+/// Returns a schema of a result in which `oneOf` is `anyOf`. Many documents list alternatives that a value of the server
+/// fits at once; a client that validates would refuse it (MCP, "Output Schema").
+fn with_alternatives(schema: Value) -> Value {
+    let Value::Object(members) = schema else {
+        return match schema {
+            Value::Array(items) => items.into_iter().map(with_alternatives).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                schema
+            }
+        };
+    };
+    let is_free = !members.contains_key("anyOf");
+    let renamed = members.into_iter().map(|(name, value)| match value {
+        value if OPAQUE.contains(&name.as_str()) => (name, value),
+        Value::Object(named) if MAPS.contains(&name.as_str()) => {
+            let named = named.into_iter();
+            let named = named.map(|(name, part)| (name, with_alternatives(part)));
+            (name, Value::Object(named.collect()))
+        }
+        value if name == "oneOf" && is_free => ("anyOf".to_owned(), with_alternatives(value)),
+        value => (name, with_alternatives(value)),
+    });
+    Value::Object(renamed.collect())
 }

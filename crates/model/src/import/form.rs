@@ -228,19 +228,21 @@ pub(super) fn file_schemas(
 ) -> Option<FieldSchemas> {
     let content = json!({ "type": "string", "contentEncoding": "base64" });
     let text = json!({ "type": "string" });
+    let media_type =
+        json!({ "type": "string", "pattern": "^[^/\\s]+/[^/\\s].*$", "examples": ["image/png"] });
     match kind? {
         FieldKind::File => {
             let [name, content_type] = names(bound, bindings);
             Some(FieldSchemas {
                 own: content,
-                beside: vec![(name, text.clone()), (content_type, text)],
+                beside: vec![(name, text), (content_type, media_type)],
                 is_required: bound.absence == Absence::Required,
             })
         }
         FieldKind::Files => Some(FieldSchemas {
             own: json!({ "type": "array", "items": {
                 "type": "object",
-                "properties": { CONTENT: content, FILE_NAME: text, CONTENT_TYPE: text },
+                "properties": { CONTENT: content, FILE_NAME: text, CONTENT_TYPE: media_type },
                 "required": [CONTENT],
                 "additionalProperties": false,
             } }),

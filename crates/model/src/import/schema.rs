@@ -82,6 +82,8 @@ pub(super) struct Schema {
     required: BTreeSet<String>,
     /// The names of the members.
     known: BTreeSet<String>,
+    /// The names of members in `oneOf` and `anyOf`.
+    alternative: BTreeSet<String>,
     /// `readOnly`: only the server sends it.
     is_read_only: bool,
     files: Files,
@@ -115,8 +117,12 @@ pub(super) fn read<'v>(
     if found.kind == Type::Any && !found.members.is_empty() {
         found.kind = Type::Object;
     }
-    // A schema that names no members does not restrict them.
-    found.has_others = found.additional.unwrap_or(found.members.is_empty());
+    // A schema that names no members does not restrict them, nor does one that names some in another place only.
+    let others = found.required.iter().chain(&found.alternative);
+    let has_others = others.into_iter().any(|name| !found.known.contains(name));
+    found.has_others = found
+        .additional
+        .unwrap_or(found.members.is_empty() || has_others);
     for member in &mut found.members {
         if found.required.contains(&member.name) {
             member.is_required = true;
@@ -166,6 +172,24 @@ fn merge<'v>(
     }
     if let Some(properties) = members.get("properties").and_then(Value::as_object) {
         read_members(refs, properties, found)?;
+    }
+    read_alternatives(refs, members, found)
+}
+
+/// Reads the names of members that only some values have.
+fn read_alternatives<'v>(
+    refs: &Refs<'v>,
+    members: &'v Map<String, Value>,
+    found: &mut Schema,
+) -> Result<(), DocumentFault> {
+    for part in list(members, "oneOf").chain(list(members, "anyOf")) {
+        let part = refs.follow(part)?;
+        let properties = part.get("properties").and_then(Value::as_object);
+        for name in properties.into_iter().flat_map(Map::keys) {
+            refs.steps(1)?;
+            refs.text(name)?;
+            found.alternative.insert(name.clone());
+        }
     }
     Ok(())
 }

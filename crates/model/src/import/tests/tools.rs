@@ -150,9 +150,39 @@ fn files_are_arguments_as_their_patterns_name_them() {
         json!({ "type": "string", "contentEncoding": "base64", "description": "A picture." })
     );
     assert_eq!(members["photo_name"], json!({ "type": "string" }));
-    assert_eq!(members["photo_type"], json!({ "type": "string" }));
+    assert_eq!(members["photo_type"]["examples"], json!(["image/png"]));
     assert_eq!(members["more"]["items"]["required"], json!(["content"]));
     assert_eq!(arguments["required"], json!(["more"]));
+}
+
+#[test]
+fn the_body_as_a_whole_constrains_the_arguments() {
+    let body = json!({
+        "type": "object",
+        "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+        "required": ["c"],
+        "oneOf": [{ "required": ["a"] }, { "required": ["b"] }],
+    });
+    let closed = json!({ "oneOf": [
+        { "type": "object", "properties": { "a": {} }, "additionalProperties": false },
+    ] });
+    let with = |path: &str, body: &Value| {
+        let parameters = match path.contains('{') {
+            true => json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]),
+            false => json!([]),
+        };
+        let paths = json!({ path: { "post": {
+            "operationId": "a", "parameters": parameters,
+            "requestBody": { "content": { "application/json": { "schema": body } } },
+        } } });
+        arguments(&drafted(api(paths, json!({})), &ToolDraftOptions::default()))
+    };
+    let arguments = with("/a/{id}", &body);
+    let parts = json!([{ "oneOf": body["oneOf"] }, { "required": ["c"] }]);
+    assert_eq!(arguments["allOf"], parts);
+    assert_eq!(arguments.get("additionalProperties"), None);
+    assert_eq!(with("/a", &closed)["allOf"][0]["oneOf"], closed["oneOf"]);
+    assert_eq!(with("/a/{id}", &closed).get("allOf"), None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::texts::limited;
 use crate::import::drafted::DraftedDocs;
 use crate::import::form::{self, FieldSchemas};
 use crate::import::hole::Absence;
-use crate::import::model::RestOperation;
+use crate::import::model::{BodyModel, RestOperation};
 use crate::import::refs::shown;
 use crate::import::reply::is_json;
 use crate::import::schema::Type;
@@ -121,8 +121,72 @@ impl<'d> OperationDocs<'d> {
             let is_required = !members.required.is_empty();
             arguments.add(&name, members.schema(false), is_required);
         }
-        let schema = arguments.schema(bindings.has_others);
+        let mut schema = arguments.schema(bindings.has_others);
+        if rest.form.is_none() && matches!(rest.body, BodyModel::Members { .. }) {
+            self.constrain(bindings, schemas, &mut schema);
+        }
         json!({ "properties": { "arguments": schema } })
+    }
+
+    /// Adds what the schema of the body says of its members together. Members of an alternative that refuses others
+    /// cannot stand beside parameters.
+    fn constrain(&self, bindings: &Bindings, schemas: &mut Schemas, arguments: &mut Value) {
+        let Some(body) = self.body() else {
+            return;
+        };
+        let mut parts = Vec::new();
+        self.alternatives(body, DEEPEST, &mut parts);
+        let is_alone = bindings.bounds.iter().all(BoundParameter::is_in_body);
+        parts.retain(|part| is_alone || !self.is_closed(part, DEEPEST));
+        let parts: Vec<Value> = parts.iter().map(|part| schemas.convert(part)).collect();
+        if !parts.is_empty() {
+            arguments["allOf"] = parts.into();
+        }
+    }
+
+    /// Collects the alternatives and the unnamed required members of an object schema, also in `allOf`.
+    fn alternatives(&self, schema: &Value, depth: usize, parts: &mut Vec<Value>) {
+        let Some(depth) = depth.checked_sub(1) else {
+            return;
+        };
+        let schema = follow(self.document, schema);
+        for name in ["anyOf", "oneOf", "not"] {
+            if let Some(alternatives) = schema.get(name) {
+                parts.push(json!({ name: alternatives }));
+            }
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_named = |name: &Value| {
+            let name = name.as_str().unwrap_or_default();
+            self.member(schema, name, DEEPEST).is_some()
+        };
+        let unnamed = required.into_iter().flatten();
+        let unnamed: Vec<&Value> = unnamed.filter(|name| !is_named(name)).collect();
+        if !unnamed.is_empty() {
+            parts.push(json!({ "required": unnamed }));
+        }
+        let all = schema.get("allOf").and_then(Value::as_array);
+        for part in all.into_iter().flatten().take(DEEPEST) {
+            self.alternatives(part, depth, parts);
+        }
+    }
+
+    /// Returns true when a schema refuses members that it does not name.
+    fn is_closed(&self, schema: &Value, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return true;
+        };
+        let schema = follow(self.document, schema);
+        let refuses = |name: &str| schema.get(name) == Some(&Value::Bool(false));
+        let has_part = |name: &str| match schema.get(name) {
+            Some(Value::Array(parts)) => parts.iter().any(|part| self.is_closed(part, depth)),
+            Some(part) => self.is_closed(part, depth),
+            None => false,
+        };
+        refuses("additionalProperties")
+            || refuses("unevaluatedProperties")
+            || schema.get("maxProperties").is_some()
+            || ["allOf", "anyOf", "oneOf", "not"].into_iter().any(has_part)
     }
 
     /// Returns the schema of a value.
@@ -312,7 +376,7 @@ fn of_text(bound: &BoundParameter, schema: Value) -> Value {
 }
 
 /// Returns the target of local references.
-fn follow<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
+fn follow<'v, 'd: 'v>(document: &'d Value, value: &'v Value) -> &'v Value {
     const LONGEST_CHAIN: usize = 32;
     let mut value = value;
     for _ in 0..LONGEST_CHAIN {
