@@ -38,6 +38,8 @@ mod request_ids;
 mod request_line;
 mod request_origin;
 mod request_target;
+mod resource_challenges;
+mod resource_metadata;
 mod response;
 mod response_annotations;
 mod response_body;

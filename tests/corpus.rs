@@ -57,3 +57,13 @@ fn form() {
         }
     }
 }
+
+#[test]
+fn metadata() {
+    for input in corpus("metadata") {
+        dualgauge_model::mcp::check_any_metadata(&input);
+        for end in 0..input.len() {
+            dualgauge_model::mcp::check_any_metadata(&input[..end]);
+        }
+    }
+}

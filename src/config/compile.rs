@@ -115,6 +115,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         lifecycle,
         cors,
         hosts: hosts.collect(),
+        public_url: raw.listen.public_url.as_ref().map(|url| url.value.clone()),
         reach: Reach::from_address(raw.listen.address.value.ip()),
         irregular: irregular(raw, &routes, &streams, &locals, &face),
         locals,

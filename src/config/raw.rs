@@ -35,6 +35,7 @@ use dualgauge_model::form::BodyFormat;
 use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
 use dualgauge_model::hosts::HostName;
 use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
+use dualgauge_model::mcp::PublicUrl;
 use dualgauge_model::outcome::{ErrorStatus, RowSource};
 use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
@@ -135,6 +136,8 @@ pub struct RawListen {
     pub workers: Spanned<usize>,
     /// `hosts`: any host if empty.
     pub hosts: Vec<Spanned<HostName>>,
+    /// `public_url`: the URL at which clients reach the proxy.
+    pub public_url: Option<Spanned<PublicUrl>>,
     /// `trusted`: the proxies whose forwarding headers are trusted.
     pub trusted: Vec<Spanned<Network>>,
     /// `forwarded`: the forwarding headers that the proxy writes for upstreams.

@@ -255,6 +255,11 @@ impl CallContext {
         self.why
     }
 
+    /// Returns the path that the client requested.
+    pub(super) fn path(&self) -> &str {
+        self.target.path()
+    }
+
     /// Returns the HTTP method of the request.
     pub(super) fn method(&self) -> &Method {
         &self.method

@@ -17,6 +17,7 @@ use super::exchange::{self, HeadDeadline};
 use super::forwarded_headers::IdentityFields;
 use super::headers::{self, InboundHop};
 use super::request_origin::RequestOrigin;
+use super::resource_challenges;
 use super::stream_end::is_event_stream;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::Failure;
@@ -27,6 +28,7 @@ use dualgauge_net::{
     PassedHead, RetryPolicy, SendOptions, Upload, UploadProgress, boxed,
 };
 use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 /// The handling of a server's interim responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,6 +188,10 @@ fn prepare_response(
     }
     headers::strip_hop_by_hop(response.headers_mut());
     plan.strip_base(response.headers_mut());
+    if plan.side == Side::Rpc {
+        let status = response.status();
+        resource_challenges::name_proxy(context, status, response.headers_mut());
+    }
     if response.status() == StatusCode::NO_CONTENT {
         // A 204 has no Content-Length (RFC 9110 §8.6). HTTP/2 clients treat one that has it as malformed.
         response.headers_mut().remove(CONTENT_LENGTH);

@@ -25,7 +25,7 @@ use super::response_observer::Observer;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{ChosenWay, ProtocolCall, choose_way};
 use super::sessions::SessionLookup;
-use super::{cors, local_reply, translate};
+use super::{cors, local_reply, resource_metadata, translate};
 use crate::telemetry::clock;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::Failure;
@@ -92,6 +92,9 @@ async fn serve_call(
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
     let identity = identify(&mut record.context, &head.headers, origin);
+    if let Some(request) = routing::metadata_request(&runtime_plan.plan, RequestHead::new(&head)) {
+        return resource_metadata::serve(record, &head, origin, request).await;
+    }
     let mut call = RestCall {
         runtime_plan: &runtime_plan,
         head: RequestHead::new(&head),

@@ -18,13 +18,17 @@ use crate::upstream::{HttpUpstream, LegacySocketUpstream, Upstream};
 use dualgauge_model::descriptors::{Budget, Descriptors};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::Priority;
-use dualgauge_model::plan::{FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
+use dualgauge_model::plan::{Credentials, FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
 use dualgauge_model::rollout::{Digest, FlagHistory, Generation, PlanStart};
 use dualgauge_model::token::{Claims, TokenFault};
 use dualgauge_net::Tasks;
 use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::schema::MemoryShare;
 use dualgauge_patterns::side::Side;
+
+/// Concurrent requests of a worker for the metadata of an MCP server, and waiting ones.
+const METADATA_CONNECTIONS: usize = 2;
+const METADATA_QUEUE: usize = 64;
 
 /// A plan with the state that one worker needs to serve it.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub struct RuntimePlan {
     upstreams: Vec<Upstream>,
     /// The same servers with separate connections, for second runs.
     shadow_upstreams: Vec<Upstream>,
+    /// Connections for the metadata of MCP servers that are reached over links, by the index of the upstream.
+    metadata_upstreams: BTreeMap<usize, Rc<HttpUpstream>>,
     labels: PlanLabels,
     /// Generation of the plan.
     generation: Generation,
@@ -117,6 +123,7 @@ impl RuntimePlan {
                 }
             })
             .collect();
+        let metadata_upstreams = metadata_upstreams(&plan, previous, budget, tasks);
         let labels = PlanLabels::new(&plan, &shared.names);
         let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
@@ -129,6 +136,7 @@ impl RuntimePlan {
             budget,
             upstreams,
             shadow_upstreams,
+            metadata_upstreams,
             labels,
             generation,
             flag_history,
@@ -161,6 +169,7 @@ impl RuntimePlan {
     pub(super) fn all_upstreams(&self) -> impl Iterator<Item = &Rc<HttpUpstream>> {
         let all = self.upstreams.iter().chain(&self.shadow_upstreams);
         all.filter_map(Upstream::http)
+            .chain(self.metadata_upstreams.values())
     }
 
     /// Returns the upstream of a side for calls of a route, or for unrouted calls.
@@ -172,6 +181,12 @@ impl RuntimePlan {
     /// Returns the upstream at an index of the plan.
     pub(super) fn upstream_at(&self, index: usize) -> Option<&Upstream> {
         self.upstreams.get(index)
+    }
+
+    /// Returns the connections for the protected resource metadata of an upstream.
+    pub(super) fn metadata_upstream(&self, index: usize) -> Option<&Rc<HttpUpstream>> {
+        let own = self.upstreams.get(index).and_then(Upstream::http);
+        own.or_else(|| self.metadata_upstreams.get(&index))
     }
 
     /// Returns the upstream of unrouted legacy frames, if the plan passes them through.
@@ -395,6 +410,35 @@ fn shadow_plan(upstream: &UpstreamPlan, connections: usize, budget: Budget) -> U
     let mut upstream = limit_connections(upstream, connections, budget);
     (upstream.watch.breaker, upstream.watch.check) = (None, None);
     upstream
+}
+
+/// Returns connections for the metadata of the MCP server of the RPC side, if it is reached over a link. They are few,
+/// and carry no credentials.
+fn metadata_upstreams(
+    plan: &Plan,
+    previous: Option<&RuntimePlan>,
+    budget: Budget,
+    tasks: &Tasks,
+) -> BTreeMap<usize, Rc<HttpUpstream>> {
+    let index = plan.upstreams.of(None, Side::Rpc);
+    let server = index.and_then(|index| Some((index, plan.upstreams.all.get(index)?)));
+    let server = server.filter(|(_, server)| matches!(server.transport, Transport::Mcp(_)));
+    let opened = server.map(|(index, server)| {
+        let server = UpstreamPlan {
+            credentials: Credentials::Drop,
+            queue: METADATA_QUEUE,
+            ..limit_connections(server, METADATA_CONNECTIONS, budget)
+        };
+        let mut existing = previous
+            .into_iter()
+            .flat_map(|plan| plan.metadata_upstreams.values());
+        let existing = existing
+            .find(|existing| *existing.plan() == server)
+            .cloned();
+        let open = || Rc::new(HttpUpstream::new(server.clone(), tasks.clone()));
+        (index, existing.unwrap_or_else(open))
+    });
+    opened.into_iter().collect()
 }
 
 fn reuse_or_open(

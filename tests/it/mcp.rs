@@ -1,5 +1,6 @@
 //! An MCP server over Streamable HTTP as an upstream: sessions, streams, and what comes instead of answers.
 
+mod authorization;
 mod bridge;
 mod coded;
 mod eras;

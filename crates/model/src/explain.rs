@@ -9,6 +9,7 @@
 mod frame;
 mod local_reply;
 mod reply;
+mod resource_metadata;
 mod rest;
 mod rpc;
 mod secrets;
@@ -271,7 +272,8 @@ impl<'a> Case<'a> {
             | DecisionReason::Brownout
             | DecisionReason::Unrouted
             | DecisionReason::Local
-            | DecisionReason::Preflight => return None,
+            | DecisionReason::Preflight
+            | DecisionReason::ResourceMetadata => return None,
         };
         let flag = self.plan.rollout.flags.get(index);
         flag.map(|flag| flag.name.clone())

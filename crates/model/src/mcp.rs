@@ -15,6 +15,7 @@ mod input;
 mod log_level;
 mod outgoing;
 mod param_headers;
+mod protected_resource;
 mod response;
 mod result;
 mod revision;
@@ -32,6 +33,10 @@ pub use input::{InputCapabilities, InputProgress, InputRound};
 pub use log_level::{LogFilter, LogLevel, SET_LEVEL, SessionLevels, SessionLogLevel};
 pub use outgoing::McpMessage;
 pub use param_headers::{ParamHeaders, list_tools, next_page};
+pub use protected_resource::{
+    METADATA_PATH, PublicUrl, PublicUrlFault, ResourceNaming, check_any_metadata,
+    metadata_resource, name_metadata, name_resource,
+};
 pub use response::{
     FormerStream, NoStream, ResponseBody, ResponseKind, kind_of, no_stream, read_body,
 };

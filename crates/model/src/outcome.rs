@@ -20,7 +20,8 @@ mod tool_media;
 mod tool_value;
 
 pub use builtin::{
-    EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, envelope_of, redirect, rpc_to_rest,
+    EMPTY_TOOL_RESULT, ReplyLimits, blame_behind_tool, envelope_of, redirect, rejection_head,
+    rpc_to_rest,
 };
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
 pub use frames::Correlation;

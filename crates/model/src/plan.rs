@@ -23,6 +23,7 @@ use super::jsonrpc::MessageLimits;
 use super::lenient::LenientPaths;
 use super::lifecycle::Lifecycle;
 use super::local_reply::LocalReplies;
+use super::mcp::PublicUrl;
 use super::outcome::{ErrorStatus, ReplyLimits};
 use super::redact::Redaction;
 use super::rollout::Rollout;
@@ -77,6 +78,8 @@ pub struct Plan {
     pub cors: Option<Cors>,
     /// `listen.hosts`: the hosts that clients may name in calls that are not passed through.
     pub hosts: Vec<HostName>,
+    /// `listen.public_url`: the URL at which clients reach the proxy.
+    pub public_url: Option<PublicUrl>,
     /// The reach of the configured listener. An inherited one may have another reach.
     pub reach: Reach,
     /// The comparison rules of each route, by its index in the table.

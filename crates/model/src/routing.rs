@@ -10,6 +10,7 @@ mod decision;
 mod head;
 mod mcp_checks;
 mod near;
+mod resource_metadata;
 
 use http::{HeaderMap, Method};
 
@@ -37,6 +38,7 @@ pub use mcp_checks::{
     rpc_face_status,
 };
 pub use near::{NearMiss, pass_near};
+pub use resource_metadata::{MetadataRequest, metadata_request, public_rpc_path};
 
 /// The target of a request.
 #[derive(Debug)]
@@ -375,7 +377,8 @@ pub fn refused(
         | DecisionReason::Killed
         | DecisionReason::Unrouted
         | DecisionReason::Local
-        | DecisionReason::Preflight => None,
+        | DecisionReason::Preflight
+        | DecisionReason::ResourceMetadata => None,
     };
     match window {
         Some(window) => rejections::browned_out(plan, route, side, window, at),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::upgrade;
 use crate::config::configuration::Configuration;
 use crate::config::problem::{Problem, Problems, SourceLocation};
+use crate::config::raw::RawServer;
 use crate::telemetry::metrics::estimate;
 use dualgauge_model::check::{
     CheckRule, Direction, EventReport, Finding, FindingKind, LossVerdict, MissingEffect,
@@ -88,6 +89,7 @@ impl<'c> Checked<'c> {
             notes.extend(upgrade::clients(configuration));
         }
         notes.extend(upgrade::declared_names(configuration));
+        notes.extend(unnamed_resources(configuration));
         notes.extend(flags(configuration));
         notes.extend(own_codes(configuration));
         let single = [hosts, series, irregular].map(|note| note(configuration));
@@ -178,6 +180,22 @@ fn hosts(configuration: &Configuration) -> Option<Problem> {
     let what = "without `listen.hosts`, this listener refuses calls that are not passed through, unless their `Host` is loopback";
     let hint = "add the names by which clients reach the proxy to `hosts` of `[listen]`, or the proxies before it to `trusted`";
     Some(listen.address.problem(what).hint(hint))
+}
+
+/// Returns a note on each MCP server whose protected resource metadata name the server, not the proxy.
+fn unnamed_resources(configuration: &Configuration) -> Vec<Problem> {
+    if configuration.plan.public_url.is_some() {
+        return Vec::new();
+    }
+    let servers = configuration.raw.upstreams.iter();
+    let servers = servers.filter_map(|upstream| match &upstream.server {
+        RawServer::Mcp(server) => Some(&server.url),
+        RawServer::Url(_) | RawServer::Socket(_) | RawServer::Command(_) => None,
+    });
+    let what = "if this server requires authorization: `resource` of its protected resource metadata, and `resource_metadata` of its challenges, pass unchanged; clients refuse them unless they name the URL that the client uses";
+    let hint = "set `public_url` of `[listen]` to the URL at which clients reach the proxy";
+    let notes = servers.map(|url| url.problem(what).hint(hint));
+    notes.collect()
 }
 
 /// Returns a note on retired routes that a lenient server may still serve, at irregular paths that pass.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::thread::available_parallelism;
 
-use http::HeaderName;
+use http::{HeaderName, Uri};
 
 use super::{cors, identity, tls};
 use crate::config::key::{
@@ -20,6 +20,7 @@ use dualgauge_model::client_ip::Network;
 use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
 use dualgauge_model::hosts::HostName;
 use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
+use dualgauge_model::mcp::{PublicUrl, PublicUrlFault};
 use dualgauge_model::rollout::Authentication;
 use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 
@@ -59,6 +60,12 @@ const HEADER_PATTERN: Kind<HeaderPattern> = other(
     SOME_TEXT,
     header_pattern,
 );
+/// The URL of the proxy.
+const PUBLIC_URLS: Kind<PublicUrl> = other(
+    "URL of the proxy; write one such as `https://gateway.example`",
+    r#"{ "type": "string", "pattern": "^https?://" }"#,
+    public_url,
+);
 /// The value of a header, with facts about the caller.
 const HEADER_TEMPLATE: Kind<HeaderTemplate> = other("string", ANY_TEXT, header_template);
 
@@ -71,6 +78,8 @@ section! {
         WORKERS: Key<usize> = key("workers", whole(1, MOST_WORKERS)).or_computed("number of cores", cores);
         /// Host names of the proxy; any if empty, or the loopback names on a loopback listener
         HOSTS: List<HostName> = list("hosts", cors::HOST);
+        /// URL at which clients reach the proxy, named in the protected resource metadata of MCP servers
+        PUBLIC_URL: Key<PublicUrl> = key("public_url", PUBLIC_URLS);
         /// Networks and addresses of trusted hops
         TRUSTED: List<Network> = list("trusted", identity::NETWORK);
         /// Headers that name the previous hop to upstreams
@@ -94,6 +103,7 @@ pub(super) fn listen(table: &mut Table<'_>) -> Option<RawListen> {
     let address = table.get(&LISTEN_ADDRESS);
     let workers = table.get(&WORKERS);
     let hosts = table.list(&HOSTS);
+    let public_url = table.get(&PUBLIC_URL);
     let trusted = table.list(&TRUSTED);
     let forwarded = table.list(&FORWARDED);
     let forwarded_from = table.get(&FORWARDED_FROM);
@@ -106,6 +116,7 @@ pub(super) fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         address: address?,
         workers: workers?,
         hosts: hosts?,
+        public_url,
         trusted: trusted?,
         forwarded: forwarded?,
         forwarded_from: forwarded_from?,
@@ -114,6 +125,23 @@ pub(super) fn listen(table: &mut Table<'_>) -> Option<RawListen> {
         proxy_protocol,
         authentication,
         tls,
+    })
+}
+
+fn public_url(found: RawValue<'_>) -> Result<PublicUrl, ValueError> {
+    let text = string(found)?;
+    let no_url = || {
+        ValueError::new(format!(
+            "`{}` is not the URL of the proxy; write one such as `https://gateway.example`",
+            cut(&text)
+        ))
+    };
+    let uri: Uri = text.parse().map_err(|_| no_url())?;
+    PublicUrl::from_uri(&uri).map_err(|fault| match fault {
+        PublicUrlFault::NotAbsolute => no_url(),
+        // The text is not shown: it may contain a password.
+        PublicUrlFault::UserInfo => ValueError::new("the URL of the proxy has no user name"),
+        PublicUrlFault::Query => ValueError::new("the URL of the proxy has no query"),
     })
 }
 

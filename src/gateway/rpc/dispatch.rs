@@ -7,10 +7,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::time::timeout;
 
+use super::era_bridge::AnswerHead;
 use super::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
-use crate::gateway::call_response::{CallResponse, rpc_message, rpc_message_with_headers, status};
+use crate::gateway::call_response::{CallResponse, rpc_message_with_headers};
 use crate::gateway::cancellation::{
     CancelScope, CancellableCall, CancellationRegistry, MCP_SESSION,
 };
@@ -26,7 +27,7 @@ use crate::gateway::translate;
 use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
-use dualgauge_model::failure::{Blame, Failure, Reason};
+use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, LISTEN, RequestId};
 use dualgauge_model::mcp::{self, ClientInfo, ClientRevision, InputCapabilities, LogFilter};
 use dualgauge_model::outcome::RpcAnswer;
@@ -315,13 +316,13 @@ impl RpcRequest {
         let response =
             response.map_err(|fault| no_response(&reply.response, fault, limits.error_text))?;
         check_id(&response, reply.id)?;
-        let (converted, status_code) = match &response.reply {
+        let (converted, head) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
                 let converted = linked
                     .map(|linked| self.convert_result(linked.call, result))
                     .transpose()?;
                 record.set_result(result);
-                (converted.flatten(), 200)
+                (converted.flatten(), AnswerHead::with_status(200))
             }
             jsonrpc::ResponseReply::Error(error) => {
                 let converted =
@@ -329,20 +330,15 @@ impl RpcRequest {
                 if let Some(full) = converted {
                     return Ok(CallResult::Answer(Box::new(full)));
                 }
-                record.set_error(200, error.code, Blame::of_code(error.code));
-                // A message on a socket has no status.
-                let http_call = linked.filter(|_| self.socket.is_none());
-                let status = http_call.map_or(200, |linked| {
-                    self.client_revision(linked.call).status(error.code)
-                });
-                (None, status)
+                (None, self.error_head(record, linked, error))
             }
         };
-        let mut full = rpc_message(match converted {
+        let body = match converted {
             None => response.with_id(&reply.response.body, id),
             Some(result) => response.with_result(&reply.response.body, id, result),
-        });
-        full.status = status(status_code);
+        };
+        let mut full = rpc_message_with_headers(head.headers, body);
+        full.status = head.status;
         Ok(CallResult::Answer(Box::new(full)))
     }
 

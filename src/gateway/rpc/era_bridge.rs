@@ -2,12 +2,15 @@
 //!
 //! Used by `rpc::dispatch`.
 
+use http::{HeaderMap, StatusCode};
+
 use super::dispatch::LinkedCall;
 use super::rpc_request::{CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{FullResponse, rpc_message, status};
 use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
+use crate::gateway::resource_challenges;
 use crate::upstream::link::LinkUpstream;
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{self, Call, ErrorObject, RequestId, ResponseReply};
@@ -15,8 +18,24 @@ use dualgauge_model::mcp::{
     BridgeAction, ClientRevision, ConvertedError, InputCapabilities, LogFilter, LogLevel,
     SET_LEVEL, ServerEra, convert_error, discover_from_initialize, with_session_metadata,
 };
+use dualgauge_model::outcome::{ErrorStatus, rejection_head};
 use dualgauge_model::pending::RetryRule;
 use dualgauge_patterns::rope::Rope;
+
+/// The head of the response to a call over a link.
+pub(super) struct AnswerHead {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+}
+
+impl AnswerHead {
+    pub(super) fn with_status(code: u16) -> AnswerHead {
+        AnswerHead {
+            status: status(code),
+            headers: HeaderMap::new(),
+        }
+    }
+}
 
 const DISCOVER: &str = "server/discover";
 
@@ -111,6 +130,42 @@ impl RpcRequest {
         let result = Rope::from(result.into_bytes());
         let full = rpc_message(jsonrpc::result(id, result));
         Ok(Some(CallResult::Answer(Box::new(full))))
+    }
+
+    /// Returns the head of the response to a call that the server of a link rejected by its HTTP status, as by 401: MCP
+    /// clients read the status and the challenges there. A message on a socket, or in a batch, has no head.
+    fn reject(
+        &self,
+        record: &mut AccessRecord,
+        linked: LinkedCall<'_>,
+        error: &ErrorObject,
+    ) -> Option<AnswerHead> {
+        let is_alone = self.socket.is_none() && linked.link.plan().speaks_mcp();
+        let takes = self.runtime_plan.plan.face.error_status == ErrorStatus::OfServer;
+        let (code, fields) = rejection_head(error).filter(|_| is_alone && takes)?;
+        record.set_error(code, error.code, Blame::of_code(error.code));
+        let status = status(code);
+        let mut headers: HeaderMap = fields.into_iter().collect();
+        resource_challenges::name_proxy(&record.context, status, &mut headers);
+        Some(AnswerHead { status, headers })
+    }
+
+    /// Returns the head of the response with an error of the server.
+    pub(super) fn error_head(
+        &self,
+        record: &mut AccessRecord,
+        linked: Option<LinkedCall<'_>>,
+        error: &ErrorObject,
+    ) -> AnswerHead {
+        let rejected = linked.and_then(|linked| self.reject(record, linked, error));
+        rejected.unwrap_or_else(|| {
+            record.set_error(200, error.code, Blame::of_code(error.code));
+            // A message on a socket has no status.
+            let http_call = linked.filter(|_| self.socket.is_none());
+            AnswerHead::with_status(http_call.map_or(200, |linked| {
+                self.client_revision(linked.call).status(error.code)
+            }))
+        })
     }
 
     /// Converts an error of the server to the codes of the client's revision. Returns `None` if it can be sent unchanged.

@@ -81,6 +81,8 @@ families! {
         "Conversions between MCP clients and servers of different eras: missing_resource and foreign_code (error codes), url_elicitation (an error became a request for input), discovery (`server/discover` for a server with sessions), log_level (a session's level sent with a request), input_request (a request for input sent to a client) and input_response (a call sent again with the client's input).");
     UNAUTHENTICATED = COUNTER("dualgauge_unauthenticated_requests_total", ["credentials"],
         "Requests refused by `listen.authentication`, by their credentials: missing, or unknown (those of no client).");
+    RESOURCE_METADATA = COUNTER("dualgauge_mcp_resource_metadata_total", ["kind"],
+        "Protected resource metadata of MCP servers, and challenges that name them: metadata_rewritten and challenge_rewritten (they name `listen.public_url`), and metadata_unchanged.");
     UNVERIFIED_TOKENS = COUNTER("dualgauge_unverified_tokens_total", ["reason"],
         "Bearer tokens that failed verification, by cause; only tokens that a client's rule needs.");
     SOCKET_STRAYS = COUNTER("dualgauge_socket_strays_total", ["kind"],

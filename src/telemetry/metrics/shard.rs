@@ -17,7 +17,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
-use dualgauge_model::mcp::BridgeAction;
+use dualgauge_model::mcp::{BridgeAction, ResourceNaming};
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{CredentialFault, Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
@@ -214,6 +214,11 @@ impl Shard {
         self.counts.bridged[action as usize] += 1;
     }
 
+    /// Counts protected resource metadata, or a challenge that names them.
+    pub fn named_resource(&mut self, naming: ResourceNaming) {
+        self.counts.named_resources[naming as usize] += 1;
+    }
+
     /// Counts a connection whose TLS handshake failed.
     pub fn failed_handshake(&mut self) {
         self.counts.failed_handshakes += 1;
@@ -343,6 +348,7 @@ pub(super) struct ShardCounts {
     pub(super) failed_handshakes: u64,
     pub(super) cut_connections: [u64; FloodReason::ALL.len()],
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
+    pub(super) named_resources: [u64; ResourceNaming::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
     pub(super) unauthenticated: [u64; CredentialFault::ALL.len()],
@@ -374,6 +380,7 @@ impl Default for ShardCounts {
             failed_handshakes: 0,
             cut_connections: [0; FloodReason::ALL.len()],
             bridged: [0; BridgeAction::ALL.len()],
+            named_resources: [0; ResourceNaming::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
             unauthenticated: [0; CredentialFault::ALL.len()],
             strays: [0; Undelivered::ALL.len()],
@@ -433,6 +440,7 @@ impl ShardCounts {
         self.failed_handshakes += other.failed_handshakes;
         add_all(&mut self.cut_connections, &other.cut_connections);
         add_all(&mut self.bridged, &other.bridged);
+        add_all(&mut self.named_resources, &other.named_resources);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);
         add_all(&mut self.unauthenticated, &other.unauthenticated);
         add_all(&mut self.strays, &other.strays);

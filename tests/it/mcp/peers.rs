@@ -13,9 +13,9 @@ use crate::scene::{body_of, call};
 use crate::support::{Proxy, becomes, program, run_to_end};
 
 /// A server that runs, and ends with the test.
-struct Peer {
+pub(super) struct Peer {
     child: Child,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     path: &'static str,
 }
 
@@ -27,7 +27,7 @@ impl Drop for Peer {
 }
 
 /// A file of the peers.
-fn installed(path: &str) -> PathBuf {
+pub(super) fn installed(path: &str) -> PathBuf {
     let own = program(&[]);
     let target = Path::new(own.get_program()).ancestors().nth(2).unwrap();
     let peer = target.join(path);
@@ -41,10 +41,19 @@ fn installed(path: &str) -> PathBuf {
 
 /// A server of a Python library, on the port that it prints; or on this one.
 fn python(library: &str, kind: &str, port: u16) -> Peer {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/server.py");
+    script(
+        library,
+        "tests/it/mcp/server.py",
+        &[kind, &port.to_string()],
+    )
+}
+
+/// A script that serves on the port that it prints, run with a Python library.
+pub(super) fn script(library: &str, path: &str, arguments: &[&str]) -> Peer {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let mut child = Command::new(installed(&format!("{library}/bin/python")))
         .arg(script)
-        .args([kind, &port.to_string()])
+        .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -35,8 +35,22 @@ pub(crate) fn sessions_with_streams(
     streams: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
     calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
 ) -> Upstream {
+    Upstream::serving(session_answers(streams, calls))
+}
+
+/// The answers of a server with sessions and no stream.
+pub(crate) fn answers(
+    calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
+) -> impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static {
+    session_answers(|_| answer("405 Method Not Allowed", &[], ""), calls)
+}
+
+fn session_answers(
+    streams: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
+    calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
+) -> impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static {
     let sessions = Mutex::new(0);
-    Upstream::serving(move |request| {
+    move |request| {
         if request.head.start.starts_with("DELETE") {
             return answer("405 Method Not Allowed", &[], "");
         }
@@ -70,7 +84,7 @@ pub(crate) fn sessions_with_streams(
             }
             _ => calls(request, &called),
         }
-    })
+    }
 }
 
 /// A server of the revision without sessions.

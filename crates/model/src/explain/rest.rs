@@ -5,7 +5,7 @@ use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{
     Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
-    unknown_members, view,
+    resource_metadata, unknown_members, view,
 };
 use crate::failure::Failure;
 use crate::form::BodyFormat;
@@ -31,6 +31,9 @@ pub(super) fn explain(case: &Case<'_>) -> Explanation {
 
 fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
     let (plan, head) = (case.plan, case.request.head);
+    if resource_metadata::explain(case, explanation) {
+        return Ok(());
+    }
     if local_reply::rest(case, explanation)? == LocalExplanation::Complete {
         return Ok(());
     }

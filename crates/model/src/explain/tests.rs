@@ -172,6 +172,7 @@ fn plan() -> Plan {
         locals: LocalReplies::build(own_answers()).unwrap(),
         cors: Some(cors()),
         hosts: Vec::new(),
+        public_url: None,
         reach: Reach::Network,
         comparing: Vec::new(),
         rollout: rollout(),

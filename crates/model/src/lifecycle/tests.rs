@@ -117,6 +117,7 @@ fn plan(side: Side) -> Plan {
         locals: LocalReplies::build(Vec::new()).unwrap(),
         cors: None,
         hosts: Vec::new(),
+        public_url: None,
         reach: Reach::Network,
         rollout: Rollout {
             clients: Clients::new(vec![known()], HeaderName::from_static("x-key")),

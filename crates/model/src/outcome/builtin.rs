@@ -345,6 +345,15 @@ pub(super) fn stored_head(result: &Json) -> Option<(u16, Vec<(HeaderName, Header
     Some((forwarded(stored.status), stored.headers()))
 }
 
+/// Returns the status and headers of the response that an error stores, if a server may reject a call by this status.
+#[must_use]
+pub fn rejection_head(error: &ErrorObject) -> Option<(u16, Vec<(HeaderName, HeaderValue)>)> {
+    let stored = error.data.as_ref().and_then(ReplyEnvelope::new)?;
+    let is_rejection = is_rejection_status(stored.status);
+    let is_own = is_rejection && code_of_status(stored.status) == error.code;
+    is_own.then(|| (stored.status, stored.headers()))
+}
+
 /// Returns the party at fault for a tool's failed result that was made from a REST response; `None` if the tool itself
 /// failed. A 5xx is the server's fault, and the statuses with which an RPC server may reject a call before the tool
 /// count as rejections here as well.

@@ -177,6 +177,8 @@ pub enum DecisionReason {
     Local,
     /// A CORS preflight that the proxy answers.
     Preflight,
+    /// A request for the protected resource metadata of an MCP server.
+    ResourceMetadata,
 }
 
 impl DecisionReason {
@@ -194,6 +196,7 @@ impl DecisionReason {
             DecisionReason::Unrouted => DecidedBy::Unrouted,
             DecisionReason::Local => DecidedBy::Local,
             DecisionReason::Preflight => DecidedBy::Preflight,
+            DecisionReason::ResourceMetadata => DecidedBy::ResourceMetadata,
         }
     }
 
@@ -210,7 +213,8 @@ impl DecisionReason {
             | DecisionReason::Brownout
             | DecisionReason::Unrouted
             | DecisionReason::Local
-            | DecisionReason::Preflight => None,
+            | DecisionReason::Preflight
+            | DecisionReason::ResourceMetadata => None,
         }
     }
 }
@@ -238,6 +242,8 @@ pub enum DecidedBy {
     Local,
     /// A CORS preflight.
     Preflight,
+    /// Protected resource metadata of an MCP server.
+    ResourceMetadata,
 }
 
 impl DecidedBy {
@@ -255,6 +261,7 @@ impl DecidedBy {
             DecidedBy::Unrouted => "unrouted",
             DecidedBy::Local => "local",
             DecidedBy::Preflight => "preflight",
+            DecidedBy::ResourceMetadata => "resource_metadata",
         }
     }
 }
@@ -367,6 +374,7 @@ impl Rollout {
             DecisionReason::Unrouted => "unrouted".into(),
             DecisionReason::Local => "local".into(),
             DecisionReason::Preflight => "preflight".into(),
+            DecisionReason::ResourceMetadata => "resource metadata".into(),
         }
     }
 }
