@@ -14,6 +14,7 @@ mod cancellation;
 mod client_requests;
 mod cors;
 mod decision;
+mod event_sessions;
 mod event_stream;
 mod exchange;
 mod failures;
@@ -75,6 +76,7 @@ use dualgauge_net::{IncomingBody, boxed, pinned};
 use dualgauge_patterns::side::Side;
 
 pub use cancellation::CancellationRegistry;
+pub use event_sessions::EventSessions;
 pub use offload::Offload;
 pub use peers::Peer as CountedPeer;
 pub use request_ids::RequestIdAllocator;

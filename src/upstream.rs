@@ -21,7 +21,7 @@ pub use legacy_socket::{
     ClientConnections, LegacyServerMessage, LegacySocketUpstream, PendingReply, SocketCallError,
     SocketContext, SocketReply, SocketRequest,
 };
-pub use mcp::{Mcp, Session};
+pub use mcp::{Mcp, Session, SseServer, SseSession};
 pub use stdio::{Child, Stdio};
 pub use websocket::WebSocket;
 

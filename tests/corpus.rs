@@ -67,3 +67,13 @@ fn metadata() {
         }
     }
 }
+
+#[test]
+fn endpoint() {
+    for input in corpus("endpoint") {
+        dualgauge_model::mcp::check_any_endpoint(&input);
+        for end in 0..input.len() {
+            dualgauge_model::mcp::check_any_endpoint(&input[..end]);
+        }
+    }
+}

@@ -21,8 +21,8 @@ use crate::upstream::link::{
     LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
     Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
 };
-use crate::upstream::{Mcp, Stdio};
-use dualgauge_model::plan::{Plan, Sharing, Transport, UpstreamPlan};
+use crate::upstream::{Mcp, SseServer, Stdio};
+use dualgauge_model::plan::{McpTransport, Plan, Sharing, Transport, UpstreamPlan};
 use dualgauge_net::{MemoryBudget, Tasks};
 
 /// The capacity of the launch channel.
@@ -346,8 +346,16 @@ async fn conduct(
         Transport::Http | Transport::Frames(_) => {}
         Transport::Mcp(server) => {
             let settings = server.link.settings.clone();
-            let transport = Mcp::new(&plan, *server, tasks, memory);
-            run_link(&plan.name, transport, settings, inbox, &standing).await;
+            match server.transport {
+                McpTransport::Streamable => {
+                    let transport = Mcp::new(&plan, *server, tasks, memory);
+                    run_link(&plan.name, transport, settings, inbox, &standing).await;
+                }
+                McpTransport::Sse => {
+                    let transport = SseServer::new(&plan, *server, tasks, memory);
+                    run_link(&plan.name, transport, settings, inbox, &standing).await;
+                }
+            }
         }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();

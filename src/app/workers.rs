@@ -69,6 +69,7 @@ impl Workers {
             sessions: Arc::default(),
             cancellations: Arc::default(),
             client_requests: Arc::default(),
+            event_sessions: Arc::default(),
             log_levels: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: comparing.compare_pool().clone(),

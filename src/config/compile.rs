@@ -22,6 +22,7 @@ mod mcp;
 mod mcp_server_info;
 mod metrics;
 mod outcome_sets;
+mod pair;
 mod readiness;
 mod rollout;
 mod routes;
@@ -49,7 +50,9 @@ use dualgauge_model::forwarding::Forwarding;
 use dualgauge_model::hosts::Reach;
 use dualgauge_model::lenient::LenientPaths;
 use dualgauge_model::local_reply::LocalReplies;
-use dualgauge_model::plan::{ClientSocketPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams};
+use dualgauge_model::plan::{
+    ClientSocketPlan, EventStreamPlan, Limits, Plan, RpcFace, SocketProtocol, Upstreams,
+};
 use dualgauge_model::redact::Redaction;
 use dualgauge_model::route::{Route, RouteTable, Segments, without_slash};
 use dualgauge_model::stream::Streams;
@@ -233,7 +236,30 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
         batch_concurrency: raw.batch_concurrency.value,
         envelope: upstreams::envelope(&raw.envelope, problems),
         sockets: None,
+        event_streams: event_streams(raw, problems),
     }
+}
+
+/// Compiles the event streams of clients.
+fn event_streams(raw: &RawRpc, problems: &mut Vec<Problem>) -> Option<EventStreamPlan> {
+    let configured = raw.sse_path.as_ref()?;
+    let path = normal(&configured.value);
+    if raw.paths.iter().any(|other| normal(&other.value) == path) {
+        let message = format!("`{}` is one of `paths` already", configured.value);
+        problems.push(
+            configured
+                .problem(message)
+                .hint("write another path, such as `/sse`"),
+        );
+    }
+    Some(EventStreamPlan {
+        path,
+        session: ClientSocketPlan {
+            concurrency: raw.socket_concurrency.value,
+            idle_timeout: raw.socket_idle_timeout.value,
+            protocol: SocketProtocol::Rpc,
+        },
+    })
 }
 
 /// Returns the protocol that clients may use over WebSockets.

@@ -27,6 +27,7 @@ mod log;
 mod mcp;
 mod metrics;
 mod outcome;
+mod pair;
 mod rollout;
 mod route;
 mod route_docs;
@@ -124,7 +125,8 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let ignore_query = table.list(&IGNORE_QUERY);
     let clients = table.tables(&CLIENT, identity::client);
     unique(clients.iter().map(|client| &client.name), table);
-    let routes = table.tables(&ROUTE, route::route);
+    let mut routes = table.tables(&ROUTE, route::route);
+    routes.extend(pair::routes(&upstreams, &routes));
     let schemas = route_docs::shared(table, &SHARED_SCHEMAS);
     let streams = table.tables(&STREAM, stream::stream);
     let events = table.tables(&EVENT, event::event);

@@ -195,6 +195,8 @@ pub struct RawUpstream {
     pub addresses: RawAddresses,
     /// `default`: whether it receives the calls of routes that name no upstream, if its side has several.
     pub usual: Option<Spanned<bool>>,
+    /// `candidate`: the other server of a pair of MCP servers.
+    pub candidate: Option<Spanned<String>>,
 }
 
 /// The kind of an upstream, with its keys.
@@ -239,6 +241,8 @@ pub struct RawRpc {
     /// `websocket`: whether the proxy serves WebSockets of clients; by default, if the upstream is a link or there are
     /// frames.
     pub websocket: Option<Spanned<bool>>,
+    /// `sse_path`
+    pub sse_path: Option<Spanned<String>>,
     /// `socket_concurrency`
     pub socket_concurrency: Spanned<usize>,
     /// `socket_idle_timeout`: not zero.
@@ -341,6 +345,8 @@ pub struct RawRoute {
     pub place: SourceLocation,
     /// `route[3]`
     pub key: String,
+    /// True for a method of two MCP servers between which flags choose.
+    pub is_paired: bool,
     /// `name`
     pub name: Spanned<String>,
     /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that represents `frame`.

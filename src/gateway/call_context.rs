@@ -181,6 +181,21 @@ impl CallContext {
         }
     }
 
+    /// Returns the other MCP server of this run, if stages choose between two for the calls of its route.
+    pub(super) fn paired_upstream(&self) -> Option<&Upstream> {
+        let plan = &self.runtime_plan.plan;
+        if self.side != Side::Rpc {
+            return None;
+        }
+        let index = plan.upstreams.candidate_of(self.route)?;
+        match &self.role {
+            CallRole::Call | CallRole::SplitRequest => self.runtime_plan.upstream_at(index),
+            CallRole::Candidate(_) | CallRole::Noise(_) | CallRole::NotStarted => {
+                self.runtime_plan.shadow_upstream_at(index)
+            }
+        }
+    }
+
     /// Sets the connection and request line of the call.
     pub(super) fn set_origin(&mut self, origin: &RequestOrigin) {
         self.origin = Some(origin.clone());

@@ -199,6 +199,29 @@ impl RequestOrigin {
         }
     }
 
+    /// Returns the origin of a session that shares its connection with other requests: it has upstream links of its own.
+    pub(super) fn for_session(&self) -> RequestOrigin {
+        let of_client = &self.connection;
+        let connection = ConnectionContext {
+            peer: of_client.peer.clone(),
+            reach: of_client.reach,
+            scheme: of_client.scheme,
+            header_cache: HeaderCache::default(),
+            subject: of_client.subject.clone(),
+            links: Rc::default(),
+            sockets: ClientConnections::default(),
+            timer: RefCell::default(),
+            interims: None,
+        };
+        RequestOrigin {
+            connection: Rc::new(connection),
+            violation: None,
+            header_case: None,
+            target: None,
+            peer_in_limits: self.peer_in_limits.clone(),
+        }
+    }
+
     /// Sets the case of the request's header names.
     #[must_use]
     pub fn with_header_case(self, header_case: Option<HeaderCase>) -> RequestOrigin {

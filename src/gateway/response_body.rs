@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
 use super::access_record::AccessRecord;
@@ -51,6 +52,8 @@ enum BodyKind {
     Streamed(Box<StreamingBody>),
     /// Server messages during a call, followed by the response.
     Progress(Box<ProgressStream>),
+    /// The event stream of a client's session.
+    Events(mpsc::Receiver<Bytes>),
     /// No body, with the length of the one that is omitted.
     Withheld(u64),
     Over,
@@ -133,7 +136,10 @@ impl ResponseBody {
         match &mut self.kind {
             BodyKind::Streamed(streamed) => streamed.record.mark_undelivered(cause),
             BodyKind::Progress(progress) => progress.mark_undelivered(cause),
-            BodyKind::Full { .. } | BodyKind::Withheld(_) | BodyKind::Over => {}
+            BodyKind::Full { .. }
+            | BodyKind::Events(_)
+            | BodyKind::Withheld(_)
+            | BodyKind::Over => {}
         }
         for record in &mut self.records {
             record.mark_undelivered(cause);
@@ -168,6 +174,11 @@ impl ResponseBody {
     /// Creates a body of server messages during a call, followed by the response.
     pub(super) fn with_progress(progress: ProgressStream) -> ResponseBody {
         ResponseBody::new(BodyKind::Progress(Box::new(progress)))
+    }
+
+    /// Creates the body of an event stream of a client's session, which ends when the sender of `chunks` is dropped.
+    pub(super) fn with_events(chunks: mpsc::Receiver<Bytes>) -> ResponseBody {
+        ResponseBody::new(BodyKind::Events(chunks))
     }
 
     /// Creates a body that streams from an upstream connection.
@@ -337,6 +348,10 @@ impl Body for ResponseBody {
                 let text = progress.poll(cx);
                 return text.map(|text| text.map(|text| Ok(Frame::data(text))));
             }
+            BodyKind::Events(chunks) => {
+                let chunk = chunks.poll_recv(cx);
+                return chunk.map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))));
+            }
             BodyKind::Streamed(streamed) => streamed,
         };
         let Poll::Ready(frame) = streamed.poll(cx) else {
@@ -385,7 +400,7 @@ impl Body for ResponseBody {
             BodyKind::Over => true,
             BodyKind::Full { length, .. } => *length == 0,
             BodyKind::Progress(progress) => progress.is_over(),
-            BodyKind::Streamed(_) | BodyKind::Withheld(_) => false,
+            BodyKind::Streamed(_) | BodyKind::Events(_) | BodyKind::Withheld(_) => false,
         }
     }
 
@@ -394,7 +409,7 @@ impl Body for ResponseBody {
             BodyKind::Over => SizeHint::with_exact(0),
             BodyKind::Withheld(length) => SizeHint::with_exact(*length),
             BodyKind::Full { length, .. } => SizeHint::with_exact(*length as u64),
-            BodyKind::Progress(_) => SizeHint::default(),
+            BodyKind::Progress(_) | BodyKind::Events(_) => SizeHint::default(),
             BodyKind::Streamed(streamed) => streamed.content.size_hint(),
         }
     }

@@ -4,8 +4,10 @@
 
 mod batch;
 mod cancel;
+mod client_channel;
 mod dispatch;
 mod era_bridge;
+mod event_session;
 mod in_flight;
 mod input;
 mod invalid;
@@ -32,6 +34,7 @@ use crate::gateway::identity::{identify, identify_by_message};
 use crate::gateway::response;
 use crate::telemetry::clock;
 use dualgauge_model::jsonrpc;
+use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::websocket;
 use dualgauge_net::pinned;
 
@@ -43,6 +46,10 @@ const EVENT_CAPACITY: usize = 64;
 
 /// Serves one HTTP request to an RPC path.
 pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
+    let plan = &request.record.context.runtime_plan().plan;
+    if routing::takes_event_stream(plan, RequestHead::new(&request.head)) {
+        return pinned(|| event_session::serve(request)).await;
+    }
     let IncomingRequest {
         record: mut request_record,
         head,

@@ -246,6 +246,11 @@ impl RuntimePlan {
             .get(self.plan.upstreams.of(route, side)?)
     }
 
+    /// Returns the upstream at an index of the plan for second runs.
+    pub(super) fn shadow_upstream_at(&self, index: usize) -> Option<&Upstream> {
+        self.shadow_upstreams.get(index)
+    }
+
     /// Returns the connection counts of each side.
     pub(super) fn pools(&self) -> [Pool; Side::ALL.len()] {
         let mut pools = [Pool::default(); Side::ALL.len()];

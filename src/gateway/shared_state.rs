@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::cancellation::CancellationRegistry;
 use super::client_requests::ClientRequests;
+use super::event_sessions::EventSessions;
 use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::request_ids::RequestIdAllocator;
@@ -33,6 +34,8 @@ pub struct Shared {
     pub cancellations: Arc<CancellationRegistry>,
     /// The requests to clients that wait for a response.
     pub client_requests: Arc<ClientRequests>,
+    /// The sessions of clients over event streams.
+    pub event_sessions: Arc<EventSessions>,
     /// The log levels of clients' sessions.
     pub log_levels: Arc<LogLevels>,
     /// The source of request ids.
@@ -63,6 +66,7 @@ impl Shared {
             sessions: Arc::default(),
             cancellations: Arc::default(),
             client_requests: Arc::default(),
+            event_sessions: Arc::default(),
             log_levels: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: ComparePool::open().0,

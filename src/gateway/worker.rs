@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cancellation::CancellationRegistry;
 use super::client_requests::ClientRequests;
+use super::event_sessions::EventSessions;
 use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
@@ -232,6 +233,11 @@ impl Worker {
     /// Returns the requests to clients that wait for a response.
     pub(super) fn client_requests(&self) -> &Arc<ClientRequests> {
         &self.shared.client_requests
+    }
+
+    /// Returns the sessions of clients over event streams.
+    pub(super) fn event_sessions(&self) -> &Arc<EventSessions> {
+        &self.shared.event_sessions
     }
 
     /// Returns the log levels of clients' sessions.

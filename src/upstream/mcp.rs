@@ -11,6 +11,7 @@ mod coded;
 mod get_stream;
 mod post;
 mod session;
+mod sse;
 mod stream_cursor;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
 pub use session::Session;
+pub use sse::{SseServer, SseSession};
 
 use self::post::{OutboundPost, PostClient, PostOutcome, PostResult};
 use super::HttpUpstream;

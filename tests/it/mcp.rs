@@ -6,10 +6,12 @@ mod coded;
 mod eras;
 mod mirrored;
 mod own_stream;
+mod pair;
 mod peers;
 mod refused;
 mod revisions;
 pub(crate) mod scripted;
+mod sse;
 mod subscriptions;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -290,9 +290,15 @@ impl<'a> Case<'a> {
                 "not sent: its `Origin` or `Host` is not allowed, so it fails with `origin_refused`"
             }
             (Some(_), _) => "none: the route is not safe to call twice, or its calls get no answer",
+            (None, Way::New) if self.is_paired(route) => "the same call, to the other MCP server",
+            (None, Way::Old) if self.is_paired(route) => "the same call, to the first MCP server",
             (None, Way::New) => "the same call, translated for the other side's upstream",
             (None, Way::Old) => "the same call, unchanged, to the upstream of its own side",
         })
+    }
+
+    fn is_paired(&self, route: Option<usize>) -> bool {
+        self.side == Side::Rpc && self.plan.candidate_for(route).is_some()
     }
 
     /// Returns the flags for the call that were tried before the deciding one, each with the reason why it did not

@@ -20,6 +20,7 @@ mod response;
 mod result;
 mod revision;
 mod session_metadata;
+mod sse_endpoint;
 
 pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value};
@@ -46,3 +47,7 @@ pub use revision::{
     discover, discover_result, initialize_response,
 };
 pub use session_metadata::with_session_metadata;
+pub use sse_endpoint::{
+    EndpointFault, SessionEvent, StreamUrl, check_any_endpoint, endpoint_event, endpoint_of_event,
+    endpoint_target,
+};

@@ -4,6 +4,7 @@
 //! Used in most modules.
 
 mod base_path;
+mod client_sessions;
 mod upstream;
 
 use std::sync::Arc;
@@ -40,9 +41,10 @@ use dualgauge_transport::proxy_protocol::ProxyProtocolUse;
 use dualgauge_transport::tls::ServerTls;
 use dualgauge_transport::upload_rate::MinimumRate;
 
+pub use client_sessions::{ClientSocketPlan, EventStreamPlan, SocketProtocol};
 pub use upstream::{
-    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, SecretMap, Sharing,
-    StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
+    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, McpTransport, SecretMap,
+    Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
 };
 
 /// The complete plan that calls are served by.
@@ -161,11 +163,22 @@ impl Plan {
             let upstream = plan.upstream_for(Some(route), side);
             upstream.map(|upstream| upstream.name.clone())
         };
+        let candidate = |plan: &Plan, route| {
+            let candidate = plan.candidate_for(Some(route));
+            candidate.map(|candidate| candidate.name.clone())
+        };
         let mut sides = Side::ALL.into_iter();
         let routes = (self.routes.route(route), other.routes.route(of_other));
         routes.0.translates_like(routes.1)
             && self.comparing.get(route) == other.comparing.get(of_other)
             && sides.all(|side| upstream(self, route, side) == upstream(other, of_other, side))
+            && candidate(self, route) == candidate(other, of_other)
+    }
+
+    /// Returns the other MCP server for JSON-RPC calls of a route, if stages choose between two.
+    #[must_use]
+    pub fn candidate_for(&self, route: Option<usize>) -> Option<&UpstreamPlan> {
+        self.upstreams.all.get(self.upstreams.candidate_of(route)?)
     }
 
     /// Returns the upstream of a side for a stream.
@@ -185,13 +198,31 @@ pub struct Upstreams {
     pub defaults: [Option<usize>; 2],
     /// The default upstream for frames: it is on the REST side, but accepts no HTTP calls.
     pub frames: Option<usize>,
+    /// The two MCP servers between which stages choose, if there are two.
+    pub pair: Option<UpstreamPair>,
     /// The upstreams of each route, by its index in the table.
     pub of_routes: Vec<[Option<usize>; 2]>,
     /// The upstreams of each stream, by its index.
     pub of_streams: Vec<[Option<usize>; 2]>,
 }
 
+/// Two MCP servers: calls of JSON-RPC clients go to one of them, by their stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpstreamPair {
+    /// The index of the server on the old way.
+    pub control: usize,
+    /// The index of the server on the new way.
+    pub candidate: usize,
+}
+
 impl Upstreams {
+    /// Returns the index of the upstream on the new way of JSON-RPC calls of a route, if it is the other MCP server.
+    #[must_use]
+    pub fn candidate_of(&self, route: Option<usize>) -> Option<usize> {
+        let pair = self.pair.filter(|_| route.is_some())?;
+        (self.of(route, Side::Rpc) == Some(pair.control)).then_some(pair.candidate)
+    }
+
     /// Returns the index of the upstream of a side for the calls of a route, or of no route.
     #[must_use]
     pub fn of(&self, route: Option<usize>, side: Side) -> Option<usize> {
@@ -235,26 +266,8 @@ pub struct RpcFace {
     pub envelope: Vec<EnvelopeHeader>,
     /// WebSockets of clients; without it, upgrade requests pass through.
     pub sockets: Option<ClientSocketPlan>,
-}
-
-/// The settings of client WebSockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientSocketPlan {
-    /// Concurrent messages of one socket.
-    pub concurrency: usize,
-    /// Time without a message after which a socket is closed.
-    pub idle_timeout: Duration,
-    /// The protocol of the socket.
-    pub protocol: SocketProtocol,
-}
-
-/// The protocol that clients use over WebSockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SocketProtocol {
-    /// JSON-RPC only.
-    Rpc,
-    /// JSON-RPC or frames, detected for each message.
-    Both,
+    /// Event streams of clients over HTTP with SSE.
+    pub event_streams: Option<EventStreamPlan>,
 }
 
 /// The kind of match between a path and an RPC path.
@@ -443,6 +456,7 @@ mod tests {
             batch_concurrency: 1,
             envelope: Vec::new(),
             sockets: None,
+            event_streams: None,
         };
         for path in ["/", "/rpc", "/%72pc", "/a/%62", "/rpc/", "/%72pc/", "/a/b/"] {
             assert_eq!(face.find(path), Some(PathIrregularity::No), "{path}");

@@ -76,6 +76,13 @@ pub fn classify_request(plan: &Plan, head: RequestHead<'_>) -> RequestTarget {
             stream: Some(followed),
         };
     }
+    if takes_event_stream(plan, head) {
+        return RequestTarget {
+            side: Side::Rpc,
+            refused: None,
+            stream: None,
+        };
+    }
     let rpc_path = plan.face.find(head.uri.path());
     let side = match (*head.method == Method::POST, rpc_path) {
         (_, None) => Side::Rest,
@@ -93,6 +100,16 @@ pub fn classify_request(plan: &Plan, head: RequestHead<'_>) -> RequestTarget {
         refused,
         stream: None,
     }
+}
+
+/// Returns true if a request opens an event stream of MCP 2024-11-05, or posts a message to one. Routes and local replies
+/// come first.
+#[must_use]
+pub fn takes_event_stream(plan: &Plan, head: RequestHead<'_>) -> bool {
+    plan.face.event_streams_at(head.uri.path()).is_some()
+        && matches!(*head.method, Method::GET | Method::POST)
+        && !is_local(plan, head)
+        && !is_routed(plan, head)
 }
 
 /// Returns the stream that a request subscribes to. An RPC path also matches with a trailing slash.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::pair;
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawCompare, RawConfig, RawRoute};
 use dualgauge_model::compare::{Path, RuleSource, Rules};
@@ -21,6 +22,7 @@ pub(super) fn compile(
     let with = |own: &RawCompare| {
         let mut source = RuleSource {
             redaction: redaction.clone(),
+            ignore: pair::ignored(raw),
             ..RuleSource::default()
         };
         add(&raw.compare, &mut source);

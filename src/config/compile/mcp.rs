@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::headers;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawMcp};
+use dualgauge_model::mcp::{Revision, accepted_revisions};
 use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
-use dualgauge_model::plan::{LinkPlan, McpPlan};
+use dualgauge_model::plan::{LinkPlan, McpPlan, McpTransport};
 use dualgauge_patterns::side::Side;
 
 /// Waits before a session is opened again. A session that the server forgot is not a failure, so the first wait is
@@ -24,17 +25,29 @@ pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
         let problem = server.url.problem(message);
         problems.push(problem.hint("write `side = \"rpc\"`"));
     }
+    if let (McpTransport::Sse, Revision::Stateless(_)) =
+        (server.transport.value, server.revision.value)
+    {
+        let message = "HTTP with SSE has sessions, which this revision does not have";
+        let hint = "remove `revision`, or name one up to 2025-11-25";
+        problems.push(server.revision.problem(message).hint(hint));
+    }
     headers::check(&server.headers, problems);
 }
 
 pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
+    let initialize = server.revision.value.initialize();
+    let revisions = match server.transport.value {
+        // The session checks the negotiated revision itself.
+        McpTransport::Streamable => Vec::new(),
+        McpTransport::Sse => accepted_revisions(&initialize),
+    };
     let settings = LinkSettings {
         order: AnswerOrder::Pipelined(server.in_flight.value),
         pause: Duration::ZERO,
         queue: server.queue.value,
-        initialize_params: Some(server.revision.value.initialize()),
-        // The session checks the negotiated revision itself.
-        revisions: Vec::new(),
+        initialize_params: Some(initialize),
+        revisions,
         start_timeout: server.start_timeout.value,
         backoff: BACKOFF,
         max_consecutive_timeouts: 0,
@@ -44,6 +57,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
     };
     McpPlan {
         headers: headers::plan(&server.headers),
+        transport: server.transport.value,
         revision: server.revision.value,
         message_limit: server.message_limit.value,
         link: LinkPlan {

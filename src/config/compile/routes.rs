@@ -70,6 +70,7 @@ fn without(raw: &RawConfig, refused: &BTreeSet<&str>) -> RawConfig {
 fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
     RouteSource {
         key: raw.key.clone(),
+        is_paired: raw.is_paired,
         name: raw.name.value.clone(),
         rest: raw.rest.value.clone(),
         frame: raw.frame.clone(),

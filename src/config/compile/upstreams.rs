@@ -8,7 +8,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, Uri};
 
 use super::authority::{authority, is_secured, port};
-use super::{addresses, headers, mcp, stdio, tls, websocket};
+use super::{addresses, headers, mcp, pair, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream};
 use dualgauge_model::envelope::EnvelopeHeader;
@@ -72,12 +72,18 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
     let [rest, rpc, frames] = kinds.map(|kind| usual(&raw.upstreams, kind, problems));
     upstreams.defaults = [rest, rpc];
     upstreams.frames = frames;
+    upstreams.pair = pair::compile(raw, &upstreams, problems);
     upstreams
 }
 
 /// Returns the sides with an upstream. If there is none at all, that is reported once, and not again for each stage.
 pub(super) fn sides(raw: &RawConfig) -> Vec<Side> {
-    if raw.upstreams.is_empty() {
+    // The candidate of a pair takes the place of the other side's upstream.
+    let has_pair = raw
+        .upstreams
+        .iter()
+        .any(|upstream| upstream.candidate.is_some());
+    if raw.upstreams.is_empty() || has_pair {
         return Side::ALL.to_vec();
     }
     raw.upstreams
@@ -139,6 +145,7 @@ fn usual(
     let side = kind.describe();
     let indexes: Vec<usize> = (0..upstreams.len())
         .filter(|place| UpstreamKind::new(&upstreams[*place]) == kind)
+        .filter(|place| !pair::is_candidate(upstreams, &upstreams[*place].name.value))
         .collect();
     let is_default = |place: &&usize| {
         let usual = upstreams[**place].usual.as_ref();

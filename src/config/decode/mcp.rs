@@ -6,16 +6,19 @@ use super::headers::headers;
 use super::link::{LOG_MESSAGES, QUEUE, START_TIMEOUT};
 use super::shared::MOST;
 use crate::config::key::{Key, key, section};
-use crate::config::kind::{SOME_TEXT, other, size, whole};
+use crate::config::kind::{SOME_TEXT, other, size, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::RawMcp;
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, string};
 use dualgauge_model::local_reply::{HANDSHAKES, STATELESS};
 use dualgauge_model::mcp::Revision;
+use dualgauge_model::plan::McpTransport;
 
 /// Keys shared with child processes only.
 pub(super) const OWN: &[&str] = &["revision"];
+/// Keys of MCP servers over HTTP only.
+pub(super) const OVER_HTTP: &[&str] = &["transport"];
 /// Keys shared with other links.
 pub(super) const OF_LINK: &[&str] = &[
     "in_flight",
@@ -49,12 +52,20 @@ const NOT_SENT: &[&str] = &[
     "upgrade",
 ];
 
+/// The transports of MCP messages over HTTP.
+const TRANSPORTS: &[(&str, McpTransport)] = &[
+    ("streamable-http", McpTransport::Streamable),
+    ("sse", McpTransport::Sse),
+];
+
 section! {
     /// Keys of an MCP server, or of a child process that speaks MCP.
     pub(super) MCP {
         /// MCP revision, or `auto`
         pub(super) REVISION: Key<Revision> =
             key("revision", other("known MCP revision", SOME_TEXT, revision)).or("auto");
+        /// Streamable HTTP, or HTTP with SSE of 2024-11-05
+        TRANSPORT: Key<McpTransport> = key("transport", words(TRANSPORTS)).or("streamable-http");
         /// Concurrent calls of a session
         IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("64");
         /// Longest JSON response or stream event
@@ -65,6 +76,7 @@ section! {
 pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     let headers = headers(table, NOT_SENT, "MCP messages");
     let revision = table.get(&REVISION);
+    let transport = table.get(&TRANSPORT);
     let in_flight = table.get(&IN_FLIGHT);
     let queue = table.get(&QUEUE);
     let start_timeout = table.get(&START_TIMEOUT);
@@ -73,6 +85,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     Some(RawMcp {
         url,
         headers: headers?,
+        transport: transport?,
         revision: revision?,
         in_flight: in_flight?,
         queue: queue?,

@@ -139,6 +139,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     Some(RawRoute {
         place: here.place,
         key: here.key,
+        is_paired: false,
         name: name?,
         rest: rest?,
         frame,

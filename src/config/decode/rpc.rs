@@ -41,9 +41,11 @@ section! {
         BATCH_CONCURRENCY: Key<usize> = key("batch_concurrency", whole(1, MOST)).or("8");
         /// Serves WebSockets of clients on `rpc.paths`; by default with a link or with frames
         WEBSOCKET: Key<bool> = key("websocket", boolean(&[false, true]));
-        /// Concurrent messages per client WebSocket
+        /// Path for MCP clients over HTTP with SSE (2024-11-05)
+        SSE_PATH: Key<String> = key("sse_path", PATH);
+        /// Concurrent messages per client WebSocket or event stream
         SOCKET_CONCURRENCY: Key<usize> = key("socket_concurrency", whole(1, MOST)).or("32");
-        /// Longest time without a message on a client WebSocket
+        /// Longest time without a message on a client WebSocket or event stream
         SOCKET_IDLE_TIMEOUT: Key<Duration> = key("socket_idle_timeout", TIMEOUT).or("5m");
         /// Members of a message that carry credentials, each with its header
         OF_RPC: SubTable = table("envelope", &ENVELOPE).of(TableShape::Named);
@@ -64,6 +66,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     let tool_error_status = table.get(&TOOL_ERROR_STATUS);
     let batch_concurrency = table.get(&BATCH_CONCURRENCY);
     let websocket = table.get(&WEBSOCKET);
+    let sse_path = table.get(&SSE_PATH);
     let socket_concurrency = table.get(&SOCKET_CONCURRENCY);
     let socket_idle_timeout = table.get(&SOCKET_IDLE_TIMEOUT);
     let envelope = envelope(table, &OF_RPC);
@@ -75,6 +78,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
         tool_error_status: tool_error_status?,
         batch_concurrency: batch_concurrency?,
         websocket,
+        sse_path,
         socket_concurrency: socket_concurrency?,
         socket_idle_timeout: socket_idle_timeout?,
         envelope: envelope.unwrap_or_default(),

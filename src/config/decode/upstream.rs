@@ -94,6 +94,8 @@ section! {
         TLS: SubTable = table("tls", &tls::CLIENT);
         /// Serves calls of routes without `upstream`; `false` by default
         DEFAULT: Key<bool> = key("default", boolean(&[false, true]));
+        /// Other MCP server: stages choose between the two, with this one as the control
+        CANDIDATE: Key<String> = key("candidate", NAME);
     }
 }
 
@@ -127,6 +129,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         table.add(tls.place.problem(message));
     }
     let usual = table.get(&DEFAULT);
+    let candidate = table.get(&CANDIDATE);
     Some(RawUpstream {
         name: name?,
         side: side?,
@@ -146,6 +149,7 @@ pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstrea
         tls,
         addresses,
         usual,
+        candidate,
     })
 }
 
@@ -179,6 +183,7 @@ fn server(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<U
     foreign(table, addresses::OWN, "an `http://` url");
     foreign(table, websocket::OWN, "a `ws://` url");
     foreign(table, HEADERS, HEADERS_OF);
+    foreign(table, mcp::OVER_HTTP, "`protocol = \"mcp\"`");
     let child = stdio::stdio(table)?;
     Some((RawServer::Command(Box::new(child)), Vec::new()))
 }
@@ -189,6 +194,9 @@ fn address(table: &mut Table<'_>, side: Side) -> Option<(RawServer, Vec<Spanned<
     let protocol = table.get(&PROTOCOL);
     let is_mcp = protocol.is_some_and(|is_mcp| is_mcp.value);
     let (url, more) = addresses::urls(table)?;
+    if !is_mcp {
+        foreign(table, mcp::OVER_HTTP, "`protocol = \"mcp\"`");
+    }
     match (matches!(url.value.scheme_str(), Some("ws" | "wss")), is_mcp) {
         (true, is_mcp) => {
             foreign(table, OF_HTTP, "an `http://` url");

@@ -8,6 +8,7 @@ use super::identity::RawHeaders;
 use crate::config::problem::Spanned;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::pending::LogMessages;
+use dualgauge_model::plan::McpTransport;
 
 /// The keys of `[upstream.NAME]` with `protocol = "mcp"`.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,8 @@ pub struct RawMcp {
     pub url: Spanned<Uri>,
     /// `headers`
     pub headers: RawHeaders,
+    /// `transport`
+    pub transport: Spanned<McpTransport>,
     /// `revision`
     pub revision: Spanned<Revision>,
     /// `in_flight`

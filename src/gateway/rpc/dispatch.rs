@@ -64,6 +64,12 @@ impl RpcRequest {
         call: &Call,
     ) -> Result<CallResult, Failure> {
         self.check_valid()?;
+        if let Some(candidate) = record.context.paired_upstream().cloned() {
+            // Both servers speak MCP: the new way is the same call over the other link.
+            return self
+                .forward_call(record, &candidate, call, BatchContext::Single)
+                .await;
+        }
         let request = self.client_request();
         let translated = translate::serve_rpc_call(record, index, call, request).await?;
         let id = call.id.clone().unwrap_or(RequestId::null());

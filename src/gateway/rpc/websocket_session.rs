@@ -8,6 +8,7 @@
 //! Used by `rpc`.
 
 mod call;
+mod events;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -22,11 +23,11 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::batch::BatchReply;
+use super::client_channel::ClientChannel;
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
 use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use super::server_messages::{self, ServerMessage, ServerMessages, close_reason};
@@ -172,7 +173,7 @@ fn message_head(mut head: Box<request::Parts>) -> Box<request::Parts> {
 }
 
 /// A WebSocket session of a client.
-struct WebSocketSession {
+pub(super) struct WebSocketSession {
     /// The number of the session, unique in the process.
     number: u64,
     head: Box<request::Parts>,
@@ -201,7 +202,7 @@ const OVER: &str = "the program ends";
 const FLOOD: &str = "too many control frames or empty fragments";
 
 impl WebSocketSession {
-    async fn run<S: AsyncRead + AsyncWrite + Unpin>(self: Rc<Self>, mut frames: MessageStream<S>) {
+    async fn run(self: Rc<Self>, mut frames: impl ClientChannel) {
         let mut drain_signal = self.worker.drain_signal();
         let mut intake = Intake::Open;
         let mut server_messages = ServerMessages::new(&self.origin);
@@ -285,7 +286,7 @@ impl WebSocketSession {
     }
 
     /// Closes the client's socket with a reason.
-    async fn close<S: AsyncRead + AsyncWrite + Unpin>(&self, mut frames: MessageStream<S>) {
+    async fn close(&self, mut frames: impl ClientChannel) {
         if frames.is_flooded() {
             self.worker
                 .count(|shard| shard.cut_connection(FloodReason::Chatter));
@@ -303,11 +304,7 @@ impl WebSocketSession {
     }
 
     /// Starts queued messages, and writes the next one if the socket is idle.
-    fn advance<S: AsyncRead + AsyncWrite + Unpin>(
-        self: &Rc<Self>,
-        in_flight: &mut InFlight,
-        frames: &mut MessageStream<S>,
-    ) {
+    fn advance(self: &Rc<Self>, in_flight: &mut InFlight, frames: &mut impl ClientChannel) {
         in_flight.start_queued(|message| {
             let session = self.clone();
             Box::pin(async move { session.serve_message(message).await })

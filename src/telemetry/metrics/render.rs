@@ -22,7 +22,7 @@ use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
-use dualgauge_model::mcp::{BridgeAction, ResourceNaming};
+use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent};
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{Arming, CredentialFault, Kill, Stage};
 use dualgauge_model::series::SeriesRules;
@@ -134,6 +134,10 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.named_resources[naming as usize];
         counter(&family::RESOURCE_METADATA, &[naming.as_str()], count)
     });
+    let sessions = SessionEvent::ALL.map(|event| {
+        let count = counts.event_sessions[event as usize];
+        counter(&family::EVENT_SESSIONS, &[event.as_str()], count)
+    });
     let tokens = TokenFault::ALL.iter().map(|fault| {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
@@ -162,6 +166,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::ERA_BRIDGE, bridged.into()),
         metric_family(&family::UNAUTHENTICATED, unauthenticated.into()),
         metric_family(&family::RESOURCE_METADATA, named.into()),
+        metric_family(&family::EVENT_SESSIONS, sessions.into()),
         metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
         metric_family(&family::SOCKET_STRAYS, strays.into()),
         metric_family(&family::INVALID_MESSAGES, invalid.collect()),

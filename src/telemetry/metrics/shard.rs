@@ -17,7 +17,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
-use dualgauge_model::mcp::{BridgeAction, ResourceNaming};
+use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent};
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{CredentialFault, Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
@@ -219,6 +219,11 @@ impl Shard {
         self.counts.named_resources[naming as usize] += 1;
     }
 
+    /// Counts an event in the life of a client's event stream.
+    pub fn event_session(&mut self, event: SessionEvent) {
+        self.counts.event_sessions[event as usize] += 1;
+    }
+
     /// Counts a connection whose TLS handshake failed.
     pub fn failed_handshake(&mut self) {
         self.counts.failed_handshakes += 1;
@@ -349,6 +354,7 @@ pub(super) struct ShardCounts {
     pub(super) cut_connections: [u64; FloodReason::ALL.len()],
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
     pub(super) named_resources: [u64; ResourceNaming::ALL.len()],
+    pub(super) event_sessions: [u64; SessionEvent::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
     pub(super) unauthenticated: [u64; CredentialFault::ALL.len()],
@@ -381,6 +387,7 @@ impl Default for ShardCounts {
             cut_connections: [0; FloodReason::ALL.len()],
             bridged: [0; BridgeAction::ALL.len()],
             named_resources: [0; ResourceNaming::ALL.len()],
+            event_sessions: [0; SessionEvent::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
             unauthenticated: [0; CredentialFault::ALL.len()],
             strays: [0; Undelivered::ALL.len()],
@@ -441,6 +448,7 @@ impl ShardCounts {
         add_all(&mut self.cut_connections, &other.cut_connections);
         add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.named_resources, &other.named_resources);
+        add_all(&mut self.event_sessions, &other.event_sessions);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);
         add_all(&mut self.unauthenticated, &other.unauthenticated);
         add_all(&mut self.strays, &other.strays);

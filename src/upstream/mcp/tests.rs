@@ -11,7 +11,7 @@ use crate::upstream::HttpUpstream;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
 use dualgauge_model::plan::{
-    Authority, Credentials, LinkPlan, McpPlan, SecretMap, Transport, UpstreamPlan,
+    Authority, Credentials, LinkPlan, McpPlan, McpTransport, SecretMap, Transport, UpstreamPlan,
 };
 use dualgauge_net::{Body, MemoryBudget, Tasks};
 use dualgauge_patterns::side::Side;
@@ -22,6 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn server() -> McpPlan {
     McpPlan {
         headers: SecretMap::default(),
+        transport: McpTransport::Streamable,
         revision: Revision::Auto,
         message_limit: 1024,
         link: LinkPlan {

@@ -1,6 +1,7 @@
 """An MCP server of the official library, on a port of its own, which it prints.
 
-Usage: server.py KIND PORT, where PORT 0 is any, and KIND is `stateful`, `json` or `stateless` (sessions, streams or plain JSON). The library's
+Usage: server.py KIND PORT, where PORT 0 is any, and KIND is `stateful`, `json` or `stateless` (sessions, streams or plain JSON), or `sse` (HTTP
+with SSE). The library's
 version is the one that this Python has: 1.x has `FastMCP`, 2.x `MCPServer`, which speaks the revision without sessions
 as well.
 """
@@ -47,7 +48,7 @@ def fail(why: str) -> str:
 
 options = {"json_response": kind == "json", "stateless_http": kind == "stateless"}
 try:
-    app = server.streamable_http_app(**options)
+    app = server.sse_app() if kind == "sse" else server.streamable_http_app(**options)
 except TypeError:
     for name, value in options.items():
         setattr(server.settings, name, value)

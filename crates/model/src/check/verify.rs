@@ -27,6 +27,8 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
     let rivals = RivalCalls::new(table);
     let indexes = 0..table.routes().len();
     indexes
+        // Nothing is translated between two MCP servers.
+        .filter(|index| !table.route(*index).is_paired)
         .map(|index| RouteReport {
             route: index,
             directions: directions(table, index, &rivals, rules),

@@ -20,7 +20,8 @@ use dualgauge_patterns::side::Side;
 pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -> Value {
     let mut methods: BTreeMap<String, Vec<&'r Route>> = BTreeMap::new();
     for route in routes {
-        if route.enters_from(Side::Rpc) && !route.is_frame() {
+        // The servers describe their methods themselves.
+        if route.enters_from(Side::Rpc) && !route.is_frame() && !route.is_paired {
             for method in method_names(&route.rpc_call.method) {
                 methods.entry(method).or_default().push(route);
             }

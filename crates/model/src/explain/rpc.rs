@@ -24,6 +24,9 @@ use dualgauge_patterns::side::Side;
 
 /// Explains a request to an RPC path.
 pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
+    if routing::takes_event_stream(case.plan, case.request.head) {
+        return vec![event_stream(case)];
+    }
     if *case.request.head.method != Method::POST {
         let head = case.request.head;
         let asks = websocket::is_asked(head.method, head.headers);
@@ -141,6 +144,27 @@ fn socket(case: &Case<'_>) -> Explanation {
     }
     let note = "a WebSocket that the proxy serves; each message is handled like one posted here";
     explanation.answer = Some(local_reply::noted(case, 101, &headers, note));
+    explanation
+}
+
+/// Explains a request to the path of event streams (MCP 2024-11-05).
+fn event_stream(case: &Case<'_>) -> Explanation {
+    let mut explanation = case.begin();
+    let head = case.request.head;
+    if let Err(failure) = routing::check_origin(case.plan, head, case.entry()) {
+        return case.refuse(explanation, failure);
+    }
+    let (status, note) = match *head.method {
+        Method::POST => (
+            202,
+            "the message goes to the session that `session_id` names, and its response to the event stream",
+        ),
+        _ => (
+            200,
+            "an event stream that the proxy serves; each message posted to its endpoint is handled like one posted to an RPC path",
+        ),
+    };
+    explanation.answer = Some(local_reply::noted(case, status, &HeaderMap::new(), note));
     explanation
 }
 
@@ -288,6 +312,9 @@ fn explain_call(
         }
         (Some(Way::New), Some(index)) => {
             sending.check_valid()?;
+            if let Some(candidate) = plan.candidate_for(selected) {
+                return pass_call(case, candidate, call, sending, explanation);
+            }
             translate(case, index, call, explanation)
         }
         (Some(Way::Old), _) | (_, None) => {

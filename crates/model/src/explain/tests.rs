@@ -181,6 +181,7 @@ fn plan() -> Plan {
             all: vec![upstream("old", Side::Rest), upstream("new", Side::Rpc)],
             defaults: [Some(0), Some(1)],
             frames: None,
+            pair: None,
             of_routes: Vec::new(),
         },
         face: RpcFace {
@@ -190,6 +191,7 @@ fn plan() -> Plan {
             error_status: crate::outcome::ErrorStatus::OfServer,
             batch_concurrency: 1,
             sockets: None,
+            event_streams: None,
             envelope: Vec::new(),
         },
         unrouted: Unrouted::Reject,

@@ -105,6 +105,12 @@ impl PublicUrl {
         format!("{}{}{path}", self.origin, self.base)
     }
 
+    /// Returns a path of the proxy as clients see it.
+    #[must_use]
+    pub fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
     /// Returns the URL of the metadata of the resource at a path of the proxy.
     #[must_use]
     pub fn metadata(&self, path: &str) -> String {

@@ -210,7 +210,13 @@ impl Transport {
     /// Returns whether the link attributes messages in a call's response stream to that call.
     #[must_use]
     pub fn has_response_streams(&self) -> bool {
-        matches!(self, Transport::Mcp(_))
+        match self {
+            Transport::Mcp(server) => server.transport == McpTransport::Streamable,
+            Transport::Http
+            | Transport::Stdio(_)
+            | Transport::WebSocket(_)
+            | Transport::Frames(_) => false,
+        }
     }
 
     /// Returns whether open connections of one transport can be kept under another.
@@ -251,12 +257,23 @@ impl Transport {
 pub struct McpPlan {
     /// Additional headers of each request.
     pub headers: SecretMap,
+    /// The transport of its messages.
+    pub transport: McpTransport,
     /// The MCP revision to use.
     pub revision: Revision,
     /// The maximum size of a message from it, in bytes.
     pub message_limit: usize,
     /// The link settings.
     pub link: LinkPlan,
+}
+
+/// The transport of MCP messages over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpTransport {
+    /// Streamable HTTP: each response comes in that of a POST.
+    Streamable,
+    /// HTTP with SSE of 2024-11-05: all responses come on one event stream.
+    Sse,
 }
 
 /// A child process.

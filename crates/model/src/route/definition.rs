@@ -42,6 +42,8 @@ pub struct Route {
     pub form: RouteForm,
     /// The only side from which the route can be called, if it is limited to one.
     pub from: Option<Side>,
+    /// True if stages choose between two MCP servers for its calls. Its REST side is never used.
+    pub is_paired: bool,
     /// True if the call is answered; otherwise a notification is sent, and the caller is answered immediately.
     pub expects_reply: bool,
     /// The effect of a second call.
@@ -146,6 +148,7 @@ impl Route {
             unknown_query,
             form,
             from,
+            is_paired,
             expects_reply,
             effect,
             id,
@@ -165,6 +168,7 @@ impl Route {
             && (rest_call, rpc_call) == (&other.rest_call, &other.rpc_call)
             && (extra, unknown_query) == (&other.extra, &other.unknown_query)
             && (form, from, expects_reply) == (&other.form, &other.from, &other.expects_reply)
+            && *is_paired == other.is_paired
             && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
             && (silence, timeout) == (&other.silence, &other.timeout)
             && outcomes.answers_like(&other.outcomes)

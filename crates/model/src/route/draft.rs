@@ -330,6 +330,7 @@ impl RouteDraft {
             unknown_query: UnknownQuery::new(source.ignore_query, source.extra),
             form,
             from: source.from,
+            is_paired: source.is_paired,
             expects_reply: !source.is_notification,
             effect,
             timeout: source.timeout,

@@ -20,6 +20,8 @@ use super::wire::Wire;
 pub struct RouteSource {
     /// The key of the route's table: `route[3]`.
     pub key: String,
+    /// True for a method of two MCP servers between which flags choose.
+    pub is_paired: bool,
     /// `name`
     pub name: String,
     /// `rest = "METHOD /path?query"`

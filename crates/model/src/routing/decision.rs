@@ -53,10 +53,11 @@ pub fn decide_stream(plan: &Plan, requester: Requester<'_>, followed: StreamMatc
     plan.rollout.decide(&requester.call(name, side))
 }
 
-/// Replaces the old way with the new one if no upstream serves it. This happens on a REST side whose upstream accepts
+/// Replaces the old way with the new one if no upstream serves it, also for a comparison. This happens on a REST side whose upstream accepts
 /// only HTTP or only frames, for calls of the other kind.
 fn served(plan: &Plan, decision: Decision, route: usize, side: Side) -> Decision {
-    let old = decision.stage.control() == Some(Way::Old);
+    let ways = [decision.stage.control(), decision.stage.candidate()];
+    let old = ways.contains(&Some(Way::Old));
     let alone = side == Side::Rest && plan.upstream_for(Some(route), side).is_none();
     let stage = match old && alone {
         true => Stage::Translate,

@@ -67,6 +67,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         silence: None,
         place: SourceLocation::Default,
         key: "route[0]".to_owned(),
+        is_paired: false,
         name: located(name, "route[0].name"),
         rest: located(rest, "route[0].rest"),
         rpc: located(rpc, "route[0].rpc"),
@@ -160,6 +161,7 @@ fn any_upstream() -> impl Strategy<Value = RawUpstream> {
         tls: None,
         addresses: RawAddresses::default(),
         usual: None,
+        candidate: None,
     })
 }
 

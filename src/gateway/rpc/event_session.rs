@@ -1,0 +1,172 @@
+//! Clients over HTTP with SSE (MCP 2024-11-05, "Transports"): a GET opens an event stream, whose first event names the
+//! target of POSTs. Each message that is posted there is served like one on a WebSocket; responses come on the stream.
+//!
+//! Used by `rpc`.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode, request};
+use tokio::sync::mpsc;
+
+use super::client_channel::EventChannel;
+use super::websocket_session::WebSocketSession;
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_response::acknowledgement;
+use crate::gateway::cors;
+use crate::gateway::event_sessions::{EventSession, Undeliverable};
+use crate::gateway::exchange::with_total_timeout;
+use crate::gateway::identity::identify;
+use crate::gateway::incoming_request::IncomingRequest;
+use crate::gateway::request_body::read_raw;
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::response;
+use crate::gateway::response_body::ResponseBody;
+use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::mcp::{SessionEvent, endpoint_event};
+use dualgauge_model::rejections;
+use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_model::sse;
+use dualgauge_net::IncomingBody;
+
+/// The query parameter with the id of a session.
+const SESSION: &str = "session_id";
+
+/// Serves a request to the path of event streams.
+pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
+    let IncomingRequest {
+        mut record,
+        head,
+        body,
+        origin,
+    } = request;
+    // What fails here is no answer to a message.
+    record.context.set_side_to_rest();
+    identify(&mut record.context, &head.headers, &origin);
+    let runtime_plan = record.context.runtime_plan().clone();
+    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
+    let answered = match head.method {
+        Method::POST => deliver(&mut record, &head, body, &origin).await,
+        _ => open(&record, &head, &origin),
+    };
+    let mut response = match answered {
+        Ok(Answer::Delivered) => {
+            // The session logs and counts the message.
+            record.discard();
+            response::respond(acknowledgement(StatusCode::ACCEPTED))
+        }
+        Ok(Answer::Opened(session)) => start(record, head, &origin, session),
+        Err(failure) => response::render_failure(record, failure, None),
+    };
+    if let Some(cors) = &runtime_plan.plan.cors {
+        cors.mark(cors_origin.as_ref(), response.headers_mut());
+    }
+    response
+}
+
+/// The result of a request.
+enum Answer {
+    /// The session has the message.
+    Delivered,
+    /// A session for the client.
+    Opened(EventSession),
+}
+
+fn open(
+    record: &AccessRecord,
+    head: &request::Parts,
+    origin: &RequestOrigin,
+) -> Result<Answer, Failure> {
+    let context = &record.context;
+    context.admit()?;
+    let plan = &context.runtime_plan().plan;
+    routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
+    let worker = context.worker();
+    let Some(session) = worker.event_sessions().open() else {
+        worker.count(|shard| shard.event_session(SessionEvent::Refused));
+        let message = "too many clients have an event stream; retry later";
+        return Err(Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1)));
+    };
+    Ok(Answer::Opened(session))
+}
+
+/// Starts the event stream of a session.
+fn start(
+    record: Box<AccessRecord>,
+    head: Box<request::Parts>,
+    origin: &RequestOrigin,
+    session: EventSession,
+) -> Response<ResponseBody> {
+    let worker = record.context.worker().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
+    let Some(streams) = plan.face.event_streams_at(head.uri.path()) else {
+        let failure = rejections::no_route(&head.method, head.uri.path());
+        return response::render_failure(record, failure, None);
+    };
+    let public = plan.public_url.as_ref();
+    let path = public.map_or_else(
+        || head.uri.path().to_owned(),
+        |public| public.path(head.uri.path()),
+    );
+    let endpoint = endpoint_event(&format!("{path}?{SESSION}={}", session.id));
+    // The event has room: the channel is new.
+    let (sender, chunks) = mpsc::channel(1);
+    let _ = sender.try_send(endpoint);
+    let served = WebSocketSession::over_events(&worker, head, origin, streams.session);
+    // Each message has its own record from here on.
+    record.discard();
+    let channel = EventChannel::new(session, sender);
+    worker.count(|shard| shard.event_session(SessionEvent::Opened));
+    worker.tasks().start({
+        let worker = worker.clone();
+        async move {
+            served.serve(channel).await;
+            worker.count(|shard| shard.event_session(SessionEvent::Ended));
+        }
+    });
+    let mut response = Response::new(ResponseBody::with_events(chunks));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// Hands a posted message to its session.
+async fn deliver(
+    record: &mut AccessRecord,
+    head: &request::Parts,
+    body: IncomingBody,
+    origin: &RequestOrigin,
+) -> Result<Answer, Failure> {
+    record.context.admit()?;
+    let runtime_plan = record.context.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
+    routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
+    let worker = record.context.worker().clone();
+    let message: Bytes = with_total_timeout(record, async |_| {
+        read_raw(body, &plan.limits, &worker).await
+    })
+    .await?;
+    let id = session_id(head.uri.query());
+    let delivered = id.map_or(Err(Undeliverable::Unknown), |id| {
+        worker.event_sessions().deliver(id, message)
+    });
+    delivered.map_err(|why| match why {
+        Undeliverable::Unknown => {
+            let message = "there is no such session; open an event stream by GET, and post to the endpoint that it names";
+            Failure::new(Reason::RouteNotFound, message)
+        }
+        Undeliverable::Full => {
+            let message = "too many messages of this session wait; retry later";
+            Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1))
+        }
+    })?;
+    Ok(Answer::Delivered)
+}
+
+fn session_id(query: Option<&str>) -> Option<&str> {
+    let mut pairs = query?.split('&');
+    let named = pairs.find_map(|pair| pair.strip_prefix(SESSION));
+    named?.strip_prefix('=')
+}
