@@ -17,6 +17,7 @@ use crate::plan::{CANCELLED, Credentials, UpstreamPlan};
 use crate::posted::{self, MessageFault, Posted, Poster, classify, rewritten, takes_envelopes};
 use crate::rejections;
 use crate::rollout::Way;
+use crate::route::Route;
 use crate::routing::{self, refused};
 use crate::translate::{MethodCall, ToRest, encode_body};
 use crate::websocket;
