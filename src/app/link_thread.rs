@@ -213,6 +213,11 @@ impl KnownUpstream {
                 let (opener, work) = self.apart(plan, queue);
                 (LinkSharing::PerClient(opener), work)
             }
+            Sharing::Authorization => {
+                self.apart.push(plan.name.clone());
+                let (opener, work) = self.apart(plan, queue);
+                (LinkSharing::PerAuthorization(opener), work)
+            }
         };
         let standing = self.standings.entry(plan.name.clone()).or_default();
         wanted.extend(work.map(|work| LinkCommand {
@@ -348,7 +353,8 @@ async fn conduct(
             let settings = server.link.settings.clone();
             match server.transport {
                 McpTransport::Streamable => {
-                    let transport = Mcp::new(&plan, *server, tasks, memory);
+                    let transport = Mcp::new(&plan, *server, tasks, memory)
+                        .with_authorization(inbox.authorization());
                     run_link(&plan.name, transport, settings, inbox, &standing).await;
                 }
                 McpTransport::Sse => {
@@ -368,8 +374,12 @@ async fn conduct(
                 (Sharing::Client, _) => {
                     server.own(inbox.with_max_age(plan.max_age), standing).await
                 }
-                (Sharing::Shared, ..=1) => server.conduct(inbox, standing).await,
-                (Sharing::Shared, several) => server.spread(several, inbox, standing).await,
+                (Sharing::Shared | Sharing::Authorization, ..=1) => {
+                    server.conduct(inbox, standing).await
+                }
+                (Sharing::Shared | Sharing::Authorization, several) => {
+                    server.spread(several, inbox, standing).await
+                }
             }
         }
     }

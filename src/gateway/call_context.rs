@@ -8,7 +8,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Version};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, Method, Version};
 use tokio::time::Instant;
 
 use super::headers::{InboundHop, add_hop};
@@ -20,7 +21,7 @@ use super::worker::Worker;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::LabelId;
 use crate::upstream::Upstream;
-use crate::upstream::link::{ClientLinks, NotificationSender};
+use crate::upstream::link::{AuthorizedLinks, ClientLinks, NotificationSender};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, Decision, DecisionReason, Proof, Stage, Way};
@@ -59,6 +60,8 @@ pub(super) struct CallContext {
     /// Receiver of server notifications for this call alone; if unset, they go to the connection's receiver.
     notifications: Option<NotificationSender>,
     /// Trace context of the call.
+    /// The client's `Authorization`, if an upstream of the plan has links for each.
+    pub(super) authorization: Option<HeaderValue>,
     pub(super) trace: Option<Trace>,
 }
 
@@ -132,6 +135,7 @@ impl CallContext {
             origin: None,
             peer: line.peer,
             notifications: None,
+            authorization: None,
             trace: None,
         }
     }
@@ -158,6 +162,7 @@ impl CallContext {
             origin: self.origin.clone(),
             peer: None,
             notifications: None,
+            authorization: self.authorization.clone(),
             trace: self.trace,
         }
     }
@@ -383,6 +388,23 @@ impl CallContext {
             || self
                 .stage
                 .is_some_and(|stage| stage.control() != Some(Way::Old))
+    }
+
+    /// Keeps the client's `Authorization`, if an upstream of the plan has links for each.
+    pub(super) fn set_authorization(&mut self, headers: &HeaderMap) {
+        if self.runtime_plan.has_authorized_links() {
+            let mut authorization = headers.get(AUTHORIZATION).cloned();
+            authorization
+                .iter_mut()
+                .for_each(|value| value.set_sensitive(true));
+            self.authorization = authorization;
+        }
+    }
+
+    /// Returns the links that belong to one `Authorization`, and that of the client.
+    pub(super) fn authorized_links(&self) -> Option<(&AuthorizedLinks, Option<HeaderValue>)> {
+        let links = self.worker.authorized_links();
+        Some((links, self.authorization.clone()))
     }
 
     /// Sets the caller.

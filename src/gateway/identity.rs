@@ -26,6 +26,7 @@ pub(super) fn identify<'a>(
 ) -> Identity<'a> {
     context.set_origin(origin);
     context.start_trace(headers);
+    context.set_authorization(headers);
     let runtime_plan = context.runtime_plan().clone();
     let clients = &runtime_plan.plan.rollout.clients;
     let reads = clients.reads_mcp_clients();

@@ -164,6 +164,7 @@ async fn exchange(
         links: record.context.links(),
         cancel_signal: message.cancel_signal,
         logs: message.logs,
+        authorized: record.context.authorized_links(),
         notifier: record.context.notifications(),
     };
     let reply_future = link.request_for(requester, message.outbound, message.retry_rule, limit);

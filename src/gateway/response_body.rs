@@ -344,14 +344,8 @@ impl Body for ResponseBody {
                 }
                 return Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))));
             }
-            BodyKind::Progress(progress) => {
-                let text = progress.poll(cx);
-                return text.map(|text| text.map(|text| Ok(Frame::data(text))));
-            }
-            BodyKind::Events(chunks) => {
-                let chunk = chunks.poll_recv(cx);
-                return chunk.map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))));
-            }
+            BodyKind::Progress(progress) => return data_frame(progress.poll(cx)),
+            BodyKind::Events(chunks) => return data_frame(chunks.poll_recv(cx)),
             BodyKind::Streamed(streamed) => streamed,
         };
         let Poll::Ready(frame) = streamed.poll(cx) else {
@@ -413,6 +407,11 @@ impl Body for ResponseBody {
             BodyKind::Streamed(streamed) => streamed.content.size_hint(),
         }
     }
+}
+
+/// Returns a chunk of a body that cannot fail.
+fn data_frame(chunk: Poll<Option<Bytes>>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+    chunk.map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
 }
 
 impl Drop for ResponseBody {

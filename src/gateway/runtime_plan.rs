@@ -18,7 +18,9 @@ use crate::upstream::{HttpUpstream, LegacySocketUpstream, Upstream};
 use dualgauge_model::descriptors::{Budget, Descriptors};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::Priority;
-use dualgauge_model::plan::{Credentials, FramesPlan, Plan, Transport, Unrouted, UpstreamPlan};
+use dualgauge_model::plan::{
+    Credentials, FramesPlan, Plan, Sharing, Transport, Unrouted, UpstreamPlan,
+};
 use dualgauge_model::rollout::{Digest, FlagHistory, Generation, PlanStart};
 use dualgauge_model::token::{Claims, TokenFault};
 use dualgauge_net::Tasks;
@@ -54,6 +56,8 @@ pub struct RuntimePlan {
     tokens: RefCell<TokenCache>,
     /// Set if any server may send messages in the response stream of a call.
     has_response_streams: bool,
+    /// Set if any server has links for each `Authorization` of clients.
+    has_authorized_links: bool,
 }
 
 /// Counts the memory of schema validations in the body memory budget.
@@ -129,7 +133,10 @@ impl RuntimePlan {
         account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         let mut servers = plan.upstreams.all.iter();
+        let mut authorized = servers.clone();
         RuntimePlan {
+            has_authorized_links: authorized
+                .any(|server| server.transport.sharing() == Sharing::Authorization),
             targets: targets.collect(),
             has_response_streams: servers.any(|server| server.transport.has_response_streams()),
             plan,
@@ -163,6 +170,11 @@ impl RuntimePlan {
     /// Returns true when a server may send messages in the response stream of a call.
     pub(super) fn has_response_streams(&self) -> bool {
         self.has_response_streams
+    }
+
+    /// Returns true when a server has links for each `Authorization` of clients.
+    pub(super) fn has_authorized_links(&self) -> bool {
+        self.has_authorized_links
     }
 
     /// Returns the upstreams with connections of this worker.

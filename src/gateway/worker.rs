@@ -26,7 +26,7 @@ use super::shadow::{ComparePool, ShadowRunner};
 use super::shared_state::Shared;
 use crate::telemetry::metrics::{Shard, Snapshot};
 use crate::telemetry::spans::Spans;
-use crate::upstream::link::Links;
+use crate::upstream::link::{AuthorizedLinks, Links};
 use dualgauge_model::compare::{Mismatches, Noise, Salt};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
@@ -52,6 +52,8 @@ pub struct Worker {
     calls_end: Notify,
     draining: watch::Sender<bool>,
     ids: RefCell<IdGenerator>,
+    /// The links that belong to one `Authorization` of clients each.
+    authorized_links: AuthorizedLinks,
 }
 
 /// The treatment of calls in progress.
@@ -128,6 +130,7 @@ impl Worker {
             is_ending: Cell::new(false),
             calls_end: Notify::new(),
             draining: watch::Sender::new(false),
+            authorized_links: AuthorizedLinks::default(),
         })
     }
 
@@ -233,6 +236,11 @@ impl Worker {
     /// Returns the requests to clients that wait for a response.
     pub(super) fn client_requests(&self) -> &Arc<ClientRequests> {
         &self.shared.client_requests
+    }
+
+    /// Returns the links that belong to one `Authorization` of clients each.
+    pub(super) fn authorized_links(&self) -> &AuthorizedLinks {
+        &self.authorized_links
     }
 
     /// Returns the sessions of clients over event streams.

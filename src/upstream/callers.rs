@@ -54,6 +54,11 @@ impl<C: Caller> Callers<C> {
         self.waiting.remove(&ticket)
     }
 
+    /// Returns the tickets of all callers.
+    pub(super) fn tickets(&self) -> Vec<Ticket> {
+        self.waiting.keys().copied().collect()
+    }
+
     /// Removes the callers that no longer wait.
     pub(super) fn take_gone(&mut self) -> Vec<(Ticket, C)> {
         let gone = self.waiting.extract_if(.., |_, caller| caller.is_gone());

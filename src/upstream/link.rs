@@ -30,8 +30,8 @@ pub use notifications::{
     QueuePermit, channel,
 };
 pub use per_client::{
-    ClientLinks, LinkLaunch, LinkLimits, LinkOpener, LinkPermit, LinkSharing, LinkSlots,
-    WeakLinkOpener, opener,
+    AuthorizedLinks, ClientLinks, LinkLaunch, LinkLimits, LinkOpener, LinkPermit, LinkSharing,
+    LinkSlots, WeakLinkOpener, opener,
 };
 pub use rotation::rotate;
 pub use routes::{LinkRoute, Links};

@@ -21,6 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
@@ -96,6 +97,16 @@ impl Mcp {
             param_headers: Rc::default(),
             limit: upstream.timeout,
         }
+    }
+
+    /// Sends this `Authorization` with all messages.
+    #[must_use]
+    pub fn with_authorization(mut self, authorization: Option<HeaderValue>) -> Mcp {
+        if let Some(mut authorization) = authorization {
+            authorization.set_sensitive(true);
+            self.client.fixed.insert(AUTHORIZATION, authorization);
+        }
+        self
     }
 
     /// Asks the server for its revisions, in the newest one. Any reply that does not name a stateless revision means

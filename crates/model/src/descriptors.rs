@@ -113,7 +113,7 @@ fn need(upstream: &UpstreamPlan, candidates: usize, files: Descriptors) -> usize
         Transport::Stdio(_) => PER_CHILD,
         Transport::WebSocket(socket) => match socket.sharing {
             Sharing::Shared => socket.sockets,
-            Sharing::Client => upstream.connections,
+            Sharing::Client | Sharing::Authorization => upstream.connections,
         },
         Transport::Mcp(server) => {
             let calls = server.link.settings.order.in_flight();

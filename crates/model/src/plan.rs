@@ -43,8 +43,8 @@ use dualgauge_transport::upload_rate::MinimumRate;
 
 pub use client_sessions::{ClientSocketPlan, EventStreamPlan, SocketProtocol};
 pub use upstream::{
-    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpPlan, McpTransport, SecretMap,
-    Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
+    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpAuthorization, McpPlan,
+    McpTransport, SecretMap, Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
 };
 
 /// The complete plan that calls are served by.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::headers;
 use crate::config::problem::Problem;
-use crate::config::raw::{RawConfig, RawMcp};
+use crate::config::raw::{RawConfig, RawHeaders, RawMcp};
 use dualgauge_model::mcp::{Revision, accepted_revisions};
 use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
-use dualgauge_model::plan::{LinkPlan, McpPlan, McpTransport};
+use dualgauge_model::plan::{LinkPlan, McpAuthorization, McpPlan, McpTransport};
 use dualgauge_patterns::side::Side;
 
 /// Waits before a session is opened again. A session that the server forgot is not a failure, so the first wait is
@@ -32,7 +32,30 @@ pub(super) fn check(server: &RawMcp, side: Side, problems: &mut Vec<Problem>) {
         let hint = "remove `revision`, or name one up to 2025-11-25";
         problems.push(server.revision.problem(message).hint(hint));
     }
+    check_authorization(server, problems);
     headers::check(&server.headers, problems);
+}
+
+/// Reports credentials of the proxy beside those of clients, and an event stream, which would need one for each client.
+fn check_authorization(server: &RawMcp, problems: &mut Vec<Problem>) {
+    if server.authorization.value == McpAuthorization::Own {
+        return;
+    }
+    if server.transport.value == McpTransport::Sse {
+        let message = "HTTP with SSE has no sessions for the `Authorization` of single clients";
+        let hint = "remove `authorization`, or use Streamable HTTP";
+        problems.push(server.authorization.problem(message).hint(hint));
+    }
+    let RawHeaders(own) = &server.headers;
+    let names = own.iter().map(|(name, _)| &name.value);
+    if names
+        .into_iter()
+        .any(|name| name.eq_ignore_ascii_case("authorization"))
+    {
+        let message = "the clients' `Authorization` is sent, but `headers` has one as well";
+        let hint = "remove it from `headers`";
+        problems.push(server.authorization.problem(message).hint(hint));
+    }
 }
 
 pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
@@ -58,6 +81,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
     McpPlan {
         headers: headers::plan(&server.headers),
         transport: server.transport.value,
+        authorization: server.authorization.value,
         revision: server.revision.value,
         message_limit: server.message_limit.value,
         link: LinkPlan {

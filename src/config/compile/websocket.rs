@@ -35,7 +35,7 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
 fn log_messages(socket: &RawWebSocket) -> LogMessages {
     match socket.sharing.value {
         Sharing::Client => LogMessages::AllSubscribers,
-        Sharing::Shared => socket.log_messages.value,
+        Sharing::Shared | Sharing::Authorization => socket.log_messages.value,
     }
 }
 

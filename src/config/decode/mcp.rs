@@ -13,12 +13,12 @@ use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, string};
 use dualgauge_model::local_reply::{HANDSHAKES, STATELESS};
 use dualgauge_model::mcp::Revision;
-use dualgauge_model::plan::McpTransport;
+use dualgauge_model::plan::{McpAuthorization, McpTransport};
 
 /// Keys shared with child processes only.
 pub(super) const OWN: &[&str] = &["revision"];
 /// Keys of MCP servers over HTTP only.
-pub(super) const OVER_HTTP: &[&str] = &["transport"];
+pub(super) const OVER_HTTP: &[&str] = &["transport", "authorization"];
 /// Keys shared with other links.
 pub(super) const OF_LINK: &[&str] = &[
     "in_flight",
@@ -58,6 +58,12 @@ const TRANSPORTS: &[(&str, McpTransport)] = &[
     ("sse", McpTransport::Sse),
 ];
 
+/// The owner of the `Authorization` of messages.
+const AUTHORIZATIONS: &[(&str, McpAuthorization)] = &[
+    ("own", McpAuthorization::Own),
+    ("client", McpAuthorization::Client),
+];
+
 section! {
     /// Keys of an MCP server, or of a child process that speaks MCP.
     pub(super) MCP {
@@ -66,6 +72,8 @@ section! {
             key("revision", other("known MCP revision", SOME_TEXT, revision)).or("auto");
         /// Streamable HTTP, or HTTP with SSE of 2024-11-05
         TRANSPORT: Key<McpTransport> = key("transport", words(TRANSPORTS)).or("streamable-http");
+        /// `Authorization` of messages: of `headers`, or of the client, whose calls then have a session of their own
+        AUTHORIZATION: Key<McpAuthorization> = key("authorization", words(AUTHORIZATIONS)).or("own");
         /// Concurrent calls of a session
         IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("64");
         /// Longest JSON response or stream event
@@ -77,6 +85,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     let headers = headers(table, NOT_SENT, "MCP messages");
     let revision = table.get(&REVISION);
     let transport = table.get(&TRANSPORT);
+    let authorization = table.get(&AUTHORIZATION);
     let in_flight = table.get(&IN_FLIGHT);
     let queue = table.get(&QUEUE);
     let start_timeout = table.get(&START_TIMEOUT);
@@ -86,6 +95,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
         url,
         headers: headers?,
         transport: transport?,
+        authorization: authorization?,
         revision: revision?,
         in_flight: in_flight?,
         queue: queue?,

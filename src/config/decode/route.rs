@@ -124,8 +124,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let from = frame::from(table, &FROM);
     let notify = table.get(&NOTIFY);
     let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
-    let affinity = table.get(&AFFINITY);
-    let successor = table.get(&SUCCESSOR);
+    let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
     let lossy = table.get(&LOSSY);
     let upstreams = upstreams(table, &UPSTREAM, &UPSTREAMS);

@@ -8,7 +8,7 @@ use super::identity::RawHeaders;
 use crate::config::problem::Spanned;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::pending::LogMessages;
-use dualgauge_model::plan::McpTransport;
+use dualgauge_model::plan::{McpAuthorization, McpTransport};
 
 /// The keys of `[upstream.NAME]` with `protocol = "mcp"`.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub struct RawMcp {
     pub headers: RawHeaders,
     /// `transport`
     pub transport: Spanned<McpTransport>,
+    /// `authorization`
+    pub authorization: Spanned<McpAuthorization>,
     /// `revision`
     pub revision: Spanned<Revision>,
     /// `in_flight`

@@ -187,6 +187,7 @@ fn others(default: &str) -> Vec<String> {
         "off",
         "always-200",
         "broadcast",
+        "sse",
     ];
     let words = words.map(|word| format!("'{word}'"));
     let more = [

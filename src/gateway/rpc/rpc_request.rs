@@ -185,6 +185,7 @@ impl RpcRequest {
         record.context.start = self.since;
         record.context.set_origin(&self.origin);
         record.context.start_trace(&self.head.headers);
+        record.context.set_authorization(&self.head.headers);
         record.context.set_client(self.caller());
         record
     }

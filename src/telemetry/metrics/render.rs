@@ -45,6 +45,7 @@ pub fn render(
     let mut families = named::families(&texts, &sum, process, shown);
     families.extend(shown.families());
     families.extend(proxy_families(&sum.counts));
+    families.extend(mcp_families(&sum.counts));
     families.extend(gauge_families(&sum.gauges));
     families.extend(addresses::families(&texts, &sum.addresses));
     families.extend(upstream_calls::families(&texts, &sum.upstream_calls));
@@ -126,18 +127,6 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.cut_connections[why as usize];
         counter(&family::CUT_CONNECTIONS, &[why.as_str()], count)
     });
-    let bridged = BridgeAction::ALL.map(|action| {
-        let count = counts.bridged[action as usize];
-        counter(&family::ERA_BRIDGE, &[action.as_str()], count)
-    });
-    let named = ResourceNaming::ALL.map(|naming| {
-        let count = counts.named_resources[naming as usize];
-        counter(&family::RESOURCE_METADATA, &[naming.as_str()], count)
-    });
-    let sessions = SessionEvent::ALL.map(|event| {
-        let count = counts.event_sessions[event as usize];
-        counter(&family::EVENT_SESSIONS, &[event.as_str()], count)
-    });
     let tokens = TokenFault::ALL.iter().map(|fault| {
         let count = counts.unverified_tokens[*fault as usize];
         counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
@@ -163,13 +152,31 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::REFUSED_CONNECTIONS, vec![refused]),
         metric_family(&family::FAILED_HANDSHAKES, vec![handshakes]),
         metric_family(&family::CUT_CONNECTIONS, cut.into()),
-        metric_family(&family::ERA_BRIDGE, bridged.into()),
         metric_family(&family::UNAUTHENTICATED, unauthenticated.into()),
-        metric_family(&family::RESOURCE_METADATA, named.into()),
-        metric_family(&family::EVENT_SESSIONS, sessions.into()),
         metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
         metric_family(&family::SOCKET_STRAYS, strays.into()),
         metric_family(&family::INVALID_MESSAGES, invalid.collect()),
+    ]
+}
+
+/// Returns the families of what the proxy does between clients and servers of MCP.
+fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
+    let bridged = BridgeAction::ALL.map(|action| {
+        let count = counts.bridged[action as usize];
+        counter(&family::ERA_BRIDGE, &[action.as_str()], count)
+    });
+    let named = ResourceNaming::ALL.map(|naming| {
+        let count = counts.named_resources[naming as usize];
+        counter(&family::RESOURCE_METADATA, &[naming.as_str()], count)
+    });
+    let sessions = SessionEvent::ALL.map(|event| {
+        let count = counts.event_sessions[event as usize];
+        counter(&family::EVENT_SESSIONS, &[event.as_str()], count)
+    });
+    vec![
+        metric_family(&family::ERA_BRIDGE, bridged.into()),
+        metric_family(&family::RESOURCE_METADATA, named.into()),
+        metric_family(&family::EVENT_SESSIONS, sessions.into()),
     ]
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use http::HeaderValue;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
@@ -60,7 +61,7 @@ pub struct LinkHandle {
     /// Notified when a caller goes away.
     pub(super) caller_gone: Arc<Notify>,
     /// The number of the [`ServerEra`] of the link.
-    era: Arc<AtomicU8>,
+    pub(super) era: Arc<AtomicU8>,
 }
 
 /// A handle that does not keep the link task alive.
@@ -139,8 +140,21 @@ pub struct RequestReceiver {
     pub(super) over: Option<watch::Receiver<bool>>,
     /// Notified each time the link becomes ready.
     pub(super) ready: Option<Arc<Notify>>,
+    /// The `Authorization` of all requests, if the link belongs to one.
+    pub(super) authorization: Option<HeaderValue>,
+    /// The effect of a server that rejects the handshake.
+    pub(super) ends_on_rejection: RejectionEnd,
     /// The subscribers to notifications for all clients.
     pub(super) subscribers: SubscriberSet,
+}
+
+/// The effect of a server that rejects the handshake of a link by its HTTP status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RejectionEnd {
+    /// The link is lost, and opened again after a pause.
+    Attempt,
+    /// The link ends, and its callers get the rejection.
+    Link,
 }
 
 impl RequestReceiver {
@@ -155,6 +169,12 @@ impl RequestReceiver {
             idle: Some(idle),
             ..self
         }
+    }
+
+    /// Returns the `Authorization` of all requests, if the link belongs to one.
+    #[must_use]
+    pub fn authorization(&self) -> Option<HeaderValue> {
+        self.authorization.clone()
     }
 
     /// Closes the channel and refuses all requests in it; none of them has been written.
@@ -202,6 +222,8 @@ pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
         max_age: None,
         over: None,
         ready: None,
+        authorization: None,
+        ends_on_rejection: RejectionEnd::Attempt,
         subscribers: SubscriberSet::default(),
     };
     (handle, inbox)

@@ -7,15 +7,18 @@
 //! Used by `app`, `gateway` and `link`.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use http::HeaderValue;
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::handle::{LinkHandle, RequestReceiver, open};
+use super::handle::{LinkHandle, RejectionEnd, RequestReceiver, open};
 use super::notifications::NotificationSender;
 use super::subscriber_set::Subscriber;
+use dualgauge_model::mcp::ServerEra;
 use dualgauge_model::pending::RequestError;
 use dualgauge_patterns::side::Side;
 
@@ -29,6 +32,8 @@ pub enum LinkSharing {
     Shared(LinkHandle),
     /// Each client connection has a link of its own.
     PerClient(LinkOpener),
+    /// Each `Authorization` of clients has a link of its own.
+    PerAuthorization(LinkOpener),
 }
 
 impl From<LinkHandle> for LinkSharing {
@@ -96,6 +101,8 @@ pub struct LinkOpener {
     launches: mpsc::Sender<LinkLaunch>,
     slots: LinkSlots,
     limits: LinkLimits,
+    /// The number of the era of the server, which all its links share.
+    era: Arc<AtomicU8>,
 }
 
 /// An opener that does not keep its channel open.
@@ -104,6 +111,7 @@ pub struct WeakLinkOpener {
     launches: mpsc::WeakSender<LinkLaunch>,
     slots: LinkSlots,
     limits: LinkLimits,
+    era: Arc<AtomicU8>,
 }
 
 impl WeakLinkOpener {
@@ -114,6 +122,7 @@ impl WeakLinkOpener {
             launches: self.launches.upgrade()?,
             slots: self.slots.clone(),
             limits: self.limits,
+            era: self.era.clone(),
         })
     }
 }
@@ -146,6 +155,7 @@ pub fn opener(limits: LinkLimits, slots: LinkSlots) -> (LinkOpener, mpsc::Receiv
         launches,
         slots,
         limits,
+        era: Arc::default(),
     };
     (opener, inbox)
 }
@@ -158,7 +168,29 @@ impl LinkOpener {
             launches: self.launches.downgrade(),
             slots: self.slots.clone(),
             limits: self.limits,
+            era: self.era.clone(),
         }
+    }
+
+    /// Returns the era of the server, as far as a link has learnt it.
+    pub(super) fn era(&self) -> ServerEra {
+        ServerEra::from_number(self.era.load(Ordering::Relaxed))
+    }
+
+    /// Opens a link that sends this `Authorization` with all its messages.
+    fn open_for(&self, authorization: Option<HeaderValue>) -> Result<LinkHandle, RequestError> {
+        let permit = self.slots.take(self.limits.most);
+        let permit = permit.ok_or(RequestError::Busy)?;
+        let (mut handle, inbox) = open(self.limits.queue);
+        let mut inbox = inbox.for_client(None, self.limits.idle);
+        (handle.era, inbox.era) = (self.era.clone(), self.era.clone());
+        inbox.authorization = authorization;
+        inbox.ends_on_rejection = RejectionEnd::Link;
+        // A failed send drops the launch and with it the slot.
+        self.launches
+            .try_send(LinkLaunch { inbox, permit })
+            .map_err(|_| RequestError::Busy)?;
+        Ok(handle)
     }
 
     fn open(&self, notifier: Option<NotificationSender>) -> Result<LinkHandle, RequestError> {
@@ -313,6 +345,49 @@ impl ClientLinks {
             slots: opener.slots.clone(),
             link: link.clone(),
         });
+        Ok(link)
+    }
+}
+
+/// The links of a worker that belong to one `Authorization` of clients each.
+#[derive(Debug, Default)]
+pub struct AuthorizedLinks {
+    /// By upstream and `Authorization`. The openers limit the number of live links.
+    links: RefCell<HashMap<(String, Option<HeaderValue>), KnownLink>>,
+}
+
+/// The size at which links that have ended are forgotten.
+const SWEEP: usize = 256;
+
+impl AuthorizedLinks {
+    /// Returns the link of an `Authorization` to the server of `opener`; opens one if there is none.
+    ///
+    /// # Errors
+    /// Returns [`RequestError::Busy`] if all slots are taken.
+    pub(super) fn get_or_open(
+        &self,
+        upstream: &str,
+        opener: &LinkOpener,
+        authorization: Option<&HeaderValue>,
+    ) -> Result<LinkHandle, RequestError> {
+        let mut links = self.links.borrow_mut();
+        if links.len() >= SWEEP {
+            links.retain(|_, known| !known.link.has_ended());
+        }
+        let key = (upstream.to_owned(), authorization.cloned());
+        let known = links
+            .get(&key)
+            .filter(|known| !known.link.has_ended() && known.slots.is_same_server(&opener.slots));
+        if let Some(known) = known {
+            return Ok(known.link.clone());
+        }
+        let link = opener.open_for(authorization.cloned())?;
+        let known = KnownLink {
+            upstream: upstream.to_owned(),
+            slots: opener.slots.clone(),
+            link: link.clone(),
+        };
+        links.insert(key, known);
         Ok(link)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Used by `app::link_thread` and `app::sockets`.
 
+mod rejection;
+
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cancel::CancelSignal;
 use super::client_queue::LinkClientQueue;
-use super::handle::{InFlightGuard, LinkRequest, ProgressSink, RequestReceiver};
+use super::handle::{InFlightGuard, LinkRequest, ProgressSink, RejectionEnd, RequestReceiver};
 use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender, ReplySender};
 use super::state::{LinkConnection, LinkEvent};
 use super::stats::{LinkStats, StatsHandle};
@@ -80,6 +82,8 @@ pub async fn run_link<T: Transport>(
         takes_requests: true,
         is_retired: false,
         loss: None,
+        on_rejection: inbox.ends_on_rejection,
+        rejection: None,
     };
     owner.run(&mut inbox).await;
     let LinkTask {
@@ -125,6 +129,10 @@ struct LinkTask<'a, T: Transport> {
     is_retired: bool,
     /// The reason why the only client of this link gets no other.
     loss: Option<LinkLost>,
+    /// The effect of a server that rejects the handshake.
+    on_rejection: RejectionEnd,
+    /// The rejection that ends this link, as the response to its callers.
+    rejection: Option<Bytes>,
 }
 
 impl<T: Transport> LinkTask<'_, T> {
@@ -134,6 +142,9 @@ impl<T: Transport> LinkTask<'_, T> {
         loop {
             if self.loss.is_some() {
                 return inbox.refuse();
+            }
+            if let Some(rejection) = self.rejection.take() {
+                return self.reject(inbox, &rejection);
             }
             if !self.takes_requests && self.pending.is_idle() {
                 // The server must still be sent the cancellations of the last calls.
@@ -304,6 +315,7 @@ impl<T: Transport> LinkTask<'_, T> {
             LinkEvent::Event(Event::Undelivered(why)) => self.take(LinkInput::Unwritten(why)),
             LinkEvent::Event(Event::Written) => self.take(LinkInput::Written),
             LinkEvent::Event(Event::SignOfLife) => self.take(LinkInput::Sign),
+            LinkEvent::Event(Event::Rejected(status, message)) => self.on_rejected(status, message),
             LinkEvent::Event(Event::Lost(why)) => {
                 self.state.close();
                 self.on_lost(&why);

@@ -58,6 +58,9 @@ pub enum Event {
     Undelivered(RequestError),
     /// A sign of life that is not a message.
     SignOfLife,
+    /// The server rejected the handshake by its HTTP status; no more events follow. The message is the JSON-RPC error
+    /// for callers, with the id 0.
+    Rejected(u16, Bytes),
     /// The link is lost for this reason; no more events follow.
     Lost(String),
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use http::HeaderValue;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 use super::cancel::CancelSignal;
 use super::handle::{LinkHandle, LinkRequest, ProgressSink};
 use super::notifications::{LinkReply, NotificationSender};
-use super::per_client::{ClientLinks, LinkSharing, PendingSubscription};
+use super::per_client::{AuthorizedLinks, ClientLinks, LinkSharing, PendingSubscription};
 use super::reply_slot::ReplySlot;
 use super::subscriber_set::Subscriber;
 use crate::telemetry::clock;
@@ -34,8 +35,16 @@ pub struct Requester<'a> {
     pub cancel_signal: Option<Arc<CancelSignal>>,
     /// The log messages of its own call that the client receives.
     pub logs: LogFilter,
+    /// The links that belong to one `Authorization`, and that of this client.
+    pub authorized: Option<(&'a AuthorizedLinks, Option<HeaderValue>)>,
     /// The client's notification channel, which also orders the reply among its notifications.
     pub notifier: Option<NotificationSender>,
+}
+
+/// The links of the client that sends a request.
+struct Clients<'a> {
+    links: Option<&'a ClientLinks>,
+    authorized: Option<(&'a AuthorizedLinks, Option<HeaderValue>)>,
 }
 
 /// A worker's view of an upstream that is reached over links.
@@ -74,6 +83,7 @@ impl LinkUpstream {
         match &self.sharing {
             LinkSharing::Shared(link) => link.era(),
             LinkSharing::PerClient(_) => ServerEra::Sessions,
+            LinkSharing::PerAuthorization(opener) => opener.era(),
         }
     }
 
@@ -81,7 +91,10 @@ impl LinkUpstream {
     pub fn listen(&self, links: &ClientLinks) {
         if matches!(self.sharing, LinkSharing::PerClient(_)) {
             // A failure is ignored: the first call that needs the link opens it and reports the reason.
-            let _ = self.route(Some(links));
+            let _ = self.route(&Clients {
+                links: Some(links),
+                authorized: None,
+            });
         }
     }
 
@@ -115,9 +128,11 @@ impl LinkUpstream {
             links,
             cancel_signal,
             logs,
+            authorized,
             notifier,
         } = requester;
-        let (handle, shared) = self.route(links)?;
+        let clients = Clients { links, authorized };
+        let (handle, shared) = self.route(&clients)?;
         let subscription = shared.and_then(|links| links.pending_subscription(&handle));
         // A client on a socket listens as long as it is connected, and receives everything from a link of its own.
         let on_socket = links.is_some_and(ClientLinks::has_subscriber);
@@ -153,7 +168,7 @@ impl LinkUpstream {
             logs,
             load: None,
         };
-        let handle = self.send(handle, links, request)?;
+        let handle = self.send(handle, &clients, request)?;
         if let Some(subscription) = subscription {
             subscription.record();
         }
@@ -171,8 +186,9 @@ impl LinkUpstream {
     /// Returns the link for a request, and the client's links if the link is shared.
     fn route<'o>(
         &self,
-        links: Option<&'o ClientLinks>,
+        clients: &Clients<'o>,
     ) -> Result<(LinkHandle, Option<&'o ClientLinks>), RequestError> {
+        let links = clients.links;
         let upstream = &self.plan.name;
         if links.is_some_and(ClientLinks::has_lost) {
             return Err(RequestError::Unreachable);
@@ -183,6 +199,14 @@ impl LinkUpstream {
                 Ok((links.get_or_open(upstream, opener)?, None))
             }
             (LinkSharing::PerClient(_), None) => Err(RequestError::Unreachable),
+            (LinkSharing::PerAuthorization(opener), links) => {
+                let (table, own) = clients
+                    .authorized
+                    .as_ref()
+                    .ok_or(RequestError::Unreachable)?;
+                let link = table.get_or_open(upstream, opener, own.as_ref())?;
+                Ok((link, links))
+            }
         }
     }
 
@@ -190,12 +214,12 @@ impl LinkUpstream {
     fn send(
         &self,
         handle: LinkHandle,
-        links: Option<&ClientLinks>,
+        clients: &Clients<'_>,
         request: LinkRequest,
     ) -> Result<LinkHandle, RequestError> {
         let (handle, sent) = match handle.requests.try_send(request) {
             Err(TrySendError::Closed(request)) => {
-                let (next, _) = self.route(links)?;
+                let (next, _) = self.route(clients)?;
                 let sent = next.requests.try_send(request);
                 (next, sent)
             }

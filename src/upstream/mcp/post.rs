@@ -73,7 +73,7 @@ pub(super) struct PostClient {
     tasks: Tasks,
     target: Uri,
     /// The headers that the plan sets on each request.
-    fixed: HeaderMap,
+    pub(super) fixed: HeaderMap,
     /// The maximum size of a message in bytes.
     limit: usize,
     depth: u16,

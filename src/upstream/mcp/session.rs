@@ -412,8 +412,8 @@ impl Session {
     fn initialized(&mut self, outcome: PostOutcome, session: Option<HeaderValue>) {
         let message = match outcome {
             PostOutcome::Answered(message) => message,
-            PostOutcome::Failed(RequestError::Unusable(status))
-            | PostOutcome::Refused(RestReply { status, .. }) => {
+            PostOutcome::Refused(reply) => return self.report_rejection(&reply),
+            PostOutcome::Failed(RequestError::Unusable(status)) => {
                 return self.report_loss(&format!(
                     "it answered `initialize` with the status {status}"
                 ));
@@ -452,11 +452,7 @@ impl Session {
             PostOutcome::Answered(message) => self.ready_events.push_back(Event::Message(message)),
             PostOutcome::Failed(why) => self.ready_events.push_back(Event::Failed(id, why)),
             PostOutcome::Refused(reply) => {
-                let limits = ReplyLimits {
-                    depth: self.mcp.plan.link.settings.depth,
-                    error_text: OTHER,
-                };
-                let message = refusal(id, &reply, limits);
+                let message = refusal(id, &reply, self.reply_limits());
                 self.ready_events.push_back(Event::Message(message));
             }
             PostOutcome::Accepted => {
@@ -471,6 +467,21 @@ impl Session {
     fn forget_session(&mut self, id: Option<u64>) {
         self.headers.remove(SESSION);
         self.ready_events.push_back(Event::SessionLost(id));
+    }
+
+    /// Reports that the server rejected the handshake by its HTTP status.
+    fn report_rejection(&mut self, reply: &RestReply) {
+        self.mcp.server_revision.set(ServerRevision::Unknown);
+        let message = refusal(NO_CALL, reply, self.reply_limits());
+        self.ready_events
+            .push_back(Event::Rejected(reply.status, message));
+    }
+
+    fn reply_limits(&self) -> ReplyLimits {
+        ReplyLimits {
+            depth: self.mcp.plan.link.settings.depth,
+            error_text: OTHER,
+        }
     }
 
     /// Reports the loss, and resets the discovered revision, which may have changed.

@@ -11,7 +11,8 @@ use crate::upstream::HttpUpstream;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
 use dualgauge_model::plan::{
-    Authority, Credentials, LinkPlan, McpPlan, McpTransport, SecretMap, Transport, UpstreamPlan,
+    Authority, Credentials, LinkPlan, McpAuthorization, McpPlan, McpTransport, SecretMap,
+    Transport, UpstreamPlan,
 };
 use dualgauge_net::{Body, MemoryBudget, Tasks};
 use dualgauge_patterns::side::Side;
@@ -23,6 +24,7 @@ fn server() -> McpPlan {
     McpPlan {
         headers: SecretMap::default(),
         transport: McpTransport::Streamable,
+        authorization: McpAuthorization::Own,
         revision: Revision::Auto,
         message_limit: 1024,
         link: LinkPlan {

@@ -164,7 +164,7 @@ impl Child {
         loop {
             let message = match self.running.event().await {
                 Event::Message(message) => message,
-                Event::Lost(_) => return ProbeResult::Exited,
+                Event::Lost(_) | Event::Rejected(..) => return ProbeResult::Exited,
                 Event::Overlong
                 | Event::StreamMessage(..)
                 | Event::Written

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use super::ROUTE;
 use super::peers::{Peer, installed, script};
 use super::scripted::{result, with_sessions};
 use crate::scene::{Called, answer, body_of, call, json as json_answer};
@@ -211,6 +212,104 @@ fn a_request_for_metadata_is_explained() {
     );
 }
 
+/// A server with sessions that accepts these tokens only.
+fn guarded(tokens: &'static [&'static str]) -> Upstream {
+    let sessions = super::scripted::answers(|_, called| {
+        result(called, r#"{"content":[{"type":"text","text":"seven"}]}"#)
+    });
+    Upstream::serving(move |request| {
+        let token = request.head.one("authorization").unwrap_or_default();
+        match tokens.contains(&token) {
+            true => sessions(request),
+            false => refused(),
+        }
+    })
+}
+
+fn with_token(proxy: &Proxy, token: &str, method: &str) -> Message {
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Authorization", token),
+    ];
+    proxy.rest("POST", "/rpc", &headers, call(method, "{}"))
+}
+
+#[test]
+fn a_link_of_each_client_has_its_authorization() {
+    let server = guarded(&["Bearer one", "Bearer two"]);
+    let keys = format!("{PUBLIC}\n");
+    let address = server.address();
+    let proxy = Proxy::start(&format!(
+        "[listen]\nworkers = 1\n{keys}[upstream.m]\nside = \"rpc\"\nurl = \"http://{address}/api/mcp\"\n\
+         protocol = \"mcp\"\nauthorization = \"client\"\n{ROUTE}"
+    ));
+    let named = NAMED.replace("/gw/.x", &format!("{WELL_KNOWN}/gw/rpc"));
+    for _ in 0..5 {
+        let rejected = proxy.rpc(call("initialize", "{}"));
+        assert_eq!(rejected.status(), 401);
+        assert_eq!(rejected.head.all("www-authenticate"), [&*named, "Basic"]);
+        assert_eq!(
+            with_token(&proxy, "Bearer three", "tools/list").status(),
+            401
+        );
+    }
+    for token in ["Bearer one", "Bearer two", "Bearer one"] {
+        let greeting = with_token(&proxy, token, "initialize").json();
+        assert_eq!(greeting["result"]["serverInfo"]["name"], "scripted");
+        assert_eq!(with_token(&proxy, token, "tools/list").status(), 200);
+    }
+    // Each has a session of its own, and all its messages have its token.
+    let mut sessions = std::collections::BTreeMap::new();
+    for request in server.requests() {
+        if let Some(session) = request.head.one("mcp-session-id") {
+            let token = request.head.one("authorization").unwrap().to_owned();
+            sessions
+                .entry(token)
+                .or_insert_with(Vec::new)
+                .push(session.to_owned());
+        }
+    }
+    assert_eq!(sessions.len(), 2, "{sessions:?}");
+    let ones: std::collections::BTreeSet<_> = sessions["Bearer one"].iter().collect();
+    let twos: std::collections::BTreeSet<_> = sessions["Bearer two"].iter().collect();
+    assert!(
+        ones.len() == 1 && twos.len() == 1 && ones != twos,
+        "{sessions:?}"
+    );
+    // REST clients send theirs as well.
+    let token = [("Authorization", "Bearer two")];
+    assert_eq!(
+        body_of(&proxy.rest("GET", "/sum/7", &token, ""), 200),
+        r#"{"said":"seven"}"#
+    );
+    let rejected = proxy.rest("GET", "/sum/7", &[], "");
+    assert_eq!(rejected.status(), 401);
+    assert_eq!(rejected.head.all("www-authenticate"), [CHALLENGE, "Basic"]);
+    let stopped = proxy.stop();
+    assert!(
+        stopped.status.success() && !stopped.log.contains("Bearer"),
+        "{stopped:?}"
+    );
+}
+
+#[test]
+fn authorization_of_clients_excludes_that_of_the_proxy_and_event_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dualgauge.toml");
+    let config = "[upstream.m]\nside = \"rpc\"\nurl = \"http://127.0.0.1:1/mcp\"\nprotocol = \"mcp\"\n\
+        authorization = \"client\"\ntransport = \"sse\"\nheaders = { authorization = \"Bearer own\" }\n";
+    fs::write(&path, config).unwrap();
+    let mut command = program(&["check", "--config"]);
+    command
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let ended = run_to_end(command);
+    let said = format!("{}{}", ended.output, ended.errors);
+    assert!(said.contains("`headers` has one as well"), "{said}");
+    assert!(said.contains("HTTP with SSE has no sessions for"), "{said}");
+}
+
 /// Logs a client of the official library in, and returns what it printed.
 fn log_in(proxy: &Proxy) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mcp/logs_in.py");
@@ -244,11 +343,17 @@ fn counted_reloads(proxy: &Proxy) -> f64 {
 #[test]
 #[ignore = "needs the peers of .ci/install-peers"]
 fn a_client_of_the_official_library_logs_in() {
-    for library in ["peers", "peers-2"] {
+    let link = "protocol = \"mcp\"\nauthorization = \"client\"\n";
+    for (library, keys) in [
+        ("peers", ""),
+        ("peers-2", ""),
+        ("peers", link),
+        ("peers-2", link),
+    ] {
         let peer: Peer = script(library, "tests/it/mcp/protected.py", &[]);
         let address = peer.address;
         let proxy = Proxy::start(&format!(
-            "[listen]\nworkers = 1\n[upstream.m]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\n"
+            "[listen]\nworkers = 1\n[upstream.m]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\n{keys}"
         ));
         // The client refuses metadata of another URL than its own.
         let refused = log_in(&proxy);

@@ -190,9 +190,7 @@ fn plan() -> Plan {
             failure_codes: crate::failure::FailureCodes::default(),
             error_status: crate::outcome::ErrorStatus::OfServer,
             batch_concurrency: 1,
-            sockets: None,
-            event_streams: None,
-            envelope: Vec::new(),
+            ..RpcFace::default()
         },
         unrouted: Unrouted::Reject,
         irregular: None,

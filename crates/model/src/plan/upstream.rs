@@ -203,6 +203,9 @@ impl Transport {
         match self {
             Transport::WebSocket(socket) => socket.sharing,
             Transport::Frames(_) => Sharing::Client,
+            Transport::Mcp(server) if server.authorization == McpAuthorization::Client => {
+                Sharing::Authorization
+            }
             Transport::Http | Transport::Stdio(_) | Transport::Mcp(_) => Sharing::Shared,
         }
     }
@@ -259,12 +262,23 @@ pub struct McpPlan {
     pub headers: SecretMap,
     /// The transport of its messages.
     pub transport: McpTransport,
+    /// The credentials of its messages.
+    pub authorization: McpAuthorization,
     /// The MCP revision to use.
     pub revision: Revision,
     /// The maximum size of a message from it, in bytes.
     pub message_limit: usize,
     /// The link settings.
     pub link: LinkPlan,
+}
+
+/// The `Authorization` of the messages to an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpAuthorization {
+    /// That of the plan's headers, if they have one.
+    Own,
+    /// That of the client: its calls have a session of their own.
+    Client,
 }
 
 /// The transport of MCP messages over HTTP.
@@ -330,6 +344,8 @@ pub enum Sharing {
     Shared,
     /// One link for each client connection.
     Client,
+    /// One link for each `Authorization` of clients, and worker.
+    Authorization,
 }
 
 /// The plan of a link.

@@ -1,0 +1,44 @@
+//! A server that rejects the handshake of a link by its HTTP status. Used by `link::task`.
+
+use bytes::Bytes;
+
+use super::LinkTask;
+use crate::upstream::link::handle::{RejectionEnd, RequestReceiver};
+use crate::upstream::link::notifications::LinkReply;
+use crate::upstream::link::transport::Transport;
+
+/// The id of a response that no call on the link has.
+const NO_CALL: u64 = 0;
+
+impl<T: Transport> LinkTask<'_, T> {
+    /// A link for the credentials of one client is of no use when the server rejects them: its callers are told why.
+    pub(super) fn on_rejected(&mut self, status: u16, message: Bytes) {
+        self.state.close();
+        match self.on_rejection {
+            RejectionEnd::Link => {
+                tracing::info!(
+                    upstream = self.name,
+                    status,
+                    "the server rejected the handshake with the client's credentials"
+                );
+                self.rejection = Some(message);
+            }
+            RejectionEnd::Attempt => {
+                self.on_lost(&format!(
+                    "it answered `initialize` with the status {status}"
+                ));
+            }
+        }
+    }
+
+    /// Answers all callers with the rejection, and those whose requests are on the way.
+    pub(super) fn reject(&mut self, inbox: &mut RequestReceiver, rejection: &Bytes) {
+        inbox.requests.close();
+        while let Ok(request) = inbox.requests.try_recv() {
+            self.on_request(request);
+        }
+        for ticket in self.callers.tickets() {
+            self.reply(ticket, Ok(LinkReply::Answer(NO_CALL, rejection.clone())));
+        }
+    }
+}
