@@ -132,13 +132,10 @@ impl RuntimePlan {
         let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
-        let mut servers = plan.upstreams.all.iter();
-        let mut authorized = servers.clone();
         RuntimePlan {
-            has_authorized_links: authorized
-                .any(|server| server.transport.sharing() == Sharing::Authorization),
+            has_authorized_links: any_server(&plan, has_authorized_links),
             targets: targets.collect(),
-            has_response_streams: servers.any(|server| server.transport.has_response_streams()),
+            has_response_streams: any_server(&plan, Transport::has_response_streams),
             plan,
             budget,
             upstreams,
@@ -361,6 +358,17 @@ impl RuntimePlan {
             .copied()
             .unwrap_or(self.labels.other)
     }
+}
+
+/// Returns true if a transport has a link for each `Authorization` of clients.
+fn has_authorized_links(transport: &Transport) -> bool {
+    transport.sharing() == Sharing::Authorization
+}
+
+/// Returns true if a server of the plan has such a transport.
+fn any_server(plan: &Plan, is_wanted: impl Fn(&Transport) -> bool) -> bool {
+    let mut servers = plan.upstreams.all.iter();
+    servers.any(|server| is_wanted(&server.transport))
 }
 
 /// Returns the index of each route by its name.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
+use super::peers::script;
 use super::scripted::{asked, result, stateless, with_sessions};
 use super::{ROUTE, ask};
 use crate::scene::call;
@@ -204,6 +205,34 @@ fn a_guard_takes_the_flag_back() {
         tripped()
     });
     assert!(reason.contains("mismatches"), "{reason}");
+}
+
+#[test]
+#[ignore = "needs the peers of .ci/install-peers"]
+fn servers_of_both_official_libraries_are_compared() {
+    let old = script("peers", "tests/it/mcp/server.py", &["stateful", "0"]);
+    let new = script("peers-2", "tests/it/mcp/server.py", &["stateful", "0"]);
+    let (old, new) = (old.address, new.address);
+    let config = format!(
+        "[upstream.old]\nside = \"rpc\"\nurl = \"http://{old}/mcp\"\nprotocol = \"mcp\"\ncandidate = \"new\"\n\
+         revision = \"2025-11-25\"\n[upstream.new]\nside = \"rpc\"\nurl = \"http://{new}/mcp\"\nprotocol = \"mcp\"\n\
+         revision = \"2026-07-28\"\n{QUIET}"
+    );
+    let proxy = Proxy::start_with_flags(&config, &flag("verify", ""));
+    let called = proxy
+        .rpc(call(
+            "tools/call",
+            r#"{"name":"add","arguments":{"a":1,"b":2}}"#,
+        ))
+        .json();
+    assert_eq!(
+        called["result"]["content"][0]["text"], "the sum is 3",
+        "{called}"
+    );
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        ask(&proxy, method);
+        becomes(|| verdicts(&proxy, method, "match"), &1.0);
+    }
 }
 
 #[test]
