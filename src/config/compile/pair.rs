@@ -106,5 +106,5 @@ fn faults(upstreams: &Upstreams, control: usize, candidate: usize) -> Vec<String
 }
 
 fn is_shared_mcp(upstream: &UpstreamPlan) -> bool {
-    upstream.speaks_mcp() && upstream.transport.sharing() == Sharing::Shared
+    upstream.speaks_mcp() && upstream.transport.sharing() != Sharing::Client
 }
