@@ -82,7 +82,10 @@ fn rest(base: &str, plan: &Plan) -> String {
 }
 
 fn rpc(base: &str, plan: &Plan) -> String {
-    listed(plan.face.paths.iter().map(|path| format!("{base}{path}")))
+    let paths = plan.face.paths.iter().map(|path| format!("{base}{path}"));
+    let streams = plan.face.event_streams.iter();
+    let streams = streams.map(|streams| format!("{base}{} (HTTP with SSE)", streams.path));
+    listed(paths.chain(streams))
 }
 
 fn upstream(upstream: &UpstreamPlan) -> String {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::ROUTE;
 use super::peers::{Peer, installed, script};
-use super::scripted::{result, with_sessions};
+use super::scripted::result;
 use crate::scene::{Called, answer, body_of, call, json as json_answer};
 use crate::support::{Message, Proxy, Upstream, becomes, program, run_to_end};
 

@@ -280,6 +280,7 @@ fn a_client_posts_and_reads_its_stream() {
         stateless(|_, called| result(called, r#"{"resultType":"complete","tools":[]}"#)),
     ] {
         let proxy = serving(&server, "");
+        proxy.printed(&format!("http://{}/sse (HTTP with SSE)", proxy.address()));
         let (mut one, mut two) = (SseClient::connect(&proxy), SseClient::connect(&proxy));
         assert!(one.endpoint.starts_with("/sse?session_id=") && one.endpoint != two.endpoint);
         assert!(one.ask("initialize")["result"]["serverInfo"]["name"].is_string());
