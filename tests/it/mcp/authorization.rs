@@ -293,6 +293,40 @@ fn a_link_of_each_client_has_its_authorization() {
 }
 
 #[test]
+fn a_candidate_gets_the_authorization_of_its_call() {
+    let [old, new] = [&["Bearer one"], &["Bearer one"]].map(|tokens| guarded(tokens));
+    let upstream = |name: &str, server: &Upstream, keys: &str| {
+        let address = server.address();
+        format!(
+            "[upstream.{name}]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\nprotocol = \"mcp\"\n\
+             authorization = \"client\"\n{keys}"
+        )
+    };
+    let config = format!(
+        "{}{}[rollout.candidates]\nnoise = 0\n",
+        upstream("old", &old, "candidate = \"new\"\n"),
+        upstream("new", &new, "")
+    );
+    let flags = "[[flag]]\nname = \"compare\"\nstage = \"shadow\"\n";
+    let proxy = Proxy::start_with_flags(&config, flags);
+    assert_eq!(with_token(&proxy, "Bearer one", "tools/list").status(), 200);
+    becomes(
+        || super::pair::verdicts(&proxy, "tools/list", "match"),
+        &1.0,
+    );
+    let asked = new.requests();
+    let tokens = asked
+        .iter()
+        .map(|request| request.head.one("authorization"));
+    assert!(asked.len() > 1 && tokens.into_iter().all(|token| token == Some("Bearer one")));
+    assert_eq!(with_token(&proxy, "Bearer two", "tools/list").status(), 401);
+    becomes(
+        || super::pair::verdicts(&proxy, "tools/list", "match"),
+        &2.0,
+    );
+}
+
+#[test]
 fn authorization_of_clients_excludes_that_of_the_proxy_and_event_streams() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dualgauge.toml");

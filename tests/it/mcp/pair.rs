@@ -66,7 +66,7 @@ fn count(server: &Upstream, method: &str) -> usize {
         .count()
 }
 
-fn verdicts(proxy: &Proxy, route: &str, verdict: &str) -> f64 {
+pub(super) fn verdicts(proxy: &Proxy, route: &str, verdict: &str) -> f64 {
     let labels = ["route", "client", "side", "stage", "verdict"];
     let table = proxy.metrics().table("dualgauge_verdicts_total", &labels);
     let own = table.iter().filter(|(row, _)| {
