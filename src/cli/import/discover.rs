@@ -31,8 +31,6 @@ use dualgauge_transport::tls::{ClientTls, Pem};
 const MOST_PAGES: usize = 10_000;
 /// Timeout of `rpc.discover` before `tools/list` is tried; at most half of the total time.
 const DISCOVER: Duration = Duration::from_secs(2);
-/// The MCP revision that is offered; a server replies with the one it speaks.
-const MCP: &str = "2025-06-18";
 const SESSION: &str = "mcp-session-id";
 /// The name of the request for a document.
 const GET: &str = "GET";
@@ -312,7 +310,8 @@ impl DiscoverServer {
 
     /// Opens an MCP session, and returns the headers that identify it.
     async fn initialize(&self) -> Result<HeaderMap, DiscoverError> {
-        let answer = self.call("initialize", greeting(), &self.headers).await?;
+        let params = tools::greeting();
+        let answer = self.call("initialize", params, &self.headers).await?;
         let mut headers = self.headers.clone();
         if let Some(session) = answer.session {
             headers.insert(HeaderName::from_static(SESSION), session);
@@ -456,15 +455,6 @@ impl DiscoverError {
             | DiscoverError::Neither(..) => false,
         }
     }
-}
-
-/// Returns the params of `initialize`.
-fn greeting() -> Value {
-    json!({
-        "protocolVersion": MCP,
-        "capabilities": {},
-        "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
-    })
 }
 
 fn tls(host: &str, ca: Option<&Path>) -> Result<ClientTls, DiscoverError> {

@@ -151,10 +151,7 @@ fn the_document_of_drafted_tools_describes_the_same_operations() {
         } } },
     });
     let (configuration, toml) = loaded(&document);
-    let generated = openapi(
-        configuration.plan.routes.routes(),
-        &ApiInfo::default().titled("Pets"),
-    );
+    let generated = openapi(configuration.plan.routes.routes(), &ApiInfo::default());
     let (old, new) = (
         &document["paths"]["/pets/{id}"],
         &generated["paths"]["/pets/{id}"],

@@ -23,7 +23,7 @@ use crate::upstream::Upstream;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{Call, Invalid, MessageItem, RequestId};
-use dualgauge_model::mcp::{CallEra, ClientInfo};
+use dualgauge_model::mcp::{CallEra, ClientInfo, Era};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rejections;
@@ -198,7 +198,9 @@ impl RpcRequest {
         // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
         if let Some(era) = CallEra::of_call(headers, call) {
-            let program = ClientInfo::of_call(call);
+            // In the era with a handshake, only `initialize` has `clientInfo`; other params are not searched for it.
+            let declares = era.era() == Era::Stateless || *call.method == *"initialize";
+            let program = declares.then(|| ClientInfo::of_call(call)).flatten();
             let client = self.runtime_plan.client_label(context.client());
             let (call, at) = (McpCall { era, program }, context.wall_time());
             context

@@ -96,6 +96,22 @@ impl Collector for Described {
     }
 }
 
+/// Returns the families about the credentials of callers.
+fn credential_families(counts: &ShardCounts) -> [proto::MetricFamily; 2] {
+    let tokens = TokenFault::ALL.iter().map(|fault| {
+        let count = counts.unverified_tokens[*fault as usize];
+        counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
+    });
+    let unauthenticated = CredentialFault::ALL.map(|fault| {
+        let count = counts.unauthenticated[fault as usize];
+        counter(&family::UNAUTHENTICATED, &[fault.as_str()], count)
+    });
+    [
+        metric_family(&family::UNAUTHENTICATED, unauthenticated.into()),
+        metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
+    ]
+}
+
 /// Returns the families of the proxy itself. Failure counters start at zero, because a rate ignores the first value of
 /// a new series.
 fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
@@ -127,14 +143,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.cut_connections[why as usize];
         counter(&family::CUT_CONNECTIONS, &[why.as_str()], count)
     });
-    let tokens = TokenFault::ALL.iter().map(|fault| {
-        let count = counts.unverified_tokens[*fault as usize];
-        counter(&family::UNVERIFIED_TOKENS, &[fault.as_str()], count)
-    });
-    let unauthenticated = CredentialFault::ALL.map(|fault| {
-        let count = counts.unauthenticated[fault as usize];
-        counter(&family::UNAUTHENTICATED, &[fault.as_str()], count)
-    });
+    let [unauthenticated, tokens] = credential_families(counts);
     let strays = Undelivered::ALL.map(|why| {
         let count = counts.strays[why as usize];
         counter(&family::SOCKET_STRAYS, &[why.as_str()], count)
@@ -152,8 +161,8 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::REFUSED_CONNECTIONS, vec![refused]),
         metric_family(&family::FAILED_HANDSHAKES, vec![handshakes]),
         metric_family(&family::CUT_CONNECTIONS, cut.into()),
-        metric_family(&family::UNAUTHENTICATED, unauthenticated.into()),
-        metric_family(&family::UNVERIFIED_TOKENS, tokens.collect()),
+        unauthenticated,
+        tokens,
         metric_family(&family::SOCKET_STRAYS, strays.into()),
         metric_family(&family::INVALID_MESSAGES, invalid.collect()),
     ]

@@ -12,25 +12,25 @@ mod query;
 mod sample;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::refs::{DocumentFault, printable, shown, text};
+use super::refs::{DocumentFault, shown, text};
 use super::report::LeftOut;
 use super::write::quoted;
 
 pub use any_list::check_any_list;
 use query::QueryCall;
 pub use sample::sample;
+use tool::Tool;
 
 /// The most tools that are served.
 const MOST_TOOLS: usize = 10_000;
 /// The longest name of a route.
 const LONGEST_NAME: usize = 80;
-/// The longest summary of a tool.
-const LONGEST_SUMMARY: usize = 200;
 
 /// The properties of the API that the tools do not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,47 +84,6 @@ pub fn draft_rest_api(tools: &Value, options: &RestApiOptions) -> Result<RestApi
         draft.add(tool);
     }
     Ok(draft.finish())
-}
-
-/// A tool that is being drafted.
-struct Tool<'v> {
-    name: &'v str,
-    value: &'v Value,
-    route: String,
-    path: String,
-}
-
-impl Tool<'_> {
-    fn hint(&self, name: &str) -> bool {
-        let annotations = self.value.get("annotations");
-        let hint = annotations.and_then(|annotations| annotations.get(name));
-        hint.and_then(Value::as_bool) == Some(true)
-    }
-
-    fn effect(&self) -> &'static str {
-        if self.hint("readOnlyHint") {
-            "safe"
-        } else if self.hint("idempotentHint") {
-            "idempotent"
-        } else {
-            "unsafe"
-        }
-    }
-
-    /// Returns the title, which may stand in the annotations (MCP 2025-03-26).
-    fn title(&self) -> Option<&str> {
-        let annotations = self.value.get("annotations");
-        text(self.value, "title")
-            .or_else(|| text(annotations?, "title"))
-            .filter(|title| !title.is_empty())
-    }
-
-    /// Returns the title, else the first line of the description.
-    fn summary(&self) -> String {
-        let description = || text(self.value, "description").and_then(|all| all.lines().next());
-        let words = self.title().or_else(description).unwrap_or(self.name);
-        printable(words).chars().take(LONGEST_SUMMARY).collect()
-    }
 }
 
 struct RestApiDraft<'o> {

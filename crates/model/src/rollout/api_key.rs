@@ -77,14 +77,27 @@ fn password(headers: &HeaderMap) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn found(bearer: bool, basic: bool, lines: &[(&'static str, &str)]) -> Option<String> {
+    const BASIC: ApiKeyForms = ApiKeyForms {
+        bearer: false,
+        basic: true,
+    };
+    const BEARER: ApiKeyForms = ApiKeyForms {
+        bearer: true,
+        basic: false,
+    };
+    const BOTH: ApiKeyForms = ApiKeyForms {
+        bearer: true,
+        basic: true,
+    };
+
+    fn found(forms: ApiKeyForms, lines: &[(&'static str, &str)]) -> Option<String> {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
         let keys = ApiKeys {
             header: HeaderName::from_static("x-api-key"),
-            forms: ApiKeyForms { bearer, basic },
+            forms,
         };
         let key = keys.find(&headers)?;
         Some(String::from_utf8(key.into_owned()).unwrap())
@@ -99,13 +112,13 @@ mod tests {
         let key = |text: &str| Some(text.to_owned());
         let password = basic("user:a:b");
         let by_password = [("authorization", password.as_str())];
-        assert_eq!(found(false, true, &by_password), key("a:b"));
-        assert_eq!(found(true, false, &by_password), None);
+        assert_eq!(found(BASIC, &by_password), key("a:b"));
+        assert_eq!(found(BEARER, &by_password), None);
         let by_token = [("authorization", "bearer abc")];
-        assert_eq!(found(true, true, &by_token), key("abc"));
-        assert_eq!(found(false, true, &by_token), None);
+        assert_eq!(found(BOTH, &by_token), key("abc"));
+        assert_eq!(found(BASIC, &by_token), None);
         let both = [("authorization", "Bearer abc"), ("x-api-key", "own")];
-        assert_eq!(found(true, true, &both), key("own"));
+        assert_eq!(found(BOTH, &both), key("own"));
     }
 
     #[test]
@@ -124,7 +137,7 @@ mod tests {
             &[("authorization", "Digest username=\"user\"")],
             &[],
         ] {
-            assert_eq!(found(true, true, lines), None, "{lines:?}");
+            assert_eq!(found(BOTH, lines), None, "{lines:?}");
         }
     }
 }

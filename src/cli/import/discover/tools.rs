@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{DiscoverError, DiscoverServer, SourceDocument, greeting};
+use super::{DiscoverError, DiscoverServer, SourceDocument};
 use crate::cli::connection::within;
 use dualgauge_model::import::printable;
 
+/// The MCP revision that is offered; a server replies with the one it speaks.
+const MCP: &str = "2025-06-18";
 /// The longest name of a server that is shown.
 const LONGEST_NAME: usize = 100;
 
@@ -51,4 +54,13 @@ impl DiscoverServer {
         });
         Ok((document, name))
     }
+}
+
+/// Returns the params of `initialize`.
+pub(super) fn greeting() -> Value {
+    json!({
+        "protocolVersion": MCP,
+        "capabilities": {},
+        "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
+    })
 }

@@ -50,10 +50,8 @@ pub fn check_any_list(data: &[u8]) {
             routes += 1;
             continue;
         }
-        let Some((key, value)) = line.split_once(" = ") else {
-            panic!("a text has left its value: {line}");
-        };
-        assert!(KEYS.contains(&key), "a text has become a key: {line}");
+        let (key, value) = line.split_once(" = ").unwrap_or_default();
+        assert!(KEYS.contains(&key), "a text has left its value: {line}");
         check_value(value);
         match key {
             "rest" => assert!(calls.insert(value.to_owned()), "two routes have {line}"),

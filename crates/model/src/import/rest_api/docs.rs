@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Tool;
+use super::tool::Tool;
 use crate::import::refs::text;
 use crate::import::write::{json_text, quoted};
 
