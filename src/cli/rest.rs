@@ -12,22 +12,20 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use clap::Args;
-use http::Method;
+use http::{Method, StatusCode};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 
 use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
 use crate::cli::CommandError;
-use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
+use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::drafted_server::{
     ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, probe, probe_program,
     toml_string, without_credentials,
 };
 use crate::cli::import::{DiscoverError, list_tools};
 use crate::cli::plural::count;
-use crate::config::configuration::Configuration;
-use crate::config::problem::Problems;
 use dualgauge_model::import::{DocumentFault, RestApi, RestApiOptions, draft_rest_api, printable};
 
 pub(super) const EXAMPLES: &str = "\
@@ -47,6 +45,8 @@ const LISTEN: &str = "127.0.0.1:8080";
 const ROUTES: &str = "routes.toml";
 /// The most operations, and the most notes, that are printed.
 const MOST_PRINTED: usize = 20;
+/// The most requests to load the routes. Each waits for the files, at most for some seconds.
+const LOAD_ATTEMPTS: usize = 20;
 /// Calls that the proxy answers itself, beside those of tools.
 const RESERVED: [(&str, &str); 6] = [
     ("POST", "/mcp"),
@@ -102,9 +102,6 @@ pub(super) enum RestFault {
     /// The list has nothing to serve.
     #[error("{0} lists no tool that is served; see `--include` and `--exclude`")]
     Nothing(String),
-    /// The draft is not a valid configuration.
-    #[error("the draft is not a valid configuration:\n{0}")]
-    Invalid(Problems),
     /// The output or the system fails.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
@@ -135,6 +132,9 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     if let Some(fault) = failed {
         folder.discard(&[ROUTES]);
         return Err(fault.into());
+    }
+    if !is_loaded {
+        folder.discard(&[ROUTES]);
     }
     result?;
     Ok(match is_loaded {
@@ -266,10 +266,7 @@ answer = "docs"
             toml_string(&self.title(name))
         );
         folder.write(ROUTES, &format!("{}{document}", api.routes))?;
-        match Configuration::read(&folder.sources()) {
-            Ok(_) => Ok(api),
-            Err(problems) => Err(RestFault::Invalid(problems)),
-        }
+        Ok(api)
     }
 
     /// Returns the text that is printed once the API is served.
@@ -363,15 +360,27 @@ fn load(addresses: BoundAddresses, text: String) -> io::Result<JoinHandle<bool>>
     })
 }
 
-fn reload(addresses: BoundAddresses) -> Result<(), crate::cli::admin::AdminFault> {
+fn reload(addresses: BoundAddresses) -> Result<(), AdminFault> {
     let url = format!("http://{}", addresses.admin);
-    AdminClient::new(&AdminArguments::at(&url, None))?.ask(&AdminRequest {
+    let client = AdminClient::new(&AdminArguments::at(&url, None))?;
+    let request = AdminRequest {
         method: Method::POST,
         path: "/api/v1/reload",
         body: Some(json!({})),
         tag: None,
-    })?;
-    Ok(())
+    };
+    let mut attempts = 1;
+    loop {
+        match client.ask(&request) {
+            // Thousands of tools take a slow machine longer than the admin API waits.
+            Err(AdminFault::Refused { status, .. })
+                if status == StatusCode::SERVICE_UNAVAILABLE && attempts < LOAD_ATTEMPTS =>
+            {
+                attempts += 1;
+            }
+            asked => return asked.map(drop),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -223,7 +223,11 @@ fn clash(bindings: &Bindings) -> Option<String> {
             RpcLocation::Inside(object, name) => (format!("{object:?}"), name),
             RpcLocation::Position(_) | RpcLocation::Twin | RpcLocation::Equal => continue,
         };
-        if name == "..." {
+        let is_unnamed =
+            |place: &RpcLocation| matches!(place, RpcLocation::Named(name) if name == "...");
+        let is_inside =
+            matches!(&bound.rpc, RpcLocation::Inside(object, _) if is_unnamed(object.as_ref()));
+        if is_inside || name == "..." {
             return Some("a pattern cannot name the argument `...`".to_owned());
         }
         if !names.insert((object.to_lowercase(), name.to_lowercase())) {
