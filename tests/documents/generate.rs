@@ -24,11 +24,12 @@ const MOST_CHOICES: usize = 6;
 pub(crate) fn valid(schema: &Value, members: Members) -> Result<Value, String> {
     let validator = jsonschema::validator_for(schema).map_err(|fault| fault.to_string())?;
     let mut first = None;
-    for choice in 0..MOST_CHOICES {
+    for attempt in 0..2 * MOST_CHOICES {
         let generator = Generator {
             root: schema,
             members,
-            choice,
+            choice: attempt % MOST_CHOICES,
+            is_sparse: attempt >= MOST_CHOICES,
         };
         let value = generator.value(schema, 0);
         match validator.validate(&value) {
@@ -46,6 +47,8 @@ struct Generator<'s> {
     root: &'s Value,
     members: Members,
     choice: usize,
+    /// Alternatives have their required members only, so that a value does not fit two.
+    is_sparse: bool,
 }
 
 impl Generator<'_> {
@@ -91,7 +94,7 @@ impl Generator<'_> {
                     let is_null = |part: &Value| part.get("type") == Some(&json!("null"));
                     let parts: Vec<&Value> = parts.iter().filter(|part| !is_null(part)).collect();
                     if let Some(part) = parts.get(self.choice % parts.len().max(1)) {
-                        merge(&mut flat, self.flat(part, depth + 1));
+                        merge(&mut flat, self.alternative(part, depth + 1));
                     }
                 }
                 (_, _) => merge(&mut flat, Map::from_iter([(name.clone(), value.clone())])),
@@ -100,9 +103,26 @@ impl Generator<'_> {
         flat
     }
 
+    fn alternative(&self, part: &Value, depth: usize) -> Map<String, Value> {
+        let mut flat = self.flat(part, depth);
+        let required = flat.get("required").cloned().unwrap_or_default();
+        if let Some(Value::Object(known)) = flat.get_mut("properties")
+            && self.is_sparse
+        {
+            let required = required.as_array();
+            known.retain(|name, _| required.is_some_and(|all| all.contains(&json!(name))));
+        }
+        flat
+    }
+
     fn array(&self, flat: &Map<String, Value>, depth: usize) -> Value {
         let size = |name: &str| flat.get(name).and_then(Value::as_u64);
-        let usual = u64::from(depth <= SHALLOW);
+        // Two elements, where a single one could be taken for a value that is no list.
+        let usual = match depth {
+            0..=1 => 2,
+            2..=SHALLOW => 1,
+            _ => 0,
+        };
         let count = usual.max(size("minItems").unwrap_or(0));
         let count = count.min(size("maxItems").unwrap_or(u64::MAX));
         let first = flat.get("prefixItems").and_then(Value::as_array);
@@ -213,7 +233,8 @@ fn string(flat: &Map<String, Value>) -> Value {
     if let Some(pattern) = flat.get("pattern").and_then(Value::as_str) {
         let given = ["examples", "default"].map(|name| flat.get(name));
         let given = given.into_iter().flatten();
-        let given = given.flat_map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));
+        let given =
+            given.flat_map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));
         for value in given.filter(Value::is_string) {
             let schema = json!({ "pattern": pattern });
             if jsonschema::is_valid(&schema, &value) {
@@ -252,6 +273,8 @@ fn string(flat: &Map<String, Value>) -> Value {
 
 /// Returns a text that a pattern finds; the same one each time.
 fn matching(pattern: &str, fits: impl Fn(&str) -> bool) -> String {
+    // Each alternative may have anchors of its own.
+    let pattern = pattern.split("|^").next().unwrap_or_default();
     let inner = pattern.strip_prefix('^').unwrap_or(pattern);
     let inner = inner.strip_suffix('$').unwrap_or(inner);
     // Texts that are easy to read and to send, where the pattern allows them.

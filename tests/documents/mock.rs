@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     path: String,
     /// The media types of the request body.
     request: Vec<String>,
+    /// The media types of the successful response.
+    response: Vec<String>,
     /// The document describes a successful response.
     pub(crate) has_success: bool,
 }
@@ -49,18 +51,26 @@ impl Operation {
         format!("{} {}", self.method, self.path)
     }
 
-    /// Returns true unless the operation has a body that is neither JSON nor a form.
+    /// Returns true unless the operation has a body that is neither JSON nor a form, or a response of another kind.
     pub(crate) fn is_in_scope(&self) -> bool {
-        let is_known = |media_type: &String| {
-            let essence = media_type.split(';').next().unwrap_or_default().trim();
-            essence == "*/*"
-                || essence == "application/json"
-                || essence.ends_with("+json")
-                || essence == "multipart/form-data"
-                || essence == "application/x-www-form-urlencoded"
+        let is = |types: &[String], known: fn(&str) -> bool| {
+            types.is_empty() || types.iter().any(|media_type| known(essence(media_type)))
         };
-        self.request.is_empty() || self.request.iter().any(is_known)
+        is(&self.request, |one| is_json(one) || is_form(one))
+            && is(&self.response, |one| is_json(one) || one == "text/plain")
     }
+}
+
+fn is_json(essence: &str) -> bool {
+    essence == "*/*" || essence == "application/json" || essence.ends_with("+json")
+}
+
+fn is_form(essence: &str) -> bool {
+    essence == "multipart/form-data" || essence == "application/x-www-form-urlencoded"
+}
+
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
 }
 
 impl Mock {
