@@ -31,6 +31,8 @@ use served::{Served, Tool};
 const DOCUMENTS: &str = "tests/documents/documents.txt";
 /// The operations that do not become working tools, with the reasons: `FILE METHOD /path: reason`.
 const FAILING: &str = "tests/documents/failing.txt";
+/// The beginning of a fault of a result.
+const RESULT: &str = "the result";
 /// The share of operations that become working tools.
 const WANTED: f64 = 0.98;
 
@@ -142,11 +144,23 @@ fn check(mock: &mut Mock, served: &Served, tool: &Tool, operation: &Operation) -
             Err(fault) => return Some(shown(label, &format!("no valid value: {fault}"))),
         };
         let params = json!({ "name": tool.name, "arguments": arguments });
-        let answer = served.call("tools/call", &params);
-        let reached = mock.take();
-        if let Some(fault) = fault(&reached, &answer, tool, operation) {
-            return Some(shown(label, &fault));
+        let call = |mock: &mut Mock| {
+            let answer = served.call("tools/call", &params);
+            fault(&mock.take(), &answer, tool, operation)
+        };
+        let Some(first) = call(mock) else {
+            continue;
+        };
+        // Some documents have examples that contradict their own schemas.
+        if first.starts_with(RESULT) {
+            mock.respond_with("random");
+            let second = call(mock);
+            mock.respond_with("examples");
+            if second.is_none() {
+                continue;
+            }
         }
+        return Some(shown(label, &first));
     }
     None
 }
@@ -201,8 +215,8 @@ fn fault(
     };
     let fault = validator.validate(value).err()?;
     let from = match first.doubts.is_empty() {
-        true => "the result",
-        false => "the mock has no example that the document accepts",
+        true => RESULT,
+        false => "the result, of which Prism says that the document does not accept it",
     };
     Some(format!("{from}: {} {fault}", fault.instance_path()))
 }

@@ -4,6 +4,7 @@
 //   open FILE   serves the document; {"port": …, "operations": [{"method", "path", "request", "response", "has_success"}]}
 //   take        the calls since the last `take`: [{"operation", "status", "violations", "doubts"}], with the differences
 //               of the request and of the response from the document
+//   random      responds with values made from the schemas instead of examples, until `examples`
 //   close       stops serving
 //
 // Credentials are not checked: the documents do not contain any.
@@ -133,7 +134,9 @@ class Mock {
   /// Returns the first response that the document itself accepts: its example, one made from the schema, one at random.
   async answer(input, operation) {
     let first;
-    for (const mock of [{ dynamic: false }, { dynamic: false, ignoreExamples: true }, { dynamic: true, seed: 'one' }]) {
+    const random = { dynamic: true, ignoreExamples: true, seed: 'one' };
+    const kinds = [{ dynamic: false }, { dynamic: false, ignoreExamples: true }, random];
+    for (const mock of this.isRandom ? [random, { dynamic: false }] : kinds) {
       const result = await this.prism.request(input, [operation], { ...settings, mock })();
       // Its generator fails on some schemas.
       if (first && !isRight(result)) return first;
@@ -192,6 +195,14 @@ const commands = {
     const { calls } = mock;
     mock.calls = [];
     return calls;
+  },
+  async random() {
+    mock.isRandom = true;
+    return {};
+  },
+  async examples() {
+    mock.isRandom = false;
+    return {};
   },
   async close() {
     await mock.close();
