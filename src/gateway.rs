@@ -55,6 +55,7 @@ mod sessions;
 mod shadow;
 mod shared_state;
 mod stream_end;
+mod suspended_calls;
 mod token_cache;
 mod translate;
 mod tunnel;

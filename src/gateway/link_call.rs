@@ -15,10 +15,12 @@ use super::failures::{memory_exhausted, upstream_timeout};
 use super::rpc_reply::RpcReply;
 use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
-use crate::upstream::link::{CancelSignal, LinkReply, LinkUpstream, Requester};
+use crate::upstream::link::{
+    CallListener, CancelSignal, LinkReply, LinkUpstream, Requester, ServerRequest, SuspendedCall,
+};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
-use dualgauge_model::mcp::LogFilter;
+use dualgauge_model::mcp::{InputCapabilities, LogFilter};
 use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
@@ -38,6 +40,8 @@ pub(super) struct LinkRequest<'a> {
     pub(super) subscription: Option<RequestId>,
     /// The log messages of the call that the client receives.
     pub(super) logs: LogFilter,
+    /// The requests of the server that the client answers during its call.
+    pub(super) input: InputCapabilities,
 }
 
 /// A message for a link.
@@ -46,15 +50,38 @@ struct LinkMessage {
     retry_rule: RetryRule,
     cancel_signal: Option<Arc<CancelSignal>>,
     logs: LogFilter,
+    input: InputCapabilities,
 }
 
-/// Sends a request, and returns the response with the id that the call had on the link.
+/// The progress of a call over a link.
+pub(super) enum CallProgress {
+    /// The response, with the id that the call had on the link.
+    Reply(RpcReply),
+    /// The server sent a request during the call, and waits for the answer.
+    ServerRequest(ServerRequest),
+}
+
+/// Sends a request whose caller answers no requests of the server, and returns the response.
 pub(super) async fn send(
     record: &mut AccessRecord,
     link: &LinkUpstream,
     request: LinkRequest<'_>,
     limit: Duration,
 ) -> Result<RpcReply, Failure> {
+    match send_interactive(record, link, request, limit).await? {
+        CallProgress::Reply(reply) => Ok(reply),
+        // The link declines the requests itself.
+        CallProgress::ServerRequest(_) => Err(rejections::missing_answer()),
+    }
+}
+
+/// Sends a request, and returns the response or the first request of the server.
+pub(super) async fn send_interactive(
+    record: &mut AccessRecord,
+    link: &LinkUpstream,
+    request: LinkRequest<'_>,
+    limit: Duration,
+) -> Result<CallProgress, Failure> {
     let LinkRequest {
         method,
         call,
@@ -62,6 +89,7 @@ pub(super) async fn send(
         cancel_signal,
         subscription,
         logs,
+        input,
     } = request;
     let message = LinkMessage {
         outbound: match &subscription {
@@ -73,9 +101,9 @@ pub(super) async fn send(
         retry_rule,
         cancel_signal,
         logs,
+        input,
     };
     let limit = remaining_time(&record.context, limit)?;
-    let limit_bytes = record.context.runtime_plan().plan.limits.answer;
     let reply = match &subscription {
         None => exchange(record, link, message, limit).await?,
         Some(_) => {
@@ -90,25 +118,78 @@ pub(super) async fn send(
     match (reply, subscription) {
         (LinkReply::Ended, Some(client)) => {
             let body = ended_subscription(NO_ID, &client);
-            Ok(link_reply(NO_ID, body))
+            Ok(CallProgress::Reply(link_reply(NO_ID, body)))
         }
-        (LinkReply::Sent | LinkReply::Ended, _) => Err(rejections::missing_answer()),
-        (LinkReply::Answer(id, body), _) => {
-            let body = match record.context.second_run_budget() {
-                _ if body.len() > limit_bytes => return Err(too_large(limit_bytes)),
-                // Second runs are charged to their own budget, not to the memory of client calls.
-                Some(budget) if budget.charge(body.len()) => body,
-                Some(_) => return Err(too_large(limit_bytes)),
-                None => record
-                    .context
-                    .worker()
-                    .memory()
-                    .account(body)
-                    .map_err(memory_exhausted)?,
+        (reply, _) => progress(record, reply),
+    }
+}
+
+/// A call that continues with the responses to the server's requests.
+pub(super) struct ResumedCall {
+    pub(super) call: SuspendedCall,
+    pub(super) responses: Vec<Bytes>,
+    /// The receiver of further notifications, if it changes.
+    pub(super) listener: Option<CallListener>,
+}
+
+/// Continues a call, and returns the response or the next request of the server.
+pub(super) async fn resume(
+    record: &mut AccessRecord,
+    link: &LinkUpstream,
+    resumed: ResumedCall,
+) -> Result<CallProgress, Failure> {
+    ensure_client_open(&record.context)?;
+    let limit = remaining_time(&record.context, link.plan().timeout)?;
+    let ResumedCall {
+        call,
+        responses,
+        listener,
+    } = resumed;
+    let since = clock::now();
+    record.start_upstream_time(since);
+    let reply = call.resume(responses, listener, since + limit);
+    let reply = record.context.worker().until_shutdown(reply).await;
+    record.add_upstream_time(since);
+    let reply = reply?.map_err(|why| exchange_failure(record, link, why, limit))?;
+    progress(record, reply)
+}
+
+fn progress(record: &AccessRecord, reply: LinkReply) -> Result<CallProgress, Failure> {
+    match reply {
+        LinkReply::Sent | LinkReply::Ended => Err(rejections::missing_answer()),
+        LinkReply::ServerRequest(request) => {
+            let message = accounted(record, request.message)?;
+            let request = ServerRequest {
+                message,
+                ..*request
             };
-            Ok(link_reply(id, body))
+            Ok(CallProgress::ServerRequest(request))
+        }
+        LinkReply::Answer(id, body) => {
+            let body = accounted(record, body)?;
+            Ok(CallProgress::Reply(link_reply(id, body)))
         }
     }
+}
+
+/// Charges a message of the server to the memory budget that applies to the call.
+fn accounted(record: &AccessRecord, body: Bytes) -> Result<Bytes, Failure> {
+    let limit = record.context.runtime_plan().plan.limits.answer;
+    match record.context.second_run_budget() {
+        _ if body.len() > limit => Err(too_large(limit)),
+        // Second runs are charged to their own budget, not to the memory of client calls.
+        Some(budget) if budget.charge(body.len()) => Ok(body),
+        Some(_) => Err(too_large(limit)),
+        None => {
+            let memory = record.context.worker().memory();
+            memory.account(body).map_err(memory_exhausted)
+        }
+    }
+}
+
+/// Returns the response to a call that the proxy writes itself.
+pub(super) fn own_reply(body: impl FnOnce(u64) -> Bytes) -> RpcReply {
+    link_reply(NO_ID, body(NO_ID))
 }
 
 /// Returns a response that came over a link, where it has no head.
@@ -145,6 +226,7 @@ pub(super) async fn send_notification(
         retry_rule: RetryRule::Never,
         cancel_signal: None,
         logs: LogFilter::All,
+        input: InputCapabilities::default(),
     };
     exchange(record, link, notification, limit)
         .await
@@ -165,17 +247,25 @@ async fn exchange(
         cancel_signal: message.cancel_signal,
         logs: message.logs,
         authorized: record.context.authorized_links(),
+        input: message.input,
         notifier: record.context.notifications(),
     };
-    let reply_future = link.request_for(requester, message.outbound, message.retry_rule, limit);
-    let reply = record.context.worker().until_shutdown(reply_future).await;
+    let reply = link.request_for(requester, message.outbound, message.retry_rule, limit);
+    let reply = record.context.worker().until_shutdown(reply).await;
     record.add_upstream_time(since);
-    reply?.map_err(
-        |why| match (why, client_timeout_failure(&record.context, Duration::ZERO)) {
-            (RequestError::Late, Some(client_failure)) => client_failure,
-            (why, _) => request_failure(why, link.plan(), limit),
-        },
-    )
+    reply?.map_err(|why| exchange_failure(record, link, why, limit))
+}
+
+fn exchange_failure(
+    record: &AccessRecord,
+    link: &LinkUpstream,
+    why: RequestError,
+    limit: Duration,
+) -> Failure {
+    match (why, client_timeout_failure(&record.context, Duration::ZERO)) {
+        (RequestError::Late, Some(client_failure)) => client_failure,
+        (why, _) => request_failure(why, link.plan(), limit),
+    }
 }
 
 pub(super) fn request_failure(

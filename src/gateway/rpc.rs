@@ -18,6 +18,7 @@ mod reading;
 mod replay;
 mod rpc_request;
 mod server_messages;
+mod server_requests;
 mod websocket_session;
 
 use std::rc::Rc;

@@ -12,6 +12,7 @@ use super::offload::Offload;
 use super::request_ids::RequestIdAllocator;
 use super::session_table::Sessions;
 use super::shadow::ComparePool;
+use super::suspended_calls::SuspendedCalls;
 use crate::telemetry::metrics::LabelNames;
 use crate::telemetry::spans::Spans;
 use dualgauge_model::compare::Salt;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub event_sessions: Arc<EventSessions>,
     /// The log levels of clients' sessions.
     pub log_levels: Arc<LogLevels>,
+    /// The calls that wait for input of their clients.
+    pub suspended_calls: Arc<SuspendedCalls>,
     /// The source of request ids.
     pub request_ids: Arc<RequestIdAllocator>,
     /// The thread for long comparisons.
@@ -68,6 +71,7 @@ impl Shared {
             client_requests: Arc::default(),
             event_sessions: Arc::default(),
             log_levels: Arc::default(),
+            suspended_calls: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: ComparePool::open().0,
             offload: Offload::for_workers(1),

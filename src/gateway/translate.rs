@@ -28,8 +28,8 @@ use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestTemplate};
-use dualgauge_model::mcp::LogFilter;
 use dualgauge_model::mcp::ResultType;
+use dualgauge_model::mcp::{InputCapabilities, LogFilter};
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use dualgauge_model::pending;
 use dualgauge_model::plan::Credentials;
@@ -187,6 +187,7 @@ async fn send_over_link(
         cancel_signal: None,
         subscription: None,
         logs: LogFilter::All,
+        input: InputCapabilities::default(),
     };
     link_call::send(record, link, request, limit)
         .await

@@ -24,6 +24,7 @@ use super::runtime_plan::{InstalledPlan, RuntimePlan};
 use super::session_table::Sessions;
 use super::shadow::{ComparePool, ShadowRunner};
 use super::shared_state::Shared;
+use super::suspended_calls::SuspendedCalls;
 use crate::telemetry::metrics::{Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::{AuthorizedLinks, Links};
@@ -246,6 +247,11 @@ impl Worker {
     /// Returns the sessions of clients over event streams.
     pub(super) fn event_sessions(&self) -> &Arc<EventSessions> {
         &self.shared.event_sessions
+    }
+
+    /// Returns the calls that wait for input of their clients.
+    pub(super) fn suspended_calls(&self) -> &SuspendedCalls {
+        &self.shared.suspended_calls
     }
 
     /// Returns the log levels of clients' sessions.

@@ -41,6 +41,10 @@ impl<C: Caller> Callers<C> {
         self.waiting.get(&ticket)
     }
 
+    pub(super) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut C> {
+        self.waiting.get_mut(&ticket)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &C> {
         self.waiting.values()
     }

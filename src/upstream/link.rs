@@ -10,6 +10,7 @@ mod cancel;
 mod client_queue;
 mod handle;
 mod notifications;
+mod pending_caller;
 mod per_client;
 mod reply_slot;
 mod rotation;
@@ -33,6 +34,7 @@ pub use per_client::{
     AuthorizedLinks, ClientLinks, LinkLaunch, LinkLimits, LinkOpener, LinkPermit, LinkSharing,
     LinkSlots, WeakLinkOpener, opener,
 };
+pub use reply_slot::{CallListener, ServerRequest, SuspendedCall};
 pub use rotation::rotate;
 pub use routes::{LinkRoute, Links};
 pub use stats::{Delivery, LinkGauges, LinkStats, StatsHandle};

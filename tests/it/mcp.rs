@@ -11,6 +11,7 @@ mod peers;
 mod refused;
 mod revisions;
 pub(crate) mod scripted;
+mod server_requests;
 mod sse;
 mod subscriptions;
 

@@ -19,6 +19,7 @@ mod protected_resource;
 mod response;
 mod result;
 mod revision;
+mod server_request;
 mod session_metadata;
 mod sse_endpoint;
 
@@ -46,6 +47,7 @@ pub use revision::{
     DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
     discover, discover_result, initialize_response,
 };
+pub use server_request::{OpenRequest, request_state, state_of_retry};
 pub use session_metadata::with_session_metadata;
 pub use sse_endpoint::{
     EndpointFault, SessionEvent, StreamUrl, check_any_endpoint, endpoint_event, endpoint_of_event,

@@ -6,7 +6,8 @@
 //!
 //! Laws, checked by a seeded simulation:
 //!
-//! - Each caller gets exactly one result, by its deadline, unless it cancels.
+//! - Each caller gets exactly one result, by its deadline, unless it cancels. The deadline is extended while it answers
+//!   requests of the server.
 //! - A reply reaches only the caller that sent the request.
 //! - A request is sent again at most once, and only if it may be repeated or the server did not accept it. It is sent
 //!   on a new link, or after the transport reported its failure.
@@ -21,6 +22,7 @@ mod outbound;
 mod queue;
 mod recipients;
 mod requests;
+mod server_requests;
 mod settings;
 mod state;
 mod subscriptions;
@@ -32,7 +34,8 @@ pub use events::{
 };
 pub use link_machine::{LinkCounts, LinkMachine};
 pub use recipients::{MessageOrigin, Recipients};
-pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages};
+pub use server_requests::INPUT_TIMEOUT;
+pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages, ServerRequests};
 pub use subscriptions::SUBSCRIPTIONS;
 pub use ticket::Ticket;
 

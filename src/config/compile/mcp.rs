@@ -59,7 +59,8 @@ fn check_authorization(server: &RawMcp, problems: &mut Vec<Problem>) {
 }
 
 pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
-    let initialize = server.revision.value.initialize();
+    let requests = server.server_requests.value;
+    let initialize = server.revision.value.initialize(requests);
     let revisions = match server.transport.value {
         // The session checks the negotiated revision itself.
         McpTransport::Streamable => Vec::new(),
@@ -76,6 +77,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         max_consecutive_timeouts: 0,
         heartbeat: None,
         log_messages: server.log_messages.value,
+        server_requests: server.server_requests.value,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     McpPlan {

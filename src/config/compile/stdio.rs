@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
-use dualgauge_model::mcp::{Revision, accepted_revisions};
-use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
+use dualgauge_model::mcp::accepted_revisions;
+use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, ServerRequests};
 use dualgauge_model::plan::{LinkPlan, SecretMap, StdioPlan};
 use dualgauge_model::rollout::Glob;
 use dualgauge_patterns::json::Json;
@@ -25,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The default handshake. The revision is the last one that has a handshake.
 const INITIALIZE: &str = concat!(
-    r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dualgauge","version":""#,
+    r#"{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}},"#,
+    r#""clientInfo":{"name":"dualgauge","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}}"#
 );
@@ -55,7 +56,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         ),
     };
     let revision = child.revision.as_ref().map(|revision| revision.value);
-    let of_revision = revision.map(Revision::initialize);
+    let of_revision = revision.map(|revision| revision.initialize(ServerRequests::Caller));
     let initialize = child.initialize.clone().or(of_revision);
     let initialize_params = initialize_params(child.handshake.value, initialize.as_ref());
     let settings = LinkSettings {
@@ -71,6 +72,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         max_consecutive_timeouts: child.unanswered.value,
         heartbeat: None,
         log_messages: child.log_messages.value,
+        server_requests: ServerRequests::Caller,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     StdioPlan {

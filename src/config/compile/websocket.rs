@@ -6,7 +6,7 @@ use super::headers;
 use super::stdio::{BACKOFF, initialize_params};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use dualgauge_model::mcp::accepted_revisions;
-use dualgauge_model::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages};
+use dualgauge_model::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages, ServerRequests};
 use dualgauge_model::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use dualgauge_patterns::side::Side;
 
@@ -54,6 +54,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         max_consecutive_timeouts: socket.unanswered.value,
         heartbeat: heartbeat(socket),
         log_messages: log_messages(socket),
+        server_requests: ServerRequests::Caller,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     WebSocketPlan {

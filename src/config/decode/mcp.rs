@@ -13,6 +13,7 @@ use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, string};
 use dualgauge_model::local_reply::{HANDSHAKES, STATELESS};
 use dualgauge_model::mcp::Revision;
+use dualgauge_model::pending::ServerRequests;
 use dualgauge_model::plan::{McpAuthorization, McpTransport};
 
 /// Keys shared with child processes only.
@@ -64,6 +65,11 @@ const AUTHORIZATIONS: &[(&str, McpAuthorization)] = &[
     ("client", McpAuthorization::Client),
 ];
 
+const REQUEST_WORDS: &[(&str, ServerRequests)] = &[
+    ("caller", ServerRequests::Caller),
+    ("decline", ServerRequests::Decline),
+];
+
 section! {
     /// Keys of an MCP server, or of a child process that speaks MCP.
     pub(super) MCP {
@@ -76,6 +82,8 @@ section! {
         AUTHORIZATION: Key<McpAuthorization> = key("authorization", words(AUTHORIZATIONS)).or("own");
         /// Concurrent calls of a session
         IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("64");
+        /// Receiver of requests of the server
+        SERVER_REQUESTS: Key<ServerRequests> = key("server_requests", words(REQUEST_WORDS)).or("caller");
         /// Longest JSON response or stream event
         MESSAGE_LIMIT: Key<usize> = key("message_limit", size(1024)).or("16MiB");
     }
@@ -90,6 +98,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
     let queue = table.get(&QUEUE);
     let start_timeout = table.get(&START_TIMEOUT);
     let log_messages = table.get(&LOG_MESSAGES);
+    let server_requests = table.get(&SERVER_REQUESTS);
     let message_limit = table.get(&MESSAGE_LIMIT);
     Some(RawMcp {
         url,
@@ -101,6 +110,7 @@ pub(super) fn mcp(table: &mut Table<'_>, url: Spanned<Uri>) -> Option<RawMcp> {
         queue: queue?,
         start_timeout: start_timeout?,
         log_messages: log_messages?,
+        server_requests: server_requests?,
         message_limit: message_limit?,
     })
 }

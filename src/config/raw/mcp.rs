@@ -7,7 +7,7 @@ use http::Uri;
 use super::identity::RawHeaders;
 use crate::config::problem::Spanned;
 use dualgauge_model::mcp::Revision;
-use dualgauge_model::pending::LogMessages;
+use dualgauge_model::pending::{LogMessages, ServerRequests};
 use dualgauge_model::plan::{McpAuthorization, McpTransport};
 
 /// The keys of `[upstream.NAME]` with `protocol = "mcp"`.
@@ -31,6 +31,8 @@ pub struct RawMcp {
     pub start_timeout: Spanned<Duration>,
     /// `log_messages`
     pub log_messages: Spanned<LogMessages>,
+    /// `server_requests`
+    pub server_requests: Spanned<ServerRequests>,
     /// `message_limit`: in bytes.
     pub message_limit: Spanned<usize>,
 }

@@ -237,6 +237,7 @@ impl RpcRequest {
             return Err(Failure::new(Reason::InvalidRequest, message));
         }
         let cancellable = self.cancellable(&record.context, id, None);
+        let linked = LinkedCall { link, call };
         let request = link_call::LinkRequest {
             method: &call.method,
             call: template,
@@ -244,8 +245,8 @@ impl RpcRequest {
             cancel_signal: cancellable.as_ref().map(|call| call.cancel_signal.clone()),
             subscription,
             logs: LogFilter::of_call(self.client_revision(call), call),
+            input: self.answered_requests(record, linked),
         };
-        let linked = LinkedCall { link, call };
         let call_future = self.send_with_input(record, linked, request);
         let reply = unless_cancelled(cancellable.as_ref(), pin!(call_future)).await?;
         let Some(reply) = reply else {

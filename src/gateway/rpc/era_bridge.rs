@@ -112,6 +112,7 @@ impl RpcRequest {
             cancel_signal: None,
             subscription: None,
             logs: LogFilter::Nothing,
+            input: InputCapabilities::default(),
         };
         let reply = link_call::send(record, link, request, link.plan().timeout).await?;
         if link.server_era() == ServerEra::Stateless {

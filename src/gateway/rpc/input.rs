@@ -6,8 +6,6 @@
 //!
 //! Used by `rpc::dispatch` and `rpc::message`.
 
-use std::time::Duration;
-
 use http::HeaderMap;
 use tokio::time::timeout;
 
@@ -26,13 +24,11 @@ use dualgauge_model::jsonrpc::ResponseReply;
 use dualgauge_model::mcp::{
     BridgeAction, ClientRevision, InputCapabilities, InputProgress, InputRound, ServerEra,
 };
-use dualgauge_model::pending::RetryRule;
+use dualgauge_model::pending::{INPUT_TIMEOUT, RetryRule};
 use dualgauge_patterns::json::Json;
 
 /// The maximum number of rounds of one call.
 const ROUNDS: usize = 8;
-/// The time that a client gets for the requests of one round: a person may have to answer them.
-const INPUT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Returns the capabilities that the client declared when it began its session.
 pub(super) fn capabilities_of(headers: &HeaderMap) -> InputCapabilities {
@@ -54,7 +50,7 @@ impl RpcRequest {
         let LinkedCall { link, call } = linked;
         let (cancel_signal, logs) = (request.cancel_signal.clone(), request.logs);
         let limit = link.plan().timeout;
-        let mut reply = link_call::send(record, link, request, limit).await?;
+        let mut reply = self.send_answering(record, linked, request).await?;
         let capabilities = self.input_capabilities(record, linked);
         if capabilities == InputCapabilities::default() {
             return Ok(reply);
@@ -80,6 +76,7 @@ impl RpcRequest {
                 cancel_signal: cancel_signal.clone(),
                 subscription: None,
                 logs,
+                input: InputCapabilities::default(),
             };
             reply = link_call::send(record, link, request, limit).await?;
         }
@@ -95,8 +92,7 @@ impl RpcRequest {
     ) -> InputCapabilities {
         let LinkedCall { link, call } = linked;
         let is_old = self.client_revision(call) == ClientRevision::Sessions;
-        let is_reachable = self.socket.is_none() && record.context.notifications().is_some();
-        match is_old && is_reachable && link.server_era() != ServerEra::Sessions {
+        match is_old && self.is_reachable(record) && link.server_era() != ServerEra::Sessions {
             true => capabilities_of(&self.head.headers),
             false => InputCapabilities::default(),
         }
@@ -191,7 +187,7 @@ impl RpcRequest {
 }
 
 /// Returns the failure of a call whose server requires input that it does not get.
-fn no_input(why: &str) -> Failure {
+pub(super) fn no_input(why: &str) -> Failure {
     let message = format!("the server requires input, but {why}");
     Failure::new(Reason::UpstreamInputRequired, message)
 }

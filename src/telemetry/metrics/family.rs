@@ -78,7 +78,7 @@ families! {
     CUT_CONNECTIONS = COUNTER("dualgauge_cut_connections_total", ["reason"],
         "Client connections (HTTP/2, WebSocket) that the proxy aborted: resets (too many calls reset), chatter (too many frames without progress) or faults (protocol errors). Also single HTTP/2 streams: stalled (the client read nothing for too long).");
     ERA_BRIDGE = COUNTER("dualgauge_mcp_era_conversions_total", ["kind"],
-        "Conversions between MCP clients and servers of different eras: missing_resource and foreign_code (error codes), url_elicitation (an error became a request for input), discovery (`server/discover` for a server with sessions), log_level (a session's level sent with a request), input_request (a request for input sent to a client) and input_response (a call sent again with the client's input).");
+        "Conversions between MCP clients and servers of different eras: missing_resource and foreign_code (error codes), url_elicitation (an error became a request for input), discovery (`server/discover` for a server with sessions), log_level (a session's level sent with a request), input_request (a request for input sent to a client), input_response (a call sent again with the client's input), server_request (a request of a server with sessions passed to a client) and server_response (the client's answer to it).");
     UNAUTHENTICATED = COUNTER("dualgauge_unauthenticated_requests_total", ["credentials"],
         "Requests refused by `listen.authentication`, by their credentials: missing, or unknown (those of no client).");
     RESOURCE_METADATA = COUNTER("dualgauge_mcp_resource_metadata_total", ["kind"],

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::cancel::CancelSignal;
 use super::notifications::{self, NotificationSender, ReplySender};
 use super::subscriber_set::{Subscriber, SubscriberSet};
-use dualgauge_model::mcp::{LogFilter, ServerEra};
+use dualgauge_model::mcp::{InputCapabilities, LogFilter, ServerEra};
 use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
 use dualgauge_patterns::json::Json;
 
@@ -40,6 +40,8 @@ pub struct LinkRequest {
     pub(super) cancel_signal: Option<Arc<CancelSignal>>,
     /// The log messages of its own call that the client receives.
     pub(super) logs: LogFilter,
+    /// The requests of the server that the client answers during its call.
+    pub(super) input: InputCapabilities,
     /// Counts the request as load of its link for as long as it lives.
     pub(super) load: Option<InFlightGuard>,
 }

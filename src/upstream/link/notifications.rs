@@ -16,6 +16,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use super::reply_slot::ServerRequest;
 use super::stats::Delivery;
 use dualgauge_model::pending::RequestError;
 
@@ -111,6 +112,8 @@ pub enum LinkReply {
     Sent,
     /// A subscription ended in good order, without a response of the server.
     Ended,
+    /// Not the last reply: the server sent a request during the call and waits for the answer.
+    ServerRequest(Box<ServerRequest>),
 }
 
 /// A reply with its place in the sequence.
@@ -121,6 +124,8 @@ pub(super) struct SequencedReply {
     sequence: u64,
     /// The number of replies sent to the client before it.
     position: u64,
+    /// The counters of the client, if it has a notification channel.
+    counters: Option<Arc<SequenceCounters>>,
 }
 
 /// The sending end of a caller's reply channel.
@@ -247,35 +252,42 @@ impl NotificationSender {
             Err(mpsc::error::TrySendError::Closed(_)) => Delivery::NoSubscriber,
         }
     }
+}
 
+impl SequencedReply {
     /// Waits until the client has taken all earlier replies, which are in its channels already; cancel-safe.
-    pub(super) async fn wait_for_turn(&self, answered: &SequencedReply) {
+    pub(super) async fn wait_for_turn(&self) {
+        let Some(counters) = &self.counters else {
+            return;
+        };
         loop {
-            let mut turn = pin!(self.counters.turns.notified());
+            let mut turn = pin!(counters.turns.notified());
             turn.as_mut().enable();
-            if self.counters.taken.load(Ordering::Relaxed) >= answered.position {
+            if counters.taken.load(Ordering::Relaxed) >= self.position {
                 return;
             }
             turn.await;
         }
     }
 
-    /// Records that a reply was taken or discarded.
-    pub(super) fn mark_received(&self, answered: &SequencedReply) {
-        let counters = &self.counters;
+    /// Records that the reply was taken or discarded.
+    pub(super) fn mark_received(&self) {
+        let Some(counters) = &self.counters else {
+            return;
+        };
         // The list is consistent even after a panic.
         let mut early = counters
             .early
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let mut taken = counters.taken.load(Ordering::Relaxed);
-        if answered.position == taken {
+        if self.position == taken {
             // Later replies that were discarded do not raise this: their notifications need not precede this reply.
             counters
                 .before_last_reply
-                .store(answered.sequence, Ordering::Relaxed);
+                .store(self.sequence, Ordering::Relaxed);
         }
-        early.push(answered.position);
+        early.push(self.position);
         while let Some(next) = early.iter().position(|position| *position == taken) {
             early.swap_remove(next);
             taken += 1;
@@ -300,6 +312,7 @@ pub(super) fn answer(
         result,
         sequence: count(|counters| &counters.notified),
         position: count(|counters| &counters.answered),
+        counters: notifier.map(|notifier| notifier.counters.clone()),
     };
     // A caller that no longer waits needs no reply, and none is counted.
     if reply.send(answered).is_ok()

@@ -1,21 +1,44 @@
-//! The wait of a caller for its reply from a link task. Used by `link::upstream`.
+//! The wait of a caller for its reply from a link task, and requests of the server that interrupt it.
+//!
+//! Laws: a call is resumed at most once per request of the server; dropping a call that waits cancels it.
+//!
+//! Used by `gateway` and `link`.
 
-use tokio::sync::{Notify, oneshot};
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::notifications::{LinkReply, NotificationSender, SequencedReply};
-use dualgauge_model::pending::RequestError;
+use dualgauge_model::jsonrpc::RequestId;
+use dualgauge_model::pending::{RequestError, Ticket};
+use dualgauge_patterns::json::Json;
+
+/// The number of answers that may wait for a link task.
+pub(super) const ANSWERS: usize = 64;
 
 /// The waiting end of a reply channel. Dropping it notifies the link task.
-pub(super) struct ReplySlot<'a> {
+pub(super) struct ReplySlot {
     pub(super) answer: oneshot::Receiver<SequencedReply>,
     /// The reply, while earlier replies are still waiting to be taken.
-    pub(super) held: Option<SequencedReply>,
-    pub(super) caller_gone: &'a Notify,
-    pub(super) notifier: Option<NotificationSender>,
+    held: Option<SequencedReply>,
+    caller_gone: Arc<Notify>,
 }
 
-impl ReplySlot<'_> {
+impl ReplySlot {
+    pub(super) fn new(
+        answer: oneshot::Receiver<SequencedReply>,
+        caller_gone: Arc<Notify>,
+    ) -> ReplySlot {
+        ReplySlot {
+            answer,
+            held: None,
+            caller_gone,
+        }
+    }
+
     /// Waits for the reply until `until`, if set, and then for its turn among the replies to the same client.
     pub(super) async fn answer(
         mut self,
@@ -32,22 +55,20 @@ impl ReplySlot<'_> {
             Ok(Err(_)) => return Err(RequestError::Cut),
             Err(_) => return Err(RequestError::Late),
         }
-        if let (Some(notifier), Some(answered)) = (&self.notifier, &self.held) {
-            notifier.wait_for_turn(answered).await;
+        if let Some(answered) = &self.held {
+            answered.wait_for_turn().await;
         }
         self.take().unwrap_or(Err(RequestError::Cut))
     }
 
     fn take(&mut self) -> Option<Result<LinkReply, RequestError>> {
         let answered = self.held.take()?;
-        if let Some(notifier) = &self.notifier {
-            notifier.mark_received(&answered);
-        }
+        answered.mark_received();
         Some(answered.result)
     }
 }
 
-impl Drop for ReplySlot<'_> {
+impl Drop for ReplySlot {
     fn drop(&mut self) {
         if !self.answer.is_terminated() {
             self.answer.close();
@@ -58,5 +79,72 @@ impl Drop for ReplySlot<'_> {
         }
         // A reply that is no longer wanted must not delay those behind it.
         drop(self.take());
+    }
+}
+
+/// A request of the server, which replaces the reply to a call for now.
+#[derive(Debug)]
+pub struct ServerRequest {
+    /// The server's id of the request.
+    pub id: RequestId,
+    /// The request as received.
+    pub message: Bytes,
+    /// The call that waits for the answer.
+    pub call: SuspendedCall,
+}
+
+/// A call whose server waits for answers of the caller.
+pub struct SuspendedCall {
+    pub(super) ticket: Ticket,
+    pub(super) slot: ReplySlot,
+    pub(super) answers: mpsc::Sender<CallerAnswer>,
+}
+
+impl fmt::Debug for SuspendedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SuspendedCall").finish_non_exhaustive()
+    }
+}
+
+/// The receiver of the further notifications of a call.
+#[derive(Debug)]
+pub struct CallListener {
+    /// The channel of the client.
+    pub notifier: NotificationSender,
+    /// The progress token that the client expects.
+    pub progress_token: Option<Json>,
+}
+
+/// A caller's answers to requests of the server, for the link task.
+#[derive(Debug)]
+pub(super) struct CallerAnswer {
+    pub(super) ticket: Ticket,
+    /// The responses to the requests.
+    pub(super) responses: Vec<Bytes>,
+    /// The receiver of further notifications, if it changes.
+    pub(super) listener: Option<CallListener>,
+}
+
+impl SuspendedCall {
+    /// Sends responses to the server's requests and waits for the next reply until `until`.
+    ///
+    /// # Errors
+    /// Returns a [`RequestError`] if the call failed meanwhile, or fails now.
+    pub async fn resume(
+        self,
+        responses: Vec<Bytes>,
+        listener: Option<CallListener>,
+        until: Instant,
+    ) -> Result<LinkReply, RequestError> {
+        let answer = CallerAnswer {
+            ticket: self.ticket,
+            responses,
+            listener,
+        };
+        match timeout_at(until, self.answers.send(answer)).await {
+            // If the link task has ended, the slot tells the reason.
+            Ok(Ok(()) | Err(_)) => self.slot.answer(Some(until)).await,
+            Err(_) => Err(RequestError::Late),
+        }
     }
 }

@@ -11,20 +11,21 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::cancel::CancelSignal;
 use super::client_queue::LinkClientQueue;
-use super::handle::{InFlightGuard, LinkRequest, ProgressSink, RejectionEnd, RequestReceiver};
-use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender, ReplySender};
+use super::handle::{LinkRequest, RejectionEnd, RequestReceiver};
+use super::notifications::{LinkLost, LinkReply, LostBy};
+use super::pending_caller::PendingCaller;
+use super::reply_slot::{ANSWERS, CallerAnswer, ServerRequest, SuspendedCall};
 use super::state::{LinkConnection, LinkEvent};
 use super::stats::{LinkStats, StatsHandle};
 use super::subscribers::Subscribers;
 use super::transport::{Event, Link, Transport};
 use crate::telemetry::clock;
-use crate::upstream::callers::{Caller, Callers};
-use dualgauge_model::mcp::LogFilter;
+use crate::upstream::callers::Callers;
+use dualgauge_model::jsonrpc::RequestId;
 use dualgauge_model::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
 };
@@ -32,22 +33,6 @@ use dualgauge_patterns::json::unmarked;
 
 /// The time limit for the last messages of a link once there are no more callers.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// A caller that waits for a reply.
-struct PendingCaller {
-    reply: ReplySender,
-    notifier: Option<NotificationSender>,
-    progress: Option<ProgressSink>,
-    cancel_signal: Option<Arc<CancelSignal>>,
-    logs: LogFilter,
-    _load: Option<InFlightGuard>,
-}
-
-impl Caller for PendingCaller {
-    fn is_gone(&self) -> bool {
-        self.reply.is_closed()
-    }
-}
 
 /// Runs the links of one upstream until no more requests can come and all callers are answered.
 pub async fn run_link<T: Transport>(
@@ -58,6 +43,7 @@ pub async fn run_link<T: Transport>(
     stats: &LinkStats,
 ) {
     let depth = settings.depth;
+    let (answers, mut answered) = mpsc::channel(ANSWERS);
     let mut owner = LinkTask {
         name,
         transport,
@@ -77,6 +63,8 @@ pub async fn run_link<T: Transport>(
         last_used: clock::now(),
         ready: inbox.ready.clone(),
         era: inbox.era.clone(),
+        caller_gone: inbox.caller_gone.clone(),
+        answers,
         depth,
         since: None,
         takes_requests: true,
@@ -85,7 +73,7 @@ pub async fn run_link<T: Transport>(
         on_rejection: inbox.ends_on_rejection,
         rejection: None,
     };
-    owner.run(&mut inbox).await;
+    owner.run(&mut inbox, &mut answered).await;
     let LinkTask {
         mut state,
         subscribers,
@@ -119,6 +107,10 @@ struct LinkTask<'a, T: Transport> {
     ready: Option<Arc<Notify>>,
     /// The number of the era of the server, for handles of this link.
     era: Arc<AtomicU8>,
+    /// Notified when a caller goes away.
+    caller_gone: Arc<Notify>,
+    /// The channel for answers of callers to requests of the server.
+    answers: mpsc::Sender<CallerAnswer>,
     /// The maximum nesting depth of messages.
     depth: u16,
     /// The time at which the link became ready.
@@ -136,7 +128,11 @@ struct LinkTask<'a, T: Transport> {
 }
 
 impl<T: Transport> LinkTask<'_, T> {
-    async fn run(&mut self, inbox: &mut RequestReceiver) {
+    async fn run(
+        &mut self,
+        inbox: &mut RequestReceiver,
+        answered: &mut mpsc::Receiver<CallerAnswer>,
+    ) {
         let mut farewell = None;
         self.take(LinkInput::Tick);
         loop {
@@ -177,6 +173,7 @@ impl<T: Transport> LinkTask<'_, T> {
                         self.take(LinkInput::Unsubscribe);
                     }
                 },
+                Some(answer) = answered.recv() => self.on_caller_answer(answer),
                 () = inbox.caller_gone.notified() => self.forget_abandoned(),
                 event = self.state.next(reads) => self.on_event(event),
                 () = wait_for_client(&mut self.subscribers) => {}
@@ -268,7 +265,7 @@ impl<T: Transport> LinkTask<'_, T> {
             progress: request.progress,
             cancel_signal: request.cancel_signal,
             logs: request.logs,
-            _load: request.load,
+            load: request.load,
         });
         let queued = Request {
             ticket,
@@ -277,8 +274,39 @@ impl<T: Transport> LinkTask<'_, T> {
             deadline: self.since_start(request.deadline),
             repeat: request.repeat,
             rank: request.rank,
+            input: request.input,
         };
         self.take(LinkInput::Ask(queued));
+    }
+
+    fn on_caller_answer(&mut self, answer: CallerAnswer) {
+        let CallerAnswer {
+            ticket,
+            responses,
+            listener,
+        } = answer;
+        self.last_used = clock::now();
+        if let (Some(caller), Some(listener)) = (self.callers.get_mut(ticket), listener) {
+            caller.listen(listener);
+        }
+        self.take(LinkInput::Respond(ticket, responses));
+    }
+
+    /// Replies to a caller with a request of the server.
+    fn ask_caller(&mut self, ticket: Ticket, id: RequestId, message: Bytes) {
+        self.last_used = clock::now();
+        let Some(caller) = self.callers.get_mut(ticket) else {
+            return;
+        };
+        let (reply, slot) = caller.next_reply(&self.caller_gone);
+        let call = SuspendedCall {
+            ticket,
+            slot,
+            answers: self.answers.clone(),
+        };
+        let request = LinkReply::ServerRequest(Box::new(ServerRequest { id, message, call }));
+        let notifier = caller.notifier.clone();
+        self.subscribers.answer(reply, notifier, Ok(request));
     }
 
     fn forget_abandoned(&mut self) {
@@ -413,6 +441,11 @@ impl<T: Transport> LinkTask<'_, T> {
                 id,
                 message,
             } => self.reply(ticket, Ok(LinkReply::Answer(id, message))),
+            LinkOutput::ServerRequest {
+                ticket,
+                id,
+                message,
+            } => self.ask_caller(ticket, id, message),
             LinkOutput::NoticeSent(ticket) => self.reply(ticket, Ok(LinkReply::Sent)),
             LinkOutput::Ended(ticket) => self.reply(ticket, Ok(LinkReply::Ended)),
             LinkOutput::Failed(ticket, why) => self.reply(ticket, Err(why)),

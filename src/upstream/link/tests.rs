@@ -20,6 +20,7 @@ use crate::telemetry::metrics::LinkState;
 use dualgauge_model::jsonrpc::RequestTemplate;
 use dualgauge_model::pending::{
     AnswerOrder, Backoff, LinkSettings, LogMessages, Outbound, Priority, RequestError, RetryRule,
+    ServerRequests,
 };
 use dualgauge_model::plan::{Authority, Credentials, Transport as Spoken, UpstreamPlan};
 use dualgauge_net::Tasks;
@@ -120,6 +121,7 @@ fn settings() -> LinkSettings {
         max_consecutive_timeouts: 0,
         heartbeat: None,
         log_messages: LogMessages::Drop,
+        server_requests: ServerRequests::Caller,
         depth: 64,
     }
 }

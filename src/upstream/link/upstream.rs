@@ -19,7 +19,7 @@ use super::per_client::{AuthorizedLinks, ClientLinks, LinkSharing, PendingSubscr
 use super::reply_slot::ReplySlot;
 use super::subscriber_set::Subscriber;
 use crate::telemetry::clock;
-use dualgauge_model::mcp::{LogFilter, ServerEra};
+use dualgauge_model::mcp::{InputCapabilities, LogFilter, ServerEra};
 use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 
@@ -37,6 +37,8 @@ pub struct Requester<'a> {
     pub logs: LogFilter,
     /// The links that belong to one `Authorization`, and that of this client.
     pub authorized: Option<(&'a AuthorizedLinks, Option<HeaderValue>)>,
+    /// The requests of the server that the client answers during its call.
+    pub input: InputCapabilities,
     /// The client's notification channel, which also orders the reply among its notifications.
     pub notifier: Option<NotificationSender>,
 }
@@ -129,6 +131,7 @@ impl LinkUpstream {
             cancel_signal,
             logs,
             authorized,
+            input,
             notifier,
         } = requester;
         let clients = Clients { links, authorized };
@@ -161,23 +164,19 @@ impl LinkUpstream {
             repeat,
             rank: self.rank,
             reply,
-            notifier: notifier.clone(),
+            notifier,
             subscriber,
             progress,
             cancel_signal,
             logs,
+            input,
             load: None,
         };
         let handle = self.send(handle, &clients, request)?;
         if let Some(subscription) = subscription {
             subscription.record();
         }
-        let slot = ReplySlot {
-            answer,
-            held: None,
-            caller_gone: &handle.caller_gone,
-            notifier,
-        };
+        let slot = ReplySlot::new(answer, handle.caller_gone.clone());
         slot.answer(wait_until).await
     }
 }

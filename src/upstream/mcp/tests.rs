@@ -9,7 +9,9 @@ use super::post::PostClient;
 use crate::telemetry::clock;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::mcp::Revision;
-use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError};
+use dualgauge_model::pending::{
+    AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError, ServerRequests,
+};
 use dualgauge_model::plan::{
     Authority, Credentials, LinkPlan, McpAuthorization, McpPlan, McpTransport, SecretMap,
     Transport, UpstreamPlan,
@@ -43,6 +45,7 @@ fn server() -> McpPlan {
                 max_consecutive_timeouts: 0,
                 heartbeat: None,
                 log_messages: LogMessages::Drop,
+                server_requests: ServerRequests::Caller,
                 depth: 64,
             },
             blocked_methods: Vec::new(),

@@ -12,7 +12,7 @@ const VERSION: &str = "2026-07-28";
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// A call of a client without sessions, with more members of `_meta`.
-fn modern(method: &str, mut params: Value, meta: Value) -> String {
+pub(super) fn modern(method: &str, mut params: Value, meta: Value) -> String {
     params["_meta"] = meta;
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = VERSION.into();
     let capabilities = &mut params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
@@ -23,7 +23,7 @@ fn modern(method: &str, mut params: Value, meta: Value) -> String {
 }
 
 /// Posts such a call.
-fn post(proxy: &Proxy, method: &str, name: &str, body: &str) -> Message {
+pub(super) fn post(proxy: &Proxy, method: &str, name: &str, body: &str) -> Message {
     let headers = [
         ("Content-Type", "application/json"),
         ("Accept", BOTH),
@@ -47,7 +47,7 @@ fn read_failing(code: i64) -> Value {
     json!({ "uri": "a:b", "fails": { "code": code, "data": { "uri": "a:b" } } })
 }
 
-fn conversions(proxy: &Proxy, kind: &str) -> f64 {
+pub(super) fn conversions(proxy: &Proxy, kind: &str) -> f64 {
     let series = format!(r#"dualgauge_mcp_era_conversions_total{{kind="{kind}"}}"#);
     proxy.metrics().value(&series)
 }
@@ -159,7 +159,7 @@ fn logging(called: &Called<'_>, levels: &[&str]) -> Vec<u8> {
     stream(&events.concat())
 }
 
-fn params_of(server: &Upstream, method: &str) -> Value {
+pub(super) fn params_of(server: &Upstream, method: &str) -> Value {
     last(server, method).json()["params"].clone()
 }
 
@@ -224,7 +224,7 @@ fn the_level_of_a_call_is_set_at_a_server_with_sessions_and_limits_what_its_call
 }
 
 /// Begins a session of a client with these capabilities; returns its id.
-fn begin_session(proxy: &Proxy, capabilities: &str) -> String {
+pub(super) fn begin_session(proxy: &Proxy, capabilities: &str) -> String {
     let params = format!(
         r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}"#
     );
@@ -233,7 +233,7 @@ fn begin_session(proxy: &Proxy, capabilities: &str) -> String {
 }
 
 /// Posts a message in a session, and does not wait for the answer.
-fn post_in(proxy: &Proxy, session: &str, body: &str) -> Wire {
+pub(super) fn post_in(proxy: &Proxy, session: &str, body: &str) -> Wire {
     let mut wire = proxy.connect();
     let length = body.len();
     wire.send(format!(

@@ -35,17 +35,28 @@ pub(crate) fn sessions_with_streams(
     streams: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
     calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
 ) -> Upstream {
-    Upstream::serving(session_answers(streams, calls))
+    sessions_observed(|_| {}, streams, calls)
+}
+
+/// The same, and `observe` sees each POST.
+pub(crate) fn sessions_observed(
+    observe: impl Fn(&Message) + Send + Sync + 'static,
+    streams: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
+    calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
+) -> Upstream {
+    Upstream::serving(session_answers(observe, streams, calls))
 }
 
 /// The answers of a server with sessions and no stream.
 pub(crate) fn answers(
     calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
 ) -> impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static {
-    session_answers(|_| answer("405 Method Not Allowed", &[], ""), calls)
+    let streams = |_: &Message| answer("405 Method Not Allowed", &[], "");
+    session_answers(|_| {}, streams, calls)
 }
 
 fn session_answers(
+    observe: impl Fn(&Message) + Send + Sync + 'static,
     streams: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
     calls: impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync + 'static,
 ) -> impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static {
@@ -58,6 +69,7 @@ fn session_answers(
             return streams(request);
         }
         let body: serde_json::Value = request.json();
+        observe(request);
         if body.get("method").is_none() || body.get("id").is_none() {
             return answer("202 Accepted", &[], "");
         }

@@ -170,9 +170,11 @@ fn with_alternatives(schema: Value) -> Value {
     let Value::Object(members) = schema else {
         return match schema {
             Value::Array(items) => items.into_iter().map(with_alternatives).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                schema
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => schema,
         };
     };
     let is_free = !members.contains_key("anyOf");

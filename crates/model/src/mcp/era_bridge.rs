@@ -56,11 +56,15 @@ pub enum BridgeAction {
     InputRequest,
     /// The client's input was sent to the server with the call.
     InputResponse,
+    /// A request of a server with sessions became a result that asks for input, or was sent to its client.
+    ServerRequest,
+    /// The client's input was sent to a server with sessions.
+    ServerResponse,
 }
 
 impl BridgeAction {
     /// All actions.
-    pub const ALL: [BridgeAction; 7] = [
+    pub const ALL: [BridgeAction; 9] = [
         BridgeAction::MissingResource,
         BridgeAction::ForeignCode,
         BridgeAction::UrlElicitation,
@@ -68,6 +72,8 @@ impl BridgeAction {
         BridgeAction::LogLevel,
         BridgeAction::InputRequest,
         BridgeAction::InputResponse,
+        BridgeAction::ServerRequest,
+        BridgeAction::ServerResponse,
     ];
 
     /// Returns the word used in metrics and logs.
@@ -81,6 +87,8 @@ impl BridgeAction {
             BridgeAction::LogLevel => "log_level",
             BridgeAction::InputRequest => "input_request",
             BridgeAction::InputResponse => "input_response",
+            BridgeAction::ServerRequest => "server_request",
+            BridgeAction::ServerResponse => "server_response",
         }
     }
 }

@@ -8,6 +8,7 @@
 
 use bytes::Bytes;
 
+use super::envelope::CAPABILITIES_KEY;
 use super::result::{INTERACTIVE, may_ask};
 use crate::jsonrpc::{Call, ResponseReply, parse_response};
 use dualgauge_patterns::json::{Json, JsonKind};
@@ -15,8 +16,8 @@ use dualgauge_patterns::rope::RopeWriter;
 
 /// The maximum number of requests in one round.
 const MOST_REQUESTS: usize = 16;
-const RESPONSES: &str = "inputResponses";
-const STATE: &str = "requestState";
+pub(super) const RESPONSES: &str = "inputResponses";
+pub(super) const STATE: &str = "requestState";
 
 /// The capabilities of a client that allow requests to it, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,9 +33,30 @@ impl InputCapabilities {
     #[must_use]
     pub fn of_initialize(params: Option<&Json>) -> InputCapabilities {
         let declared = params.and_then(|params| params.member("capabilities"));
-        let Some(declared) = declared else {
-            return InputCapabilities::default();
-        };
+        declared.map_or_else(InputCapabilities::default, |declared| {
+            InputCapabilities::of_declared(&declared)
+        })
+    }
+
+    /// Reads the capabilities that a stateless call declares for requests during it. Calls of most methods allow none.
+    #[must_use]
+    pub fn of_call(call: &Call) -> InputCapabilities {
+        let params = call.params.as_ref();
+        let params = params.filter(|_| InputCapabilities::is_interactive(&call.method));
+        let meta = params.and_then(|params| params.member("_meta"));
+        let declared = meta.and_then(|meta| meta.member(CAPABILITIES_KEY));
+        declared.map_or_else(InputCapabilities::default, |declared| {
+            InputCapabilities::of_declared(&declared)
+        })
+    }
+
+    /// Returns true if the result of a method may ask for input.
+    #[must_use]
+    pub fn is_interactive(method: &str) -> bool {
+        INTERACTIVE.contains(&method)
+    }
+
+    fn of_declared(declared: &Json) -> InputCapabilities {
         let mut bits = 0;
         if let Some(elicitation) = declared.member("elicitation") {
             let url = elicitation.has("url");
@@ -86,7 +108,9 @@ impl InputCapabilities {
         InputCapabilities(bits.unwrap_or_default())
     }
 
-    fn allow(self, method: &str, params: Option<&Json>) -> bool {
+    /// Returns true if the client answers a request of this method.
+    #[must_use]
+    pub fn allow(self, method: &str, params: Option<&Json>) -> bool {
         let bit = match method {
             "elicitation/create" => {
                 let mode = params.and_then(|params| params.member("mode")?.text()?.ok());

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::envelope::VERSION_KEY;
 use crate::jsonrpc::ResponseReply;
 use crate::local_reply::{HANDSHAKES, STATELESS};
+use crate::pending::ServerRequests;
 use dualgauge_patterns::json::Json;
 
 /// The client information of the proxy.
@@ -14,6 +15,8 @@ pub(super) const CLIENT_INFO: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     r#""}"#
 );
+/// The capabilities of the proxy: it passes requests of the server on to the client of the call.
+const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
 /// The member with the server information in revisions without sessions.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Maximum length of server text in messages.
@@ -45,16 +48,20 @@ impl Revision {
         }
     }
 
-    /// Returns the params of `initialize`.
+    /// Returns the params of `initialize`. The capabilities are those for requests that the proxy hands to clients.
     #[must_use]
-    pub fn initialize(self) -> Json {
+    pub fn initialize(self, server_requests: ServerRequests) -> Json {
         let [.., newest] = HANDSHAKES;
         let version = match self {
             Revision::Sessions(version) => version,
             Revision::Auto | Revision::Stateless(_) => newest,
         };
+        let capabilities = match server_requests {
+            ServerRequests::Caller => CAPABILITIES,
+            ServerRequests::Decline => "{}",
+        };
         Json::written(format!(
-            r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{CLIENT_INFO}}}"#
+            r#"{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{CLIENT_INFO}}}"#
         ))
     }
 }
@@ -329,7 +336,7 @@ mod tests {
     #[test]
     fn a_link_accepts_known_revisions_and_the_requested_one() {
         let json = |text: &'static str| Json::parse(text.into(), 8).unwrap();
-        let usual = accepted_revisions(&Revision::Auto.initialize());
+        let usual = accepted_revisions(&Revision::Auto.initialize(ServerRequests::Caller));
         assert_eq!(usual, HANDSHAKES);
         let requested = accepted_revisions(&json(r#"{"protocolVersion":"1.0"}"#));
         assert_eq!(requested.last().map(String::as_str), Some("1.0"));

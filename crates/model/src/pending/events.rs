@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::recipients::Recipients;
 use super::ticket::Ticket;
 use crate::jsonrpc::{RequestId, RequestTemplate};
+use crate::mcp::InputCapabilities;
 
 /// A request from a caller.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct Request {
     pub repeat: RetryRule,
     /// Its rank in the queue.
     pub rank: Priority,
+    /// The requests of the server that the caller answers.
+    pub input: InputCapabilities,
 }
 
 /// A message to send.
@@ -93,6 +96,8 @@ pub enum LinkInput {
         /// A random number that places the next wait within its range.
         jitter: u16,
     },
+    /// A caller answers requests that the server sent during its call.
+    Respond(Ticket, Vec<Bytes>),
     /// No other link replaces the one that is gone.
     Over,
     /// No more requests go over this link: its subscriptions end.
@@ -121,6 +126,16 @@ pub enum LinkOutput {
         /// The id under which the request was sent.
         id: u64,
         /// The reply as received. It has this id, or it is an error without an id.
+        message: Bytes,
+    },
+    /// The server sent a request during the call of a caller, who answers it by [`LinkInput::Respond`]. The call is
+    /// suspended until then.
+    ServerRequest {
+        /// The caller's request.
+        ticket: Ticket,
+        /// The id of the server's request.
+        id: RequestId,
+        /// The server's request as received.
         message: Bytes,
     },
     /// A caller's notification is written.

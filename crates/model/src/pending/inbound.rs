@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use super::link_machine::LinkMachine;
 use super::recipients::recipients;
+use super::server_requests::ServerRequest;
 use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
 use super::{LinkFault, LinkOutput, MessageOrigin, RequestError};
-use crate::jsonrpc::{self, ErrorObject, PeerMessage, RequestId, ResponseReply, parse_response};
+use crate::jsonrpc::{self, PeerMessage, ResponseReply, parse_response};
 use crate::mcp::check_revision;
-use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
 impl LinkMachine {
@@ -48,7 +48,14 @@ impl LinkMachine {
             PeerMessage::Answer(id) => self.answer(now, id, message),
             PeerMessage::Unaddressed => self.unaddressed(message),
             PeerMessage::Misnumbered(id) => self.misnumbered(id),
-            PeerMessage::Request { id, method } => self.decline(&id, &method),
+            PeerMessage::Request { id, method } => {
+                let request = ServerRequest {
+                    id,
+                    method,
+                    message,
+                };
+                self.server_request(now, request, origin);
+            }
             PeerMessage::Notification { method } => {
                 self.counts.notified += 1;
                 self.notified(method, message, origin);
@@ -184,21 +191,5 @@ impl LinkMachine {
         let is_sure = self.unattributed.none() && !self.subscriptions.may_fail();
         let only = self.in_flight.only();
         only.filter(|_| is_sure && self.wire == WriteState::Free)
-    }
-
-    /// Rejects a request of the server, because no client can answer it. A `ping` is answered here: it asks only
-    /// whether the link is alive.
-    fn decline(&mut self, id: &RequestId, method: &str) {
-        if method == "ping" {
-            let nothing = Rope::from(Bytes::from_static(b"{}"));
-            return self.control(jsonrpc::result(id, nothing).into_bytes());
-        }
-        self.counts.declined += 1;
-        let error = ErrorObject {
-            code: -32601,
-            message: Json::literal("\"this client answers no requests\""),
-            data: None,
-        };
-        self.control(jsonrpc::error(id, &error).into_bytes());
     }
 }

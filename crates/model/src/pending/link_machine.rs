@@ -112,6 +112,7 @@ impl LinkMachine {
             LinkInput::Unwritten(why) => self.unwritten(now, why),
             LinkInput::Sign => self.on_received(now),
             LinkInput::Lost { jitter } => self.lost(now, jitter),
+            LinkInput::Respond(ticket, responses) => self.respond(now, ticket, responses),
             LinkInput::Over => self.over(),
             LinkInput::Unsubscribe => self.end_subscriptions(),
             LinkInput::Tick => {}
@@ -210,6 +211,7 @@ impl LinkMachine {
         self.queue.push(QueuedRequest {
             request,
             was_sent: false,
+            suspension: None,
         });
     }
 
@@ -397,7 +399,10 @@ impl LinkMachine {
         for (id, in_flight) in self.in_flight.end_expired(now) {
             self.fail(in_flight.request.ticket, RequestError::Late);
             self.abandon(id, self.cancel_notice());
-            self.consecutive_timeouts += 1;
+            // While a call is suspended, the server waits for the client.
+            if in_flight.suspension.is_none() {
+                self.consecutive_timeouts += 1;
+            }
         }
     }
 

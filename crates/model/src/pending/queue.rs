@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::server_requests::Suspension;
 use super::{Outbound, Priority, Request, Ticket};
 use crate::correlator::PendingCall;
 
@@ -14,6 +15,8 @@ pub(super) struct QueuedRequest {
     pub(super) request: Request,
     /// True if it was already written to a link that broke.
     pub(super) was_sent: bool,
+    /// Set while the caller answers requests of the server.
+    pub(super) suspension: Option<Suspension>,
 }
 
 impl PendingCall for QueuedRequest {

@@ -52,7 +52,8 @@ impl LinkMachine {
         let Some(in_flight) = id.and_then(|id| self.in_flight.end(id)) else {
             return;
         };
-        match in_flight.was_sent {
+        // A server that has sent a request during a call has begun it.
+        match in_flight.was_sent || in_flight.suspension.is_some() {
             false => self.again(in_flight),
             true => self.fail(in_flight.request.ticket, RequestError::Cut),
         }
@@ -80,7 +81,8 @@ impl LinkMachine {
 
     /// Retries or fails a request that was written and whose fate is unknown.
     pub(super) fn cut(&mut self, in_flight: QueuedRequest) {
-        match (in_flight.request.repeat, in_flight.was_sent) {
+        let is_used = in_flight.was_sent || in_flight.suspension.is_some();
+        match (in_flight.request.repeat, is_used) {
             (RetryRule::Once, false) => self.again(in_flight),
             (RetryRule::Once, true) | (RetryRule::Never, _) => {
                 self.fail(in_flight.request.ticket, RequestError::Cut);
@@ -93,6 +95,10 @@ impl LinkMachine {
         let mut request = in_flight.request;
         request.start_by = request.deadline;
         let was_sent = true;
-        self.queue.put_back(QueuedRequest { request, was_sent });
+        self.queue.put_back(QueuedRequest {
+            request,
+            was_sent,
+            suspension: None,
+        });
     }
 }

@@ -28,8 +28,19 @@ pub struct LinkSettings {
     pub heartbeat: Option<Heartbeat>,
     /// The recipients of the server's log messages that belong to no call.
     pub log_messages: LogMessages,
+    /// The recipients of the server's requests.
+    pub server_requests: ServerRequests,
     /// The maximum nesting depth of messages from the server.
     pub depth: u16,
+}
+
+/// The recipients of the requests of a server: elicitation, sampling and roots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerRequests {
+    /// The client during whose call the server sends one, if it declared the capability.
+    Caller,
+    /// No recipient: the link declines them.
+    Decline,
 }
 
 /// The recipients of a `notifications/message` that the server sends outside the response stream of a call.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::jsonrpc::RequestTemplate;
+use crate::mcp::InputCapabilities;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
@@ -28,6 +29,7 @@ fn settings(order: AnswerOrder) -> LinkSettings {
         max_consecutive_timeouts: 0,
         heartbeat: None,
         log_messages: LogMessages::Drop,
+        server_requests: ServerRequests::Caller,
         depth: 64,
     }
 }
@@ -53,5 +55,6 @@ fn request(ticket: u64, message: Outbound) -> Request {
         deadline: seconds(10),
         repeat: RetryRule::Never,
         rank: Priority::Client,
+        input: InputCapabilities::default(),
     }
 }

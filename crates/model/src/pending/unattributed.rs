@@ -1,6 +1,6 @@
 //! Messages without a waiting caller that may still cause a reply: an error without an id may belong to any of them.
 //!
-//! Used by `pending::inbound`, `pending::link_machine` and `pending::outbound`.
+//! Used by `pending::inbound`, `pending::link_machine`, `pending::outbound` and `pending::server_requests`.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +38,12 @@ impl UnattributedReplies {
     /// Returns true if only pending requests can still cause a reply.
     pub(super) fn none(&self) -> bool {
         self.all.is_empty() && !self.has_gaps
+    }
+
+    /// Returns true if the server may still work on a request whose caller has given up.
+    pub(super) fn has_abandoned(&self) -> bool {
+        let is_abandoned = |doubt: &UnattributedReply| *doubt == UnattributedReply::Abandoned;
+        self.has_gaps || self.all.values().any(is_abandoned)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -52,7 +52,7 @@ impl Scene {
         let Some((number, mut slot)) = self.doors.pop_front() else {
             return;
         };
-        self.notifier.mark_received(&slot.try_recv().unwrap());
+        slot.try_recv().unwrap().mark_received();
         while let Some(notification) = self.receiver.pending_before() {
             self.had.push(Scene::from_notification(notification));
         }
@@ -79,7 +79,7 @@ impl Scene {
             Step::Leave => {
                 if let Some((number, mut slot)) = self.doors.pop_back() {
                     slot.close();
-                    self.notifier.mark_received(&slot.try_recv().unwrap());
+                    slot.try_recv().unwrap().mark_received();
                     self.sent.retain(|sent| *sent != Sent::Answer(number));
                     // A number is not used twice.
                     self.sent.insert(0, Sent::Answer(u64::MAX));

@@ -143,7 +143,10 @@ fn files_are_arguments_as_their_patterns_name_them() {
     let paths = json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": {
         "multipart/form-data": { "schema": schema },
     } } } } });
-    let arguments = arguments(&drafted(api(paths, json!({})), &ToolDraftOptions::default()));
+    let arguments = arguments(&drafted(
+        api(paths, json!({})),
+        &ToolDraftOptions::default(),
+    ));
     let members = &arguments["properties"];
     assert_eq!(
         members["photo"],
@@ -168,14 +171,19 @@ fn the_body_as_a_whole_constrains_the_arguments() {
     ] });
     let with = |path: &str, body: &Value| {
         let parameters = match path.contains('{') {
-            true => json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]),
+            true => {
+                json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }])
+            }
             false => json!([]),
         };
         let paths = json!({ path: { "post": {
             "operationId": "a", "parameters": parameters,
             "requestBody": { "content": { "application/json": { "schema": body } } },
         } } });
-        arguments(&drafted(api(paths, json!({})), &ToolDraftOptions::default()))
+        arguments(&drafted(
+            api(paths, json!({})),
+            &ToolDraftOptions::default(),
+        ))
     };
     let arguments = with("/a/{id}", &body);
     let parts = json!([{ "oneOf": body["oneOf"] }, { "required": ["c"] }]);
@@ -188,15 +196,16 @@ fn the_body_as_a_whole_constrains_the_arguments() {
 #[test]
 fn values_of_a_url_are_texts_where_their_type_is_open() {
     let open = json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }] });
-    let parameter = |name: &str, place: &str, schema: &Value| {
-        json!({ "name": name, "in": place, "required": true, "schema": schema })
-    };
+    let parameter = |name: &str, place: &str, schema: &Value| json!({ "name": name, "in": place, "required": true, "schema": schema });
     let paths = json!({ "/a/{id}": { "get": { "operationId": "a", "parameters": [
         parameter("id", "path", &open),
         parameter("ids", "query", &json!({ "type": "array", "items": open })),
         parameter("size", "query", &json!({ "type": "integer", "nullable": true })),
     ] } } });
-    let arguments = arguments(&drafted(api(paths, json!({})), &ToolDraftOptions::default()));
+    let arguments = arguments(&drafted(
+        api(paths, json!({})),
+        &ToolDraftOptions::default(),
+    ));
     let members = &arguments["properties"];
     assert_eq!(members["id"], json!({ "type": "string" }));
     assert_eq!(members["ids"]["items"], json!({ "type": "string" }));

@@ -20,6 +20,10 @@ struct Caller {
     ending: Ending,
     /// The acknowledgement of its subscription, if it has one.
     subscribes: Option<Acknowledged>,
+    /// True if it answers requests of the server.
+    answers: bool,
+    /// The requests that it has not answered, and the time that its call had left before them.
+    asked: Option<(usize, Duration)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +68,14 @@ macro_rules! check {
     };
 }
 
+mod failures;
 mod message;
 mod notifications;
+mod requests;
 
 use message::read;
 use notifications::subscription;
+use requests::input;
 
 struct World {
     seed: u64,
@@ -197,6 +204,7 @@ impl World {
                 );
                 self.settle(ticket);
             }
+            LinkOutput::ServerRequest { ticket, .. } => self.is_asked(ticket),
             LinkOutput::NoticeSent(ticket) => self.settle(ticket),
             LinkOutput::Ended(ticket) => self.ends(ticket),
             LinkOutput::Failed(ticket, why) => {
@@ -281,6 +289,7 @@ impl World {
         } else {
             Priority::Client
         };
+        let answers = self.dice.one_in(2);
         self.callers.insert(
             ticket,
             Caller {
@@ -289,6 +298,8 @@ impl World {
                 written: Vec::new(),
                 ending: Ending::Waiting,
                 subscribes,
+                answers,
+                asked: None,
             },
         );
         self.take(LinkInput::Ask(Request {
@@ -298,6 +309,7 @@ impl World {
             deadline,
             repeat,
             rank,
+            input: input(answers),
         }));
     }
 
@@ -353,41 +365,12 @@ impl World {
                 self.server_sends(result);
             }
             3 if ticket.is_some() => self.link_receives(LinkInput::Overlong),
+            4 | 5 => self.server_asks(id, ticket),
             _ => {
                 self.server_sends(result);
                 self.answered.push(id);
             }
         }
-    }
-
-    /// The link reports that a request gets no answer.
-    fn fail_request(&mut self, id: u64, ticket: Option<u64>) {
-        let why = self.why();
-        if let Some(ticket) = ticket {
-            self.failed.insert((ticket, format!("{why:?}")));
-        }
-        self.link_receives(LinkInput::Failed(id, why));
-    }
-
-    /// The server forgets the session, either in its response to a request or without one.
-    fn forget_session(&mut self, id: u64, ticket: Option<u64>) {
-        let to = if self.dice.one_in(3) { None } else { Some(id) };
-        self.refused.extend(ticket.filter(|_| to.is_some()));
-        self.link_receives(LinkInput::Forgotten(to));
-    }
-
-    /// The message that is being written is lost. A link reports that only for a notice.
-    fn drop_notice(&mut self) {
-        let bears_id = |message: &Bytes| read(message).id.is_some();
-        if self.link != Link::Open || self.writing.as_ref().is_none_or(bears_id) {
-            return;
-        }
-        let why = self.why();
-        let message = self.writing.take();
-        if let Some(ticket) = message.and_then(|message| read(&message).ticket) {
-            self.failed.insert((ticket, format!("{why:?}")));
-        }
-        self.take(LinkInput::Unwritten(why));
     }
 
     fn server_sends(&mut self, text: String) {
@@ -444,6 +427,9 @@ impl World {
                 self.take(LinkInput::Opened);
             }
             13 if self.link == Link::Open => self.take(LinkInput::Sign),
+            17 => {
+                self.answer_server();
+            }
             18 if self.dice.one_in(4) => self.drop_notice(),
             14..=16 => {
                 if let Some(message) = self.writing.take().filter(|_| self.link == Link::Open) {
@@ -460,6 +446,7 @@ impl World {
         for _ in 0..STEPS {
             self.step();
         }
+        while self.answer_server() {}
         // All deadlines pass.
         for _ in 0..40 {
             self.advance_time();

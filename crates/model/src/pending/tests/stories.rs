@@ -5,6 +5,7 @@ use super::*;
 mod failed;
 mod misread;
 mod mixed_messages;
+mod server_requests;
 mod subscriptions;
 
 /// A link whose events the test supplies.
@@ -151,7 +152,7 @@ fn requests_of_the_server_are_declined_and_pings_answered() {
     assert_eq!(pong, [write(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#)]);
     assert_eq!(link.take(LinkInput::Written), []);
     let declined = link.reply(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
-    let wanted = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"this client answers no requests"}}"#;
+    let wanted = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the proxy cannot tell to which client's call this request belongs"}}"#;
     assert_eq!(declined, [write(wanted)]);
     assert_eq!(link.pending.counts().declined, 1);
 }

@@ -1,0 +1,169 @@
+//! Requests that a server with sessions sends during a call: elicitation, sampling and roots.
+//!
+//! A stateless client gets a result that asks for input; its retry continues the call. A client with a session gets the
+//! request on the event stream of its call. The form of the messages is in [`OpenRequest`]. Laws: only a client that
+//! declared the capability is asked; a client that does not answer costs its own call at most.
+//!
+//! Used by `rpc::dispatch` and `rpc::input`.
+
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use super::dispatch::LinkedCall;
+use super::input::{capabilities_of, no_input};
+use super::rpc_request::RpcRequest;
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::exchange::remaining_time;
+use crate::gateway::link_call::{self, CallProgress, LinkRequest, ResumedCall};
+use crate::gateway::rpc_reply::RpcReply;
+use crate::gateway::suspended_calls::WaitingCall;
+use crate::upstream::link::{CallListener, ServerRequest};
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::mcp::{
+    BridgeAction, ClientRevision, InputCapabilities, OpenRequest, ServerEra, state_of_retry,
+};
+use dualgauge_model::pending::INPUT_TIMEOUT;
+
+impl RpcRequest {
+    /// Returns the requests of a server with sessions that the client answers during this call. The era of a server
+    /// that is not connected yet is unknown; a stateless server sends no requests.
+    pub(super) fn answered_requests(
+        &self,
+        record: &AccessRecord,
+        linked: LinkedCall<'_>,
+    ) -> InputCapabilities {
+        let LinkedCall { link, call } = linked;
+        let is_possible = InputCapabilities::is_interactive(&call.method)
+            && link.server_era() != ServerEra::Stateless
+            && record.context.second_run_budget().is_none();
+        match self.client_revision(call) {
+            ClientRevision::Stateless if is_possible => InputCapabilities::of_call(call),
+            ClientRevision::Sessions if is_possible && self.is_reachable(record) => {
+                capabilities_of(&self.head.headers)
+            }
+            ClientRevision::Stateless | ClientRevision::Sessions => InputCapabilities::default(),
+        }
+    }
+
+    /// Returns true if the client can be sent requests during this call.
+    pub(super) fn is_reachable(&self, record: &AccessRecord) -> bool {
+        self.socket.is_none() && record.context.notifications().is_some()
+    }
+
+    /// Sends a call over a link, or continues it if it is a retry. Requests of the server go to the client.
+    pub(super) async fn send_answering(
+        &self,
+        record: &mut AccessRecord,
+        linked: LinkedCall<'_>,
+        request: LinkRequest<'_>,
+    ) -> Result<RpcReply, Failure> {
+        let LinkedCall { link, call } = linked;
+        let mut progress = match self.waiting_call(linked)? {
+            None => {
+                let limit = link.plan().timeout;
+                link_call::send_interactive(record, link, request, limit).await?
+            }
+            Some(waiting) => match waiting.request.response_of_retry(call.params.as_ref()) {
+                None => return self.require_input(waiting),
+                Some(response) => {
+                    self.count_conversion(BridgeAction::ServerResponse);
+                    let resumed = ResumedCall {
+                        call: waiting.call,
+                        responses: vec![response],
+                        listener: listener(record, linked),
+                    };
+                    link_call::resume(record, link, resumed).await?
+                }
+            },
+        };
+        let depth = self.runtime_plan.plan.limits.depth;
+        loop {
+            let ServerRequest { id, message, call } = match progress {
+                CallProgress::Reply(reply) => return Ok(reply),
+                CallProgress::ServerRequest(request) => request,
+            };
+            let Some(request) = OpenRequest::new(id, message, depth) else {
+                return Err(no_input("its request is nested too deeply"));
+            };
+            self.count_conversion(BridgeAction::ServerRequest);
+            if self.client_revision(linked.call) == ClientRevision::Stateless {
+                return self.require_input(WaitingCall { call, request });
+            }
+            let response = self.ask_session(record, &request).await?;
+            let resumed = ResumedCall {
+                call,
+                responses: vec![response],
+                listener: None,
+            };
+            progress = link_call::resume(record, link, resumed).await?;
+        }
+    }
+
+    /// Returns the call that a retry continues. A state that a stateless server may have written is left to it.
+    fn waiting_call(&self, linked: LinkedCall<'_>) -> Result<Option<WaitingCall>, Failure> {
+        let LinkedCall { link, call } = linked;
+        let era = link.server_era();
+        let is_interactive = InputCapabilities::is_interactive(&call.method);
+        if era == ServerEra::Stateless || !is_interactive {
+            return Ok(None);
+        }
+        let Some(state) = state_of_retry(call.params.as_ref()) else {
+            return Ok(None);
+        };
+        match self.worker.suspended_calls().take(self.caller(), &state) {
+            Some(waiting) => Ok(Some(waiting)),
+            None if era == ServerEra::Unknown => Ok(None),
+            None => {
+                let message = "the `requestState` is unknown, was used before, or has expired; send the call again without it";
+                Err(Failure::new(Reason::InvalidParams, message))
+            }
+        }
+    }
+
+    /// Keeps a call until its client sends it again, and returns the response that asks for the input.
+    fn require_input(&self, waiting: WaitingCall) -> Result<RpcReply, Failure> {
+        let request = waiting.request.clone();
+        let state = self.worker.suspended_calls().add(self.caller(), waiting);
+        let state = state.ok_or_else(|| no_input("too many clients are asked for input"))?;
+        Ok(link_call::own_reply(|id| {
+            request.input_required(id, &state)
+        }))
+    }
+
+    /// Sends a request to a client with a session, and returns the response for the server.
+    async fn ask_session(
+        &self,
+        record: &AccessRecord,
+        request: &OpenRequest,
+    ) -> Result<Bytes, Failure> {
+        let (Some(notifier), Some(session)) = (record.context.notifications(), self.scope()) else {
+            return Ok(request.failure("\"the client cannot be asked\""));
+        };
+        let Some(mut asked) = self.worker.client_requests().register(session) else {
+            return Ok(request.failure("\"too many requests wait for clients\""));
+        };
+        if !notifier.ask(request.message(&asked.id)) {
+            return Ok(request.failure("\"the client is too slow\""));
+        }
+        let limit = remaining_time(&record.context, INPUT_TIMEOUT)?;
+        let depth = self.runtime_plan.plan.limits.depth;
+        // The registry keeps the sender until the response comes.
+        Ok(match timeout(limit, &mut asked.response).await {
+            Ok(Ok(response)) => {
+                self.count_conversion(BridgeAction::ServerResponse);
+                request.response_of_client(&response, depth)
+            }
+            Ok(Err(_)) | Err(_) => request.failure("\"the client did not answer in time\""),
+        })
+    }
+}
+
+/// Returns the receiver of the notifications of a retry.
+fn listener(record: &AccessRecord, linked: LinkedCall<'_>) -> Option<CallListener> {
+    let params = linked.call.params.as_ref();
+    let meta = params.and_then(|params| params.member("_meta"));
+    Some(CallListener {
+        notifier: record.context.notifications()?,
+        progress_token: meta.and_then(|meta| meta.member("progressToken")),
+    })
+}

@@ -1,0 +1,147 @@
+//! Requests that a server with sessions sends during calls, before clients of both eras.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use serde_json::{Value, json};
+
+use super::before;
+use super::bridge::{begin_session, conversions, modern, params_of, post, post_in};
+use super::scripted::{response, sessions_observed, stream};
+use crate::links::telling::{begins, json_of};
+use crate::scene::{Called, answer, call, rpc_failure};
+use crate::support::{Message, Proxy, Upstream};
+
+const ABLE: &str = r#"{"elicitation":{}}"#;
+
+/// The responses of clients to the server, by the number of the call that asked.
+type Given = Arc<(Mutex<Vec<(String, Value)>>, Condvar)>;
+
+/// A server whose calls ask who the user is, and return the answer. The stream of a call ends after the request and is
+/// resumed.
+fn asking() -> Upstream {
+    let given = Given::default();
+    let waits = given.clone();
+    let streams = move |request: &Message| {
+        let Some(event) = request.head.one("last-event-id") else {
+            return answer("405 Method Not Allowed", &[], "");
+        };
+        let id = event.strip_prefix("call-").unwrap();
+        let (all, changed) = &*waits;
+        let mut all = all.lock().unwrap();
+        loop {
+            if let Some((_, got)) = all.iter().find(|(of, _)| of == id) {
+                return stream(&format!(
+                    "data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"got\":{got}}}}}\n\n"
+                ));
+            }
+            all = changed.wait(all).unwrap();
+        }
+    };
+    let calls = |_: &Message, called: &Called<'_>| {
+        let id = called.id();
+        let asks = json!({ "jsonrpc": "2.0", "id": format!("q-{id}"), "method": "elicitation/create", "params": { "message": "who?" } });
+        match called.method() {
+            "tools/call" => stream(&format!("id: call-{id}\nretry: 10\ndata: {asks}\n\n")),
+            _ => stream(&format!("data: {}\n\n", response(called, "{}"))),
+        }
+    };
+    let observe = move |request: &Message| {
+        let body = request.json();
+        let id = body["id"].as_str().and_then(|id| id.strip_prefix("q-"));
+        let Some(id) = id else {
+            return;
+        };
+        let (all, changed) = &*given;
+        let what = match body["error"]["code"].as_i64() {
+            Some(code) => json!({ "code": code }),
+            None => body["result"].clone(),
+        };
+        all.lock().unwrap().push((id.to_owned(), what));
+        changed.notify_all();
+    };
+    sessions_observed(observe, streams, calls)
+}
+
+fn tool(more: &Value, capabilities: &str) -> String {
+    let mut params = more.clone();
+    params["name"] = "t".into();
+    let capabilities: Value = serde_json::from_str(capabilities).unwrap();
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities });
+    modern("tools/call", params, meta)
+}
+
+fn call_tool(proxy: &Proxy, more: &Value) -> Value {
+    post(proxy, "tools/call", "t", &tool(more, ABLE)).json()
+}
+
+#[test]
+fn a_stateless_client_supplies_the_input_by_sending_the_call_again() {
+    let server = asking();
+    let proxy = before(&server, "");
+    let asked = call_tool(&proxy, &json!({}))["result"].clone();
+    assert_eq!(asked["resultType"], "input_required");
+    let wanted = json!({ "method": "elicitation/create", "params": { "message": "who?" } });
+    assert_eq!(asked["inputRequests"]["request"], wanted);
+    let state = asked["requestState"].as_str().unwrap();
+    // Without the input, the server still waits; the state changes.
+    let again = call_tool(&proxy, &json!({ "requestState": state }))["result"].clone();
+    assert_eq!(again["inputRequests"], asked["inputRequests"]);
+    let given = json!({ "action": "accept", "content": { "name": "n" } });
+    let retry = |state: &Value| {
+        call_tool(
+            &proxy,
+            &json!({ "requestState": state, "inputResponses": { "request": given } }),
+        )
+    };
+    let used = retry(&asked["requestState"]);
+    assert_eq!(rpc_failure(&used), (-32602, "invalid_params"));
+    let end = retry(&again["requestState"])["result"].clone();
+    assert_eq!(end, json!({ "resultType": "complete", "got": given }));
+    assert_eq!(rpc_failure(&retry(&again["requestState"])).0, -32602);
+    assert_eq!(conversions(&proxy, "server_request"), 1.0);
+    assert_eq!(conversions(&proxy, "server_response"), 1.0);
+    let declared = &params_of(&server, "initialize")["capabilities"];
+    let wanted = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
+    assert_eq!(*declared, wanted);
+}
+
+#[test]
+fn the_request_is_declined_for_a_client_that_did_not_declare_the_capability() {
+    let server = asking();
+    for keys in ["", "server_requests = \"decline\"\n"] {
+        let proxy = before(&server, keys);
+        let capabilities = if keys.is_empty() { "{}" } else { ABLE };
+        let body = tool(&json!({}), capabilities);
+        let end = post(&proxy, "tools/call", "t", &body).json();
+        assert_eq!(end["result"]["got"], json!({ "code": -32601 }));
+        let body = call("tools/call", r#"{"name":"t"}"#);
+        let old = proxy.rpc(body).json();
+        assert_eq!(old["result"]["got"], json!({ "code": -32601 }));
+        assert_eq!(conversions(&proxy, "server_request"), 0.0);
+    }
+    assert_eq!(params_of(&server, "initialize")["capabilities"], json!({}));
+}
+
+#[test]
+fn a_client_with_a_session_gets_the_request_on_the_stream_of_its_call() {
+    let proxy = before(&asking(), "");
+    let session = begin_session(&proxy, ABLE);
+    let body = call("tools/call", r#"{"name":"t"}"#);
+    let mut client = post_in(&proxy, &session, &body);
+    begins(&mut client);
+    let asked = json_of(&mut client);
+    assert_eq!(asked["method"], "elicitation/create");
+    let given = json!({ "action": "decline" });
+    let response = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": given });
+    post_in(&proxy, &session, &response.to_string()).read_answer();
+    assert_eq!(json_of(&mut client)["result"], json!({ "got": given }));
+    assert_eq!(client.read_chunk(), None);
+}
+
+#[test]
+fn a_call_that_waits_for_input_does_not_delay_the_end_of_the_proxy() {
+    let proxy = before(&asking(), "");
+    let asked = call_tool(&proxy, &json!({}));
+    assert_eq!(asked["result"]["resultType"], "input_required");
+    assert!(proxy.stop().status.success());
+}
