@@ -50,6 +50,7 @@ mod rpc;
 mod rpc_reply;
 mod runtime_plan;
 mod serve;
+mod session_streams;
 mod session_table;
 mod sessions;
 mod shadow;

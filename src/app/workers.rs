@@ -71,6 +71,7 @@ impl Workers {
             client_requests: Arc::default(),
             event_sessions: Arc::default(),
             log_levels: Arc::default(),
+            session_streams: Arc::default(),
             suspended_calls: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: comparing.compare_pool().clone(),

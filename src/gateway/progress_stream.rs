@@ -73,6 +73,17 @@ impl ProgressStream {
         }
     }
 
+    /// Creates a stream that begins without a notification.
+    pub(super) fn new(notifications: NotificationReceiver, serving: ReplyFuture) -> ProgressStream {
+        ProgressStream {
+            first: None,
+            notifications,
+            state: ProgressState::Serving(serving),
+            undelivered: None,
+            delivered: Vec::new(),
+        }
+    }
+
     /// Records that the client did not take the whole stream.
     pub(super) fn mark_undelivered(&mut self, cause: Option<&str>) {
         self.undelivered

@@ -19,6 +19,7 @@ mod replay;
 mod rpc_request;
 mod server_messages;
 mod server_requests;
+mod session_stream;
 mod websocket_session;
 
 use std::rc::Rc;

@@ -10,6 +10,7 @@ use super::event_sessions::EventSessions;
 use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::request_ids::RequestIdAllocator;
+use super::session_streams::SessionStreams;
 use super::session_table::Sessions;
 use super::shadow::ComparePool;
 use super::suspended_calls::SuspendedCalls;
@@ -39,6 +40,8 @@ pub struct Shared {
     pub event_sessions: Arc<EventSessions>,
     /// The log levels of clients' sessions.
     pub log_levels: Arc<LogLevels>,
+    /// The event streams of sessions.
+    pub session_streams: Arc<SessionStreams>,
     /// The calls that wait for input of their clients.
     pub suspended_calls: Arc<SuspendedCalls>,
     /// The source of request ids.
@@ -71,6 +74,7 @@ impl Shared {
             client_requests: Arc::default(),
             event_sessions: Arc::default(),
             log_levels: Arc::default(),
+            session_streams: Arc::default(),
             suspended_calls: Arc::default(),
             request_ids: Arc::default(),
             compare_pool: ComparePool::open().0,

@@ -21,6 +21,7 @@ use super::offload::Offload;
 use super::peers::{Peer, Peers};
 use super::request_origin::RequestOrigin;
 use super::runtime_plan::{InstalledPlan, RuntimePlan};
+use super::session_streams::SessionStreams;
 use super::session_table::Sessions;
 use super::shadow::{ComparePool, ShadowRunner};
 use super::shared_state::Shared;
@@ -247,6 +248,11 @@ impl Worker {
     /// Returns the sessions of clients over event streams.
     pub(super) fn event_sessions(&self) -> &Arc<EventSessions> {
         &self.shared.event_sessions
+    }
+
+    /// Returns the event streams of sessions.
+    pub(super) fn session_streams(&self) -> &Arc<SessionStreams> {
+        &self.shared.session_streams
     }
 
     /// Returns the calls that wait for input of their clients.

@@ -24,7 +24,8 @@ pub use message::{Call, Incoming, Invalid, MessageError, MessageItem, MessageLim
 pub use progress::{PROGRESS, progress_token, with_progress_token};
 pub use response::{ErrorObject, Response, ResponseFault, ResponseReply, parse_response};
 pub use split_batch::split_batch;
-pub use subscription::{LISTEN, ended_subscription, subscription_of, with_client_id};
+pub(crate) use subscription::KEY as SUBSCRIPTION_KEY;
+pub use subscription::{ACKNOWLEDGED, LISTEN, ended_subscription, subscription_of, with_client_id};
 pub use template::RequestTemplate;
 pub use write::{ExtraMembers, batch, error, notification, request, result};
 

@@ -21,10 +21,11 @@ mod result;
 mod revision;
 mod server_request;
 mod session_metadata;
+mod session_resources;
 mod sse_endpoint;
 
 pub use client_info::{ClientInfo, SESSION_PREFIX};
-pub use envelope::{AnnotatedRequest, annotated, header_value};
+pub use envelope::{AnnotatedRequest, annotated, header_value, with_subscription};
 pub use era::{CallEra, Era};
 pub use era_bridge::{BridgeAction, ServerEra, discover_from_initialize};
 pub use error::{ConvertedError, convert_error};
@@ -49,6 +50,7 @@ pub use revision::{
 };
 pub use server_request::{OpenRequest, request_state, state_of_retry};
 pub use session_metadata::with_session_metadata;
+pub use session_resources::{SessionResources, listen_request};
 pub use sse_endpoint::{
     EndpointFault, SessionEvent, StreamUrl, check_any_endpoint, endpoint_event, endpoint_of_event,
     endpoint_target,

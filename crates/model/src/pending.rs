@@ -18,6 +18,8 @@
 mod events;
 mod inbound;
 mod link_machine;
+mod listen_table;
+mod listeners;
 mod outbound;
 mod queue;
 mod recipients;

@@ -29,7 +29,9 @@ use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Call, LISTEN, RequestId};
-use dualgauge_model::mcp::{self, ClientInfo, ClientRevision, InputCapabilities, LogFilter};
+use dualgauge_model::mcp::{
+    self, BridgeAction, ClientInfo, ClientRevision, InputCapabilities, LogFilter, ServerEra,
+};
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::pending;
 use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
@@ -220,6 +222,10 @@ impl RpcRequest {
         if let Some(answer) = self.discover_old_server(record, link, call).await? {
             return Ok(answer);
         }
+        if let Some(answer) = self.forget_session_resource(call) {
+            record.set_response(StatusCode::OK.as_u16());
+            return Ok(answer);
+        }
         let described = self.with_session_metadata(record, link, call)?;
         let call = described.as_ref().unwrap_or(call);
         let (Some(id), Some(template)) = (&call.id, call.template()) else {
@@ -229,13 +235,7 @@ impl RpcRequest {
             record.set_response(StatusCode::ACCEPTED.as_u16());
             return Ok(CallResult::Nothing);
         };
-        let subscription = (*call.method == *LISTEN).then(|| id.clone());
-        // On a socket, `undelivered` is set only for a batch.
-        let is_batched = self.socket.is_some() && self.undelivered.is_some();
-        if subscription.is_some() && (is_batched || record.context.notifications().is_none()) {
-            let message = "a subscription is answered with an event stream: post it alone, with `text/event-stream` in `Accept`";
-            return Err(Failure::new(Reason::InvalidRequest, message));
-        }
+        let subscription = self.subscription(record, link, call)?;
         let cancellable = self.cancellable(&record.context, id, None);
         let linked = LinkedCall { link, call };
         let request = link_call::LinkRequest {
@@ -263,6 +263,29 @@ impl RpcRequest {
             full.headers.insert(&MCP_SESSION, name);
         }
         Ok(result)
+    }
+
+    /// Returns the client's id of a call that opens a subscription; `None` if it does not.
+    fn subscription(
+        &self,
+        record: &AccessRecord,
+        link: &LinkUpstream,
+        call: &Call,
+    ) -> Result<Option<RequestId>, Failure> {
+        let id = call.id.as_ref().filter(|_| *call.method == *LISTEN);
+        let Some(id) = id else {
+            return Ok(None);
+        };
+        // On a socket, `undelivered` is set only for a batch.
+        let is_batched = self.socket.is_some() && self.undelivered.is_some();
+        if is_batched || record.context.notifications().is_none() {
+            let message = "a subscription is answered with an event stream: post it alone, with `text/event-stream` in `Accept`";
+            return Err(Failure::new(Reason::InvalidRequest, message));
+        }
+        if link.server_era() == ServerEra::Sessions {
+            self.count_conversion(BridgeAction::Subscription);
+        }
+        Ok(Some(id.clone()))
     }
 
     /// Returns the id of the session that an `initialize` opens. It keeps the capabilities to give input, and
@@ -325,6 +348,9 @@ impl RpcRequest {
         check_id(&response, reply.id)?;
         let (converted, head) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
+                if let Some(linked) = linked {
+                    self.keep_session_resource(linked.call);
+                }
                 let converted = linked
                     .map(|linked| self.convert_result(linked.call, result))
                     .transpose()?;

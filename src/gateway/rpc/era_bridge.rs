@@ -38,6 +38,13 @@ impl AnswerHead {
 }
 
 const DISCOVER: &str = "server/discover";
+const SUBSCRIBE: &str = "resources/subscribe";
+const UNSUBSCRIBE: &str = "resources/unsubscribe";
+
+/// Returns the resource that a call names.
+fn uri_of(call: &Call) -> Option<String> {
+    call.params.as_ref()?.member("uri")?.text()?.ok()
+}
 
 impl RpcRequest {
     /// Counts a conversion.
@@ -88,6 +95,32 @@ impl RpcRequest {
         if let (Some(level), Some(scope)) = (level, self.scope()) {
             self.worker.log_levels().set(scope, level);
         }
+    }
+
+    /// Keeps the resource that a session has subscribed to. The link has answered.
+    pub(super) fn keep_session_resource(&self, call: &Call) {
+        if *call.method == *SUBSCRIBE
+            && self.client_revision(call) == ClientRevision::Sessions
+            && let (Some(session), Some(uri)) = (self.scope(), uri_of(call))
+        {
+            self.worker.session_streams().subscribe(session, uri);
+        }
+    }
+
+    /// Answers a session that no longer wants a resource. The link unsubscribes once no session needs the resource.
+    /// Returns `None` if the server must answer itself.
+    pub(super) fn forget_session_resource(&self, call: &Call) -> Option<CallResult> {
+        let is_asked = *call.method == *UNSUBSCRIBE;
+        if !is_asked || self.client_revision(call) != ClientRevision::Sessions {
+            return None;
+        }
+        let (id, session, uri) = (call.id.as_ref()?, self.scope()?, uri_of(call)?);
+        if !self.worker.session_streams().unsubscribe(session, &uri) {
+            return None;
+        }
+        let result = Rope::from(bytes::Bytes::from_static(b"{}"));
+        let full = rpc_message(jsonrpc::result(id, result));
+        Some(CallResult::Answer(Box::new(full)))
     }
 
     /// Answers `server/discover` with the response of a server with sessions to `initialize`. Returns `None` if the

@@ -4,6 +4,7 @@
 
 use http::{Response, request};
 
+use super::session_stream;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::CallResponse;
 use crate::gateway::cors;
@@ -28,6 +29,9 @@ pub(super) async fn forward_other_method(
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
+    if let Some(link) = session_stream::link_of(&runtime_plan, &head) {
+        return session_stream::serve(record, &head, &origin, link);
+    }
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = forward_to_upstream(&mut record, head, body, &origin).await;
     let failed = answer.is_err();

@@ -398,6 +398,9 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn take(&mut self, input: LinkInput) {
+        if let LinkConnection::Open(link) = &self.state {
+            self.pending.set_era(link.era());
+        }
         self.pending.take(self.since_start(clock::now()), input);
         // Reported before the outputs, so that a caller with a reply sees current statistics.
         self.account.report(&self.pending);

@@ -89,6 +89,12 @@ impl LinkUpstream {
         }
     }
 
+    /// Returns true if all clients share the link.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self.sharing, LinkSharing::Shared(_))
+    }
+
     /// Opens the link of a client that only listens, if each client has a link of its own.
     pub fn listen(&self, links: &ClientLinks) {
         if matches!(self.sharing, LinkSharing::PerClient(_)) {

@@ -90,7 +90,7 @@ fn session_answers(
                     ("Mcp-Session-Id", &*session),
                 ];
                 let greeting = format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{"logging":{{}}}},"serverInfo":{{"name":"scripted","version":"1"}}}}}}"#
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{"logging":{{}},"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"scripted","version":"1"}}}}}}"#
                 );
                 answer("200 OK", &fields, greeting)
             }

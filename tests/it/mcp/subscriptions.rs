@@ -1,15 +1,16 @@
 //! Subscriptions of clients at an MCP server without sessions.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::scripted::{begun, result, stateless, stream};
+use super::bridge::conversions;
+use super::scripted::{asked, begun, last, result, sessions_observed, stateless, stream};
 use super::{IN_FLIGHT, ask, before};
 use crate::links::telling::{BOTH, begins, json_of, post};
-use crate::scene::Called;
-use crate::support::{Message, becomes};
+use crate::scene::{Called, call};
+use crate::support::{Message, Proxy, Upstream, Wire, becomes};
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 const LISTEN: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}"#;
@@ -65,4 +66,164 @@ fn a_subscription_takes_no_slot_and_ends_as_either_end_says() {
             becomes(|| proxy.metrics().value("dualgauge_calls_in_flight"), &0.0);
         }
     }
+}
+
+/// A server with sessions whose stream tells of changes once it got `count` requests to subscribe to a resource.
+fn with_changes(count: usize) -> Upstream {
+    let subscribed = Arc::<(Mutex<usize>, Condvar)>::default();
+    let waits = subscribed.clone();
+    let told = [
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"c:d"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+    ];
+    let told = told.map(|told| format!("data: {told}\n\n")).concat();
+    let streams = move |_: &Message| {
+        let (got, changed) = &*waits;
+        let wait = changed.wait_while(got.lock().unwrap(), |got| *got < count);
+        drop(wait.unwrap());
+        begun(&told)
+    };
+    let observe = move |request: &Message| {
+        if request.json()["method"] == "resources/subscribe" {
+            *subscribed.0.lock().unwrap() += 1;
+            subscribed.1.notify_all();
+        }
+    };
+    sessions_observed(observe, streams, |_, called| result(called, "{}"))
+}
+
+#[test]
+fn a_server_with_sessions_serves_the_subscriptions_of_stateless_clients() {
+    let server = with_changes(1);
+    let proxy = before(&server, "");
+    let body = r#"{"jsonrpc":"2.0","id":"mine","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"]}}}"#;
+    let mut client = post(&proxy, BOTH, body);
+    begins(&mut client);
+    let acknowledged = json_of(&mut client);
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    let honoured = json!({ "toolsListChanged": true, "resourceSubscriptions": ["a:b"] });
+    assert_eq!(acknowledged["params"]["notifications"], honoured);
+    let updated = json_of(&mut client);
+    assert_eq!(updated["method"], "notifications/resources/updated");
+    assert_eq!(
+        updated["params"],
+        json!({ "uri": "a:b", "_meta": { KEY: "mine" } })
+    );
+    assert_eq!(
+        json_of(&mut client)["method"],
+        "notifications/tools/list_changed"
+    );
+    let params = last(&server, "resources/subscribe").json()["params"].clone();
+    assert_eq!(params, json!({ "uri": "a:b" }));
+    assert!(!asked(&server).iter().any(|asked| asked.contains("listen")));
+    drop(client);
+    becomes(
+        || asked(&server).contains(&"POST resources/unsubscribe".to_owned()),
+        &true,
+    );
+}
+
+/// A server without sessions that acknowledges each subscription and tells of an update of each of its resources.
+fn updating() -> Upstream {
+    stateless(|_, called| {
+        if called.method() != "subscriptions/listen" {
+            return result(called, "1");
+        }
+        let id = called.id();
+        let params: Value = serde_json::from_str(called.params()).unwrap();
+        let filter = &params["notifications"];
+        let tell = |kind: &str, mut params: Value| {
+            params["_meta"] = json!({ KEY: id.parse::<u64>().unwrap() });
+            let message = json!({ "jsonrpc": "2.0", "method": format!("notifications/{kind}"), "params": params });
+            format!("data: {message}\n\n")
+        };
+        let mut told = tell(
+            "subscriptions/acknowledged",
+            json!({ "notifications": filter }),
+        );
+        let resources = filter["resourceSubscriptions"].as_array();
+        for uri in resources.into_iter().flatten() {
+            told += &tell("resources/updated", json!({ "uri": uri }));
+        }
+        begun(&told)
+    })
+}
+
+/// Opens the stream of the session `s`.
+fn open_stream(proxy: &Proxy) -> Wire {
+    let mut wire = proxy.connect();
+    wire.send(
+        "GET /rpc HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nMcp-Session-Id: s\r\n\r\n",
+    );
+    begins(&mut wire);
+    wire
+}
+
+fn in_session(proxy: &Proxy, method: &str, uri: &str) -> Value {
+    let body = call(method, &json!({ "uri": uri }).to_string());
+    post(proxy, BOTH, &body).read_answer().json()
+}
+
+fn updated_uri(client: &mut Wire) -> String {
+    let told = json_of(client);
+    assert_eq!(told["method"], "notifications/resources/updated");
+    told["params"]["uri"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_client_with_a_session_hears_of_its_resources_from_a_server_without_sessions() {
+    let server = updating();
+    let proxy = before(&server, "");
+    assert_eq!(
+        in_session(&proxy, "resources/subscribe", "a:b")["result"],
+        json!({})
+    );
+    let mut client = open_stream(&proxy);
+    assert_eq!(updated_uri(&mut client), "a:b");
+    let filter = || last(&server, "subscriptions/listen").json()["params"]["notifications"].clone();
+    assert_eq!(filter()["toolsListChanged"], true);
+    in_session(&proxy, "resources/subscribe", "c:d");
+    assert_eq!(
+        [updated_uri(&mut client), updated_uri(&mut client)],
+        ["a:b", "c:d"]
+    );
+    in_session(&proxy, "resources/unsubscribe", "a:b");
+    assert_eq!(updated_uri(&mut client), "c:d");
+    assert_eq!(filter()["resourceSubscriptions"], json!(["c:d"]));
+    assert!(conversions(&proxy, "subscription") >= 3.0);
+    // The next stream of the session replaces the first.
+    let mut next = open_stream(&proxy);
+    assert_eq!(client.read_chunk(), None);
+    assert_eq!(updated_uri(&mut next), "c:d");
+    assert!(proxy.stop().status.success());
+}
+
+#[test]
+fn a_client_with_a_session_hears_of_its_resources_from_a_server_with_sessions() {
+    // One request of the client itself, and one of the link.
+    let server = with_changes(2);
+    let proxy = before(&server, "");
+    let mut client = open_stream(&proxy);
+    in_session(&proxy, "resources/subscribe", "a:b");
+    let told = [json_of(&mut client), json_of(&mut client)];
+    let methods = told.map(|told| told["method"].as_str().unwrap().to_owned());
+    let wanted = [
+        "notifications/resources/updated",
+        "notifications/tools/list_changed",
+    ];
+    assert_eq!(methods, wanted);
+    in_session(&proxy, "resources/unsubscribe", "a:b");
+    let unsubscribed = "POST resources/unsubscribe".to_owned();
+    becomes(|| asked(&server).contains(&unsubscribed), &true);
+}
+
+#[test]
+fn a_stream_without_a_session_is_refused() {
+    let proxy = before(&updating(), "");
+    let headers = [("Accept", "text/event-stream")];
+    assert_eq!(proxy.rest("GET", "/rpc", &headers, "").status(), 405);
 }

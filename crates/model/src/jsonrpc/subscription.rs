@@ -13,7 +13,11 @@ use super::progress::find;
 /// The method that opens a subscription. Its response ends it.
 pub const LISTEN: &str = "subscriptions/listen";
 
-const KEY: &str = "io.modelcontextprotocol/subscriptionId";
+/// The notification that acknowledges a subscription.
+pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// The member of `_meta` with the id of a subscription.
+pub(crate) const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Returns the subscription that a notification names, if any.
 #[must_use]

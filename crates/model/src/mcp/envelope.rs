@@ -7,6 +7,7 @@ use std::fmt::Write;
 use bytes::Bytes;
 
 use super::revision::CLIENT_INFO;
+use crate::jsonrpc::{RequestId, SUBSCRIPTION_KEY};
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::rope::RopeWriter;
 
@@ -54,6 +55,15 @@ fn envelope(whole: &Json, version: &str) -> Option<Bytes> {
         (CAPABILITIES_KEY, Json::literal("{}")),
     ];
     with_metadata(whole, &metadata)
+}
+
+/// Returns a notification with the id of the subscription that it belongs to (MCP 2026-07-28, "Subscriptions"). Every
+/// other byte is unchanged. Returns `None` if its params are not an object.
+#[must_use]
+pub fn with_subscription(message: &Bytes, id: &RequestId, depth: u16) -> Option<Bytes> {
+    let whole = Json::parse(message.clone(), depth).ok()?;
+    let id = Json::written(String::from_utf8_lossy(id.as_bytes()).into_owned());
+    with_metadata(&whole, &[(SUBSCRIPTION_KEY, id)])
 }
 
 /// Returns `None` if the params are not an object or can be read in two ways; the server reports that.

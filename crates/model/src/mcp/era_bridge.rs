@@ -60,11 +60,13 @@ pub enum BridgeAction {
     ServerRequest,
     /// The client's input was sent to a server with sessions.
     ServerResponse,
+    /// A subscription in the form of one era was served by a server of the other.
+    Subscription,
 }
 
 impl BridgeAction {
     /// All actions.
-    pub const ALL: [BridgeAction; 9] = [
+    pub const ALL: [BridgeAction; 10] = [
         BridgeAction::MissingResource,
         BridgeAction::ForeignCode,
         BridgeAction::UrlElicitation,
@@ -74,6 +76,7 @@ impl BridgeAction {
         BridgeAction::InputResponse,
         BridgeAction::ServerRequest,
         BridgeAction::ServerResponse,
+        BridgeAction::Subscription,
     ];
 
     /// Returns the word used in metrics and logs.
@@ -89,6 +92,7 @@ impl BridgeAction {
             BridgeAction::InputResponse => "input_response",
             BridgeAction::ServerRequest => "server_request",
             BridgeAction::ServerResponse => "server_response",
+            BridgeAction::Subscription => "subscription",
         }
     }
 }

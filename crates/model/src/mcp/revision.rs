@@ -175,25 +175,13 @@ fn initialize_result(result: &Json) -> Json {
     let unnamed = json!({ "name": "", "version": "" });
     let mut initialize_result = json!({
         "protocolVersion": newest,
-        "capabilities": offered(member(&discovered["capabilities"], json!({}))),
+        "capabilities": member(&discovered["capabilities"], json!({})),
         "serverInfo": member(&discovered["_meta"][SERVER_INFO], unnamed),
     });
     if discovered["instructions"].is_string() {
         initialize_result["instructions"] = discovered["instructions"].clone();
     }
     Json::written(initialize_result.to_string())
-}
-
-/// Returns the capabilities that a client with sessions can use. Resource updates and list changes arrive only in
-/// subscriptions.
-fn offered(mut capabilities: Value) -> Value {
-    if let Some(all) = capabilities.as_object_mut() {
-        for of_kind in all.values_mut().filter_map(Value::as_object_mut) {
-            of_kind.remove("listChanged");
-            of_kind.remove("subscribe");
-        }
-    }
-    capabilities
 }
 
 /// Returns the response to an `initialize` with this id.
@@ -288,7 +276,7 @@ mod tests {
         let response: Value =
             serde_json::from_str(&initialize_response(3, &initialize_result)).unwrap();
         let wanted = json!({ "jsonrpc": "2.0", "id": 3, "result": { "protocolVersion": "2025-11-25",
-            "capabilities": { "tools": {}, "resources": { "x": 1 }, "logging": {} }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
+            "capabilities": { "tools": { "listChanged": true }, "resources": { "subscribe": true, "x": 1 }, "logging": {} }, "serverInfo": { "name": "s", "version": "1" }, "instructions": "i" } });
         assert_eq!(response, wanted);
         for text in [
             r#"{"id":0,"result":{"supportedVersions":["2025-11-25"]}}"#,

@@ -65,6 +65,9 @@ impl LinkMachine {
     }
 
     fn notified(&mut self, method: String, message: Bytes, origin: MessageOrigin) {
+        if self.notify_listeners(&method, &message, origin) {
+            return;
+        }
         let Some((message, subscriber)) = self.route_to_subscription(&method, message, origin)
         else {
             return;
@@ -117,11 +120,15 @@ impl LinkMachine {
             });
         } else if self.subscription_answered(id, &message) {
             self.consecutive_timeouts = 0;
-        } else if self.unattributed.answered(id) {
-            self.counts.late += 1;
         } else {
-            self.counts.foreign += 1;
-            return;
+            match self.unattributed.answered(id) {
+                Some(UnattributedReply::Abandoned) => self.counts.late += 1,
+                Some(UnattributedReply::Own) => {}
+                Some(UnattributedReply::Notice) | None => {
+                    self.counts.foreign += 1;
+                    return;
+                }
+            }
         }
         self.unattributed.passed(id, self.settings.order);
     }

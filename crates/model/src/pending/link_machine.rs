@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::listen_table::ListenTable;
 use super::queue::{QueuedRequest, RequestQueue};
 use super::state::{Handshake, LinkState, WriteState};
-use super::subscriptions::Subscriptions;
+use super::subscriptions::{SUBSCRIPTIONS, Subscriptions};
 use super::unattributed::{UnattributedReplies, UnattributedReply};
 use super::{
     LinkFault, LinkInput, LinkOutput, LinkSettings, Outbound, Request, RequestError, Ticket,
@@ -56,6 +57,9 @@ pub struct LinkMachine {
     pub(super) in_flight: Correlator<u64, QueuedRequest>,
     pub(super) queue: RequestQueue,
     pub(super) subscriptions: Subscriptions,
+    /// The subscriptions that the link emulates, if it does.
+    pub(super) listeners: ListenTable,
+    pub(super) emulates_listen: bool,
     pub(super) unattributed: UnattributedReplies,
     pub(super) greeted: Option<Handshake>,
     pub(super) controls: VecDeque<Bytes>,
@@ -81,6 +85,8 @@ impl LinkMachine {
             wire: WriteState::Free,
             queue: RequestQueue::default(),
             subscriptions: Subscriptions::default(),
+            listeners: ListenTable::default(),
+            emulates_listen: false,
             unattributed: UnattributedReplies::default(),
             greeted: None,
             controls: VecDeque::new(),
@@ -114,7 +120,10 @@ impl LinkMachine {
             LinkInput::Lost { jitter } => self.lost(now, jitter),
             LinkInput::Respond(ticket, responses) => self.respond(now, ticket, responses),
             LinkInput::Over => self.over(),
-            LinkInput::Unsubscribe => self.end_subscriptions(),
+            LinkInput::Unsubscribe => {
+                self.end_subscriptions();
+                self.end_listeners();
+            }
             LinkInput::Tick => {}
         }
         self.tick(now);
@@ -179,6 +188,7 @@ impl LinkMachine {
         let noticed = matches!(self.wire, WriteState::Notice(..));
         self.in_flight.is_empty()
             && self.subscriptions.is_empty()
+            && self.listeners.is_empty()
             && self.queue.len() == 0
             && !noticed
     }
@@ -202,7 +212,9 @@ impl LinkMachine {
             return self.fail(request.ticket, RequestError::Unreachable);
         }
         let has_capacity = match request.message {
-            Outbound::Subscription(..) => self.subscriptions.has_capacity(),
+            Outbound::Subscription(..) => {
+                self.subscriptions.has_capacity() && self.listeners.len() < SUBSCRIPTIONS
+            }
             Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => true,
         };
         if !has_capacity || !self.queue.has_capacity(request.rank, self.settings.queue) {
@@ -216,7 +228,7 @@ impl LinkMachine {
     }
 
     fn cancel(&mut self, ticket: Ticket, notice: CancelNotice) {
-        if self.queue.remove(ticket) || self.unsubscribe(ticket) {
+        if self.queue.remove(ticket) || self.unlisten(ticket) || self.unsubscribe(ticket) {
             return;
         }
         let is_own = |in_flight: &QueuedRequest| (in_flight.request.ticket == ticket).then_some(());
@@ -331,6 +343,7 @@ impl LinkMachine {
         }
         self.wire = WriteState::Free;
         self.cut_subscriptions();
+        self.cut_listeners();
         for (_, in_flight) in self.in_flight.end_all().rev() {
             self.cut(in_flight);
         }

@@ -42,6 +42,9 @@ impl LinkMachine {
                 self.in_flight.begin(id, next);
                 self.write(message, WriteState::Busy);
             }
+            Outbound::Subscription(call, client) if self.emulates_listen => {
+                self.listen(ticket, call, client.clone());
+            }
             Outbound::Subscription(call, client) => {
                 let id = self.next_id();
                 self.subscriptions.begin(id, &next.request, client.clone());

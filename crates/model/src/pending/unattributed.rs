@@ -16,6 +16,8 @@ pub(super) enum UnattributedReply {
     Notice,
     /// A request whose caller has given up.
     Abandoned,
+    /// A request of the link itself.
+    Own,
 }
 
 /// The written messages without a waiting caller, in the order of writing.
@@ -50,13 +52,13 @@ impl UnattributedReplies {
         self.all.len()
     }
 
-    /// Removes an abandoned request whose reply has arrived. Returns false if `id` is no abandoned request.
-    pub(super) fn answered(&mut self, id: u64) -> bool {
-        let abandoned = self.all.get(&id) == Some(&UnattributedReply::Abandoned);
-        if abandoned {
-            self.all.remove(&id);
+    /// Removes a request whose response has arrived. Returns `None` if `id` is no request without a caller.
+    pub(super) fn answered(&mut self, id: u64) -> Option<UnattributedReply> {
+        let doubt = *self.all.get(&id)?;
+        match doubt {
+            UnattributedReply::Notice => None,
+            UnattributedReply::Abandoned | UnattributedReply::Own => self.all.remove(&id),
         }
-        abandoned
     }
 
     /// Drops the entries that were written before `id`, which got a reply. A serial server has finished all of them.

@@ -3,6 +3,7 @@
 use super::*;
 
 mod failed;
+mod listeners;
 mod misread;
 mod mixed_messages;
 mod server_requests;
