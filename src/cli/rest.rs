@@ -20,6 +20,7 @@ use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
 use crate::cli::CommandError;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
+use crate::cli::connection::within;
 use crate::cli::drafted_server::{
     ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, probe, probe_program,
     toml_string, without_credentials,
@@ -45,8 +46,10 @@ const LISTEN: &str = "127.0.0.1:8080";
 const ROUTES: &str = "routes.toml";
 /// The most operations, and the most notes, that are printed.
 const MOST_PRINTED: usize = 20;
-/// The most requests to load the routes. Each waits for the files, at most for some seconds.
-const LOAD_ATTEMPTS: usize = 20;
+/// The most requests to load the routes.
+const LOAD_ATTEMPTS: usize = 60;
+/// The pause between two of them: while a read is late, the admin API answers at once.
+const LOAD_PAUSE: Duration = Duration::from_millis(500);
 /// Calls that the proxy answers itself, beside those of tools.
 const RESERVED: [(&str, &str); 6] = [
     ("POST", "/mcp"),
@@ -377,6 +380,8 @@ fn reload(addresses: BoundAddresses) -> Result<(), AdminFault> {
                 if status == StatusCode::SERVICE_UNAVAILABLE && attempts < LOAD_ATTEMPTS =>
             {
                 attempts += 1;
+                // Without a runtime the next attempt fails as well.
+                let _ = within(LOAD_PAUSE, std::future::pending::<()>());
             }
             asked => return asked.map(drop),
         }
