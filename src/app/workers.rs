@@ -46,6 +46,18 @@ pub struct Workers {
     address: SocketAddr,
 }
 
+/// Returns the shared state as one worker has it.
+fn for_worker(common: &Shared, index: usize) -> Shared {
+    Shared {
+        ids: IdGenerator::new(seed()),
+        share: WorkerShare {
+            worker: index,
+            ..common.share
+        },
+        ..common.clone()
+    }
+}
+
 impl Workers {
     /// Starts one worker for each group of listeners, with a first configuration.
     ///
@@ -95,14 +107,7 @@ impl Workers {
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links, over) = (first.plan.clone(), first.links.clone(), over.clone());
-            let common = Shared {
-                ids: IdGenerator::new(seed()),
-                share: WorkerShare {
-                    worker: index,
-                    ..common.share
-                },
-                ..common.clone()
-            };
+            let common = for_worker(&common, index);
             let entrance = Listeners {
                 listeners,
                 tls: first.tls.clone(),

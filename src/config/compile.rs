@@ -98,8 +98,10 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         &upstreams,
         socket_protocol(&routes, &locals, &events),
     );
-    let cors = raw.cors.as_ref();
-    let cors = cors.map(|cors| cors::compile(cors, &mut problems));
+    let cors = raw
+        .cors
+        .as_ref()
+        .map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let lifecycle = lifecycle::compile(raw, &routes, &face, &mut problems);
     let trace = raw.trace.as_ref();

@@ -188,6 +188,7 @@ fn others(default: &str) -> Vec<String> {
         "always-200",
         "broadcast",
         "sse",
+        "decline",
     ];
     let words = words.map(|word| format!("'{word}'"));
     let more = [

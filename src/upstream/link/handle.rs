@@ -1,5 +1,6 @@
 //! The handles between a worker and the task that owns a link. Used by `app` and `link`.
 
+use std::future::pending;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -229,4 +230,14 @@ pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
         subscribers: SubscriberSet::default(),
     };
     (handle, inbox)
+}
+
+/// Waits until the upstream is changed or removed; cancel-safe. Never completes without a receiver or a sender.
+pub(super) async fn wait_until_over(over: &mut Option<watch::Receiver<bool>>) {
+    if let Some(over) = over
+        && over.wait_for(|over| *over).await.is_ok()
+    {
+        return;
+    }
+    pending().await
 }

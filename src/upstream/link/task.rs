@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use super::client_queue::LinkClientQueue;
-use super::handle::{LinkRequest, RejectionEnd, RequestReceiver};
+use super::handle::{LinkRequest, RejectionEnd, RequestReceiver, wait_until_over};
 use super::notifications::{LinkLost, LinkReply, LostBy};
 use super::pending_caller::PendingCaller;
 use super::reply_slot::{ANSWERS, CallerAnswer, ServerRequest, SuspendedCall};
@@ -152,9 +152,7 @@ impl<T: Transport> LinkTask<'_, T> {
                     return;
                 }
             }
-            let idle = inbox.idle.filter(|_| !inbox.requests.is_closed());
-            let unused = idle.filter(|_| self.pending.is_idle());
-            let unused = unused.map(|idle| self.last_used + idle);
+            let unused = self.unused_at(inbox);
             let age = inbox.max_age.filter(|_| !inbox.requests.is_closed());
             let end = self.since.zip(age).map(|(since, age)| since + age);
             let next_tick = self.pending.alarm().map(|at| self.started + at);
@@ -191,6 +189,13 @@ impl<T: Transport> LinkTask<'_, T> {
                 () = sleep_until(farewell.unwrap_or(self.started)), if farewell.is_some() => {}
             }
         }
+    }
+
+    /// Returns the time at which the link was unused for too long.
+    fn unused_at(&self, inbox: &RequestReceiver) -> Option<Instant> {
+        let is_idle = !inbox.requests.is_closed() && self.pending.is_idle();
+        let idle = inbox.idle.filter(|_| is_idle);
+        idle.map(|idle| self.last_used + idle)
     }
 
     /// Stops taking requests because the upstream was changed or removed. A link that is ending already keeps its own
@@ -488,16 +493,6 @@ impl<T: Transport> LinkTask<'_, T> {
                 .answer(caller.reply, caller.notifier, result);
         }
     }
-}
-
-/// Waits until the upstream is changed or removed; cancel-safe. Never completes without a receiver or a sender.
-async fn wait_until_over(over: &mut Option<watch::Receiver<bool>>) {
-    if let Some(over) = over
-        && over.wait_for(|over| *over).await.is_ok()
-    {
-        return;
-    }
-    pending().await
 }
 
 /// Waits until the queue of the owner has made progress; cancel-safe.

@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::server_requests::Suspension;
 use super::{Outbound, Priority, Request, Ticket};
 use crate::correlator::PendingCall;
 
@@ -17,6 +16,15 @@ pub(super) struct QueuedRequest {
     pub(super) was_sent: bool,
     /// Set while the caller answers requests of the server.
     pub(super) suspension: Option<Suspension>,
+}
+
+/// The state of a call whose caller answers requests of the server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Suspension {
+    /// The number of requests without an answer.
+    pub(super) open: usize,
+    /// The time that the call had left when it was suspended.
+    pub(super) rest: Duration,
 }
 
 impl PendingCall for QueuedRequest {

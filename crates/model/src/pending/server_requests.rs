@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::link_machine::LinkMachine;
+use super::queue::Suspension;
 use super::state::LinkState;
 use super::{LinkOutput, MessageOrigin, ServerRequests, Ticket};
 use crate::jsonrpc::{self, ErrorObject, RequestId};
@@ -28,15 +29,6 @@ pub(super) struct ServerRequest {
     pub(super) id: RequestId,
     pub(super) method: String,
     pub(super) message: Bytes,
-}
-
-/// The state of a call whose caller answers requests of the server.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Suspension {
-    /// The number of requests without an answer.
-    open: usize,
-    /// The time that the call had left when it was suspended.
-    rest: Duration,
 }
 
 /// The reason why a request of the server is declined.

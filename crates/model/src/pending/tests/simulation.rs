@@ -207,22 +207,7 @@ impl World {
             LinkOutput::ServerRequest { ticket, .. } => self.is_asked(ticket),
             LinkOutput::NoticeSent(ticket) => self.settle(ticket),
             LinkOutput::Ended(ticket) => self.ends(ticket),
-            LinkOutput::Failed(ticket, why) => {
-                let writes = self.callers[&ticket.0].written.len();
-                let agrees = match why {
-                    RequestError::Busy | RequestError::Unreachable => writes == 0,
-                    RequestError::Cut
-                    | RequestError::Late
-                    | RequestError::TooLarge(_)
-                    | RequestError::NoMemory
-                    | RequestError::CodedStream
-                    | RequestError::Misnumbered
-                    | RequestError::Unusable(_) => writes > 0,
-                };
-                let agrees = agrees || self.failed.contains(&(ticket.0, format!("{why:?}")));
-                check!(self, agrees, format!("{why:?} after {writes} writes"));
-                self.settle(ticket);
-            }
+            LinkOutput::Failed(ticket, why) => self.fails(ticket, why),
         }
     }
 

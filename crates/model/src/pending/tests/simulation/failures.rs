@@ -4,6 +4,24 @@ use super::message::read;
 use super::*;
 
 impl World {
+    /// A request fails.
+    pub(super) fn fails(&mut self, ticket: Ticket, why: RequestError) {
+        let writes = self.callers[&ticket.0].written.len();
+        let agrees = match why {
+            RequestError::Busy | RequestError::Unreachable => writes == 0,
+            RequestError::Cut
+            | RequestError::Late
+            | RequestError::TooLarge(_)
+            | RequestError::NoMemory
+            | RequestError::CodedStream
+            | RequestError::Misnumbered
+            | RequestError::Unusable(_) => writes > 0,
+        };
+        let agrees = agrees || self.failed.contains(&(ticket.0, format!("{why:?}")));
+        check!(self, agrees, format!("{why:?} after {writes} writes"));
+        self.settle(ticket);
+    }
+
     /// The link reports that a request gets no answer.
     pub(super) fn fail_request(&mut self, id: u64, ticket: Option<u64>) {
         let why = self.why();
