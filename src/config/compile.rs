@@ -75,9 +75,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     check_addresses(raw, &mut problems);
     let tls = raw.listen.tls.as_ref();
     let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
-    let store = raw.rollout.store.as_ref();
-    // Only checked here; it is compiled again when the store is opened.
-    let _ = store.map(|store| tls::store(store, &mut problems));
+    check_store(raw, &mut problems);
     let mut upstreams = upstreams::compile(raw, &mut problems);
     let mut face = face(&raw.rpc, &mut problems);
     let routes = routes::compile(raw, &mut problems);
@@ -98,10 +96,8 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         &upstreams,
         socket_protocol(&routes, &locals, &events),
     );
-    let cors = raw
-        .cors
-        .as_ref()
-        .map(|cors| cors::compile(cors, &mut problems));
+    let cors = raw.cors.as_ref();
+    let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let lifecycle = lifecycle::compile(raw, &routes, &face, &mut problems);
     let trace = raw.trace.as_ref();
@@ -135,6 +131,13 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         limits: limits(&raw.limits),
     };
     (plan, problems)
+}
+
+/// Checks the TLS of the shared store, which is compiled again when the store is opened.
+fn check_store(raw: &RawConfig, problems: &mut Vec<Problem>) {
+    if let Some(store) = &raw.rollout.store {
+        let _ = tls::store(store, problems);
+    }
 }
 
 /// Returns the paths that a lenient server may find in another path; `None` if such paths pass.

@@ -178,15 +178,22 @@ fn with_alternatives(schema: Value) -> Value {
         };
     };
     let is_free = !members.contains_key("anyOf");
-    let renamed = members.into_iter().map(|(name, value)| match value {
-        value if OPAQUE.contains(&name.as_str()) => (name, value),
-        Value::Object(named) if MAPS.contains(&name.as_str()) => {
+    let renamed = members.into_iter().map(|(name, value)| {
+        if OPAQUE.contains(&name.as_str()) {
+            return (name, value);
+        }
+        if MAPS.contains(&name.as_str())
+            && let Value::Object(named) = value
+        {
             let named = named.into_iter();
             let named = named.map(|(name, part)| (name, with_alternatives(part)));
-            (name, Value::Object(named.collect()))
+            return (name, Value::Object(named.collect()));
         }
-        value if name == "oneOf" && is_free => ("anyOf".to_owned(), with_alternatives(value)),
-        value => (name, with_alternatives(value)),
+        let name = match name == "oneOf" && is_free {
+            true => "anyOf".to_owned(),
+            false => name,
+        };
+        (name, with_alternatives(value))
     });
     Value::Object(renamed.collect())
 }
