@@ -363,6 +363,13 @@ fn load(addresses: BoundAddresses, text: String) -> io::Result<JoinHandle<bool>>
     })
 }
 
+/// Returns true if the process may still be loading the routes.
+fn is_late(fault: &AdminFault) -> bool {
+    let is_busy = |status: &StatusCode| *status == StatusCode::SERVICE_UNAVAILABLE;
+    matches!(fault, AdminFault::Refused { status, .. } if is_busy(status))
+        || matches!(fault, AdminFault::Late { .. })
+}
+
 fn reload(addresses: BoundAddresses) -> Result<(), AdminFault> {
     let url = format!("http://{}", addresses.admin);
     let client = AdminClient::new(&AdminArguments::at(&url, None))?;
@@ -376,9 +383,7 @@ fn reload(addresses: BoundAddresses) -> Result<(), AdminFault> {
     loop {
         match client.ask(&request) {
             // Thousands of tools take a slow machine longer than the admin API waits.
-            Err(AdminFault::Refused { status, .. })
-                if status == StatusCode::SERVICE_UNAVAILABLE && attempts < LOAD_ATTEMPTS =>
-            {
+            Err(fault) if is_late(&fault) && attempts < LOAD_ATTEMPTS => {
                 attempts += 1;
                 // Without a runtime the next attempt fails as well.
                 let _ = within(LOAD_PAUSE, std::future::pending::<()>());
