@@ -206,14 +206,10 @@ fn merge(flat: &mut Map<String, Value>, more: Map<String, Value>) {
 }
 
 fn kind(flat: &Map<String, Value>) -> &str {
-    let named = match flat.get("type") {
-        Some(Value::String(kind)) => Some(kind.as_str()),
-        Some(Value::Array(kinds)) => {
-            let mut kinds = kinds.iter().filter_map(Value::as_str);
-            kinds.find(|kind| *kind != "null")
-        }
-        _ => None,
-    };
+    let declared = flat.get("type");
+    let kinds = declared.and_then(Value::as_array).into_iter().flatten();
+    let mut kinds = kinds.chain(declared).filter_map(Value::as_str);
+    let named = kinds.find(|kind| *kind != "null");
     let has = |names: &[&str]| names.iter().any(|name| flat.contains_key(*name));
     match named {
         Some(kind) => kind,
@@ -243,23 +239,27 @@ fn string(flat: &Map<String, Value>) -> Value {
         }
         return json!(matching(pattern, fits));
     }
-    let text = match flat.get("format").and_then(Value::as_str) {
-        Some("date-time") => "2026-07-28T10:00:00Z",
-        Some("date") => "2026-07-28",
-        Some("time") => "10:00:00Z",
-        Some("duration") => "P1D",
-        Some("email" | "idn-email") => "a@example.com",
-        Some("uri" | "url" | "iri") => "https://example.com/a",
-        Some("uri-reference" | "iri-reference") => "/a",
-        Some("uri-template") => "https://example.com/{a}",
-        Some("hostname" | "idn-hostname") => "example.com",
-        Some("ipv4" | "ip") => "192.0.2.1",
-        Some("ipv6") => "2001:db8::1",
-        Some("uuid") => "01234567-89ab-4def-8123-456789abcdef",
-        Some("byte" | "binary" | "base64") => "YWJj",
-        Some("json-pointer") => "/a",
-        Some("relative-json-pointer") => "1/a",
-        Some("regex") => "a+",
+    let text = match flat
+        .get("format")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+    {
+        "date-time" => "2026-07-28T10:00:00Z",
+        "date" => "2026-07-28",
+        "time" => "10:00:00Z",
+        "duration" => "P1D",
+        "email" | "idn-email" => "a@example.com",
+        "uri" | "url" | "iri" => "https://example.com/a",
+        "uri-reference" | "iri-reference" => "/a",
+        "uri-template" => "https://example.com/{a}",
+        "hostname" | "idn-hostname" => "example.com",
+        "ipv4" | "ip" => "192.0.2.1",
+        "ipv6" => "2001:db8::1",
+        "uuid" => "01234567-89ab-4def-8123-456789abcdef",
+        "byte" | "binary" | "base64" => "YWJj",
+        "json-pointer" => "/a",
+        "relative-json-pointer" => "1/a",
+        "regex" => "a+",
         _ if flat.get("contentEncoding") == Some(&json!("base64")) => "YWJj",
         _ => "text",
     };

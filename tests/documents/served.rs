@@ -71,9 +71,9 @@ impl Served {
         let mut tools = Vec::new();
         let mut cursor = Value::Null;
         loop {
-            let params = match cursor {
-                Value::String(_) => json!({ "cursor": cursor }),
-                _ => json!({}),
+            let params = match cursor.is_string() {
+                true => json!({ "cursor": cursor }),
+                false => json!({}),
             };
             let answer = self.call("tools/list", &params);
             let result = &answer["result"];
