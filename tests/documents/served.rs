@@ -31,7 +31,7 @@ impl Served {
     /// The message of a command that does not serve.
     pub(crate) fn start(document: &Path, port: u16) -> Result<Served, String> {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+        let child = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
             .args(["mcp", "--listen", "127.0.0.1:0", "--openapi"])
             .arg(document)
             .args(["--upstream", &format!("http://127.0.0.1:{port}"), "--save"])
@@ -40,7 +40,12 @@ impl Served {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut served = Served {
+            child,
+            address: String::new(),
+            folder,
+        };
+        let mut lines = BufReader::new(served.child.stdout.take().unwrap()).lines();
         let address = lines.by_ref().find_map(|line| {
             let line = line.unwrap();
             let rest = line.strip_prefix("MCP  http://")?;
@@ -48,18 +53,20 @@ impl Served {
         });
         let Some(address) = address else {
             let mut errors = String::new();
-            let _ = child.stderr.take().unwrap().read_to_string(&mut errors);
+            let _ = served
+                .child
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut errors);
             return Err(errors);
         };
         // The log and the rest of the introduction, which nobody reads.
-        let mut errors = child.stderr.take().unwrap();
+        let mut errors = served.child.stderr.take().unwrap();
         thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         thread::spawn(move || lines.for_each(drop));
-        Ok(Served {
-            child,
-            address,
-            folder,
-        })
+        served.address = address;
+        Ok(served)
     }
 
     /// Returns the route file.

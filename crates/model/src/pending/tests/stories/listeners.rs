@@ -34,20 +34,21 @@ fn listen(ticket: u64, uris: &[&str]) -> LinkInput {
 /// What the outputs write, as method and URI, and whom they notify, as method and subscription.
 fn shown(output: &[LinkOutput]) -> Vec<String> {
     let read = |message: &Bytes| serde_json::from_slice::<Value>(message).unwrap();
-    let line = |output: &LinkOutput| match output {
-        LinkOutput::Write(message) => {
+    let line = |output: &LinkOutput| {
+        if let LinkOutput::Write(message) = output {
             let message = read(message);
-            format!("{} {}", message["method"], message["params"]["uri"])
+            return format!("{} {}", message["method"], message["params"]["uri"]);
         }
-        LinkOutput::Notified {
+        if let LinkOutput::Notified {
             method,
             message,
             recipients,
-        } => {
+        } = output
+        {
             let of = read(message)["params"]["_meta"][KEY].clone();
-            format!("{method} to {recipients:?} {of}")
+            return format!("{method} to {recipients:?} {of}");
         }
-        other => format!("{other:?}"),
+        format!("{output:?}")
     };
     output.iter().map(line).collect()
 }
