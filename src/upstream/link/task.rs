@@ -3,6 +3,7 @@
 //! Used by `app::link_thread` and `app::sockets`.
 
 mod rejection;
+mod server_requests;
 
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -18,14 +19,13 @@ use super::client_queue::LinkClientQueue;
 use super::handle::{LinkRequest, RejectionEnd, RequestReceiver, wait_until_over};
 use super::notifications::{LinkLost, LinkReply, LostBy};
 use super::pending_caller::PendingCaller;
-use super::reply_slot::{ANSWERS, CallerAnswer, ServerRequest, SuspendedCall};
+use super::reply_slot::{ANSWERS, CallerAnswer};
 use super::state::{LinkConnection, LinkEvent};
 use super::stats::{LinkStats, StatsHandle};
 use super::subscribers::Subscribers;
 use super::transport::{Event, Link, Transport};
 use crate::telemetry::clock;
 use crate::upstream::callers::Callers;
-use dualgauge_model::jsonrpc::RequestId;
 use dualgauge_model::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
 };
@@ -282,36 +282,6 @@ impl<T: Transport> LinkTask<'_, T> {
             input: request.input,
         };
         self.take(LinkInput::Ask(queued));
-    }
-
-    fn on_caller_answer(&mut self, answer: CallerAnswer) {
-        let CallerAnswer {
-            ticket,
-            responses,
-            listener,
-        } = answer;
-        self.last_used = clock::now();
-        if let (Some(caller), Some(listener)) = (self.callers.get_mut(ticket), listener) {
-            caller.listen(listener);
-        }
-        self.take(LinkInput::Respond(ticket, responses));
-    }
-
-    /// Replies to a caller with a request of the server.
-    fn ask_caller(&mut self, ticket: Ticket, id: RequestId, message: Bytes) {
-        self.last_used = clock::now();
-        let Some(caller) = self.callers.get_mut(ticket) else {
-            return;
-        };
-        let (reply, slot) = caller.next_reply(&self.caller_gone);
-        let call = SuspendedCall {
-            ticket,
-            slot,
-            answers: self.answers.clone(),
-        };
-        let request = LinkReply::ServerRequest(Box::new(ServerRequest { id, message, call }));
-        let notifier = caller.notifier.clone();
-        self.subscribers.answer(reply, notifier, Ok(request));
     }
 
     fn forget_abandoned(&mut self) {
