@@ -294,7 +294,7 @@ impl RpcRequest {
         let clients = &self.runtime_plan.plan.rollout.clients;
         let reads = clients.reads_mcp_clients();
         let declared = reads.then(|| ClientInfo::of_call(call)).flatten();
-        let mut suffix = session_suffix(call);
+        let mut suffix = InputCapabilities::of_initialize(call.params.as_ref()).to_suffix();
         suffix.extend(declared.map(|client| client.session_suffix()));
         CancellationRegistry::new_session_id(&suffix)
     }
@@ -489,14 +489,5 @@ async fn unless_cancelled<T>(
         biased;
         () = call.cancel_signal.cancelled() => Ok(None),
         reply = call_future => reply.map(Some),
-    }
-}
-
-/// Returns the part of a new session id that keeps the client's capabilities, if it has any that matter.
-fn session_suffix(initialize: &Call) -> String {
-    let capabilities = InputCapabilities::of_initialize(initialize.params.as_ref());
-    match capabilities == InputCapabilities::default() {
-        true => String::new(),
-        false => capabilities.to_suffix(),
     }
 }

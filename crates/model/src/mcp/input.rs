@@ -92,10 +92,14 @@ impl InputCapabilities {
         Json::written(format!("{{{}}}", all.join(",")))
     }
 
-    /// Returns the suffix of a session id that keeps the capabilities, so that the proxy need not store them.
+    /// Returns the suffix of a session id that keeps the capabilities, so that the proxy need not store them. It is
+    /// empty for a client without capabilities.
     #[must_use]
     pub fn to_suffix(self) -> String {
-        format!("-c{:x}", self.0)
+        match self.0 {
+            0 => String::new(),
+            bits => format!("-c{bits:x}"),
+        }
     }
 
     /// Reads the suffix of a session id; without one, the client has no capabilities.
