@@ -189,7 +189,7 @@ fn other_paths_of_an_rpc_only_upstream_pass_through_to_it() {
     let proxy = Proxy::start(&format!("{}{ROUTES}", rpc_only(&rpc)));
     for (method, target) in [
         ("GET", "/.well-known/agent-card.json"),
-        ("GET", "/.well-known/oauth-protected-resource/mcp?x=%7E"),
+        ("GET", "/.well-known/oauth-authorization-server/mcp?x=%7E"),
         ("POST", "/message:send"),
         ("PUT", "/files//a/../b/"),
     ] {
