@@ -360,6 +360,9 @@ struct ImportArguments {
     /// Replace an existing output file
     #[arg(long, requires = "output")]
     force: bool,
+    /// Merge the changes since the last draft into the output file; edits stay, and conflicts become comments (exit code 3)
+    #[arg(long, requires = "output", conflicts_with = "force")]
+    refresh: bool,
     /// After `--`: an MCP server to start and to ask for its tools over standard input and output
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,

@@ -49,6 +49,16 @@ fn tool_list() {
 }
 
 #[test]
+fn import() {
+    for input in corpus("import") {
+        dualgauge_model::import::check_any_document(&input);
+        for end in 0..input.len() {
+            dualgauge_model::import::check_any_document(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn form() {
     for input in corpus("form") {
         dualgauge_model::form::check_any_bytes(&input);

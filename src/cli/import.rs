@@ -10,6 +10,7 @@ mod discover;
 mod json;
 mod message;
 mod read;
+mod refresh;
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +58,9 @@ pub(super) fn list_tools(
     let (listed, name) = server.ask_for_tools(limit)?;
     Ok((listed.document, name))
 }
+
+/// The exit code of a refreshed table with conflicts.
+const IN_CONFLICT: u8 = 3;
 
 /// The timeout of a document that a server serves.
 const DOCUMENT_LIMIT: Duration = Duration::from_secs(30);
@@ -134,8 +138,13 @@ pub(super) enum ImportFault {
     /// A document cannot be converted.
     #[error(transparent)]
     Document(#[from] ImportError),
+    /// A table cannot be refreshed.
+    #[error(transparent)]
+    Refresh(#[from] refresh::RefreshFault),
     /// The output file exists.
-    #[error("`{0}` already exists; write to another file, or replace it with `--force`")]
+    #[error(
+        "`{0}` already exists; write to another file, merge changes with `--refresh`, or replace it with `--force`"
+    )]
     Exists(PathBuf),
     /// The output file cannot be written.
     #[error("`{path}` cannot be written")]
@@ -149,14 +158,21 @@ pub(super) enum ImportFault {
 
 pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
     let draft = drafted(arguments).map_err(CommandError::Import)?;
+    let mut text = summary(&draft.report);
+    let mut code = ExitCode::SUCCESS;
     match &arguments.output {
-        Some(path) => write(path, &draft, arguments.force).map_err(CommandError::Import)?,
+        Some(path) if arguments.refresh => {
+            let refreshed = refresh::refresh(path, &draft.toml).map_err(ImportFault::from)?;
+            text.push_str(&refreshed.summary());
+            if refreshed.has_conflicts() {
+                code = ExitCode::from(IN_CONFLICT);
+            }
+        }
+        Some(path) => write(path, &draft, arguments.force)?,
         None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
     }
-    io::stderr()
-        .lock()
-        .write_all(summary(&draft.report).as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    io::stderr().lock().write_all(text.as_bytes())?;
+    Ok(code)
 }
 
 fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
@@ -236,7 +252,9 @@ fn write(path: &Path, draft: &ImportDraft, is_forced: bool) -> Result<(), Import
         }
     })?;
     file.write_all(draft.toml.as_bytes())
-        .map_err(|source| unwritten(path, source))
+        .map_err(|source| unwritten(path, source))?;
+    // For `--refresh`.
+    Ok(refresh::replace(&refresh::draft_of(path), &draft.toml)?)
 }
 
 fn unwritten(path: &Path, source: io::Error) -> ImportFault {

@@ -373,6 +373,8 @@ pub struct RawRoute {
     pub ignore_query: Option<Vec<Spanned<String>>>,
     /// `from`
     pub from: Option<Spanned<Side>>,
+    /// `stage`
+    pub stage: Option<Spanned<()>>,
     /// `notify`
     pub notify: Option<Spanned<bool>>,
     /// `effect`

@@ -233,7 +233,7 @@ fn translate_rest_response(
         route
             .outcomes
             .rest_to_rpc(reply, call, limits.reply(), context(limits))?;
-    translated.answer = route.outcomes.null_as_empty_tool_result(translated.answer);
+    translated.answer = route.outcomes.completed(translated.answer);
     // The schema of a tool's result does not apply to a result translated from an HTTP error.
     let validity = match &translated.answer {
         RpcAnswer::Result(_) if translated.tool_error && reply.status >= 400 => Ok(()),

@@ -61,6 +61,8 @@ mod hung_files;
 mod identity;
 mod identity_headers;
 mod import;
+mod import_pair;
+mod import_sources;
 mod interim_responses;
 mod invalid_messages;
 mod irregular_paths;

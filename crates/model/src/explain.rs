@@ -270,6 +270,7 @@ impl<'a> Case<'a> {
             DecisionReason::Default
             | DecisionReason::Killed
             | DecisionReason::Brownout
+            | DecisionReason::Route
             | DecisionReason::Unrouted
             | DecisionReason::Local
             | DecisionReason::Preflight

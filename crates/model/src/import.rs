@@ -17,6 +17,12 @@
 //! bind        two operations → those values
 //! drafted     one drafted route as plain values
 //! keys        the keys that routes have claimed, and free names
+//! shape       the members and elements of a body, read from its schema
+//! responses   the declared responses of an operation
+//! correspond  the body of the REST side and the value of a tool, compared
+//! tool_rows   the outcomes of a pair with a tool
+//! documenting texts and schemas of routes
+//! sources     the documents, for what is read only where a route needs it
 //! route       one route, from a pair or from one side alone
 //! param_patterns    the params of a route, by name or by position
 //! tools       a table whose RPC sides are tools, from OpenAPI documents alone
@@ -34,6 +40,8 @@
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 mod bind;
+mod correspond;
+mod documenting;
 mod drafted;
 mod form;
 mod hole;
@@ -49,17 +57,23 @@ mod parameter;
 mod refs;
 mod reply;
 mod report;
+mod responses;
 mod rest_api;
 mod route;
 mod schema;
+mod shape;
+mod sources;
 mod swagger;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tool_rows;
 mod tools;
 mod unsupported;
 mod values;
 mod write;
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -69,6 +83,7 @@ pub use report::{ImportReport, LeftOut};
 pub use rest_api::{
     RestApi, RestApiOperation, RestApiOptions, check_any_list, draft_rest_api, sample,
 };
+use sources::Sources;
 pub use tools::{ToolDraftOptions, draft_as_tools};
 
 /// A document to draft from.
@@ -112,27 +127,78 @@ pub struct ImportDraft {
     pub report: ImportReport,
 }
 
+/// Drafts from any bytes as each kind of document, alone and with tools, and checks that the same document gives the same
+/// draft without control characters. For fuzzing.
+///
+/// # Panics
+/// If a law does not hold.
+pub fn check_any_document(data: &[u8]) {
+    let Ok(document) = serde_json::from_slice::<Value>(data) else {
+        return;
+    };
+    let given = |kind| SourceDocument {
+        name: "document".to_owned(),
+        kind,
+        document: document.clone(),
+    };
+    let (api, tools) = (given(DocumentKind::OpenApi), given(DocumentKind::Tools));
+    let drafts = [
+        draft(std::slice::from_ref(&api)),
+        draft(&[given(DocumentKind::OpenRpc)]),
+        draft(std::slice::from_ref(&tools)),
+        draft_as_tools(std::slice::from_ref(&api), &ToolDraftOptions::default()),
+    ];
+    for draft in drafts.into_iter().flatten() {
+        let is_shown = |character: char| character == '\n' || !character.is_control();
+        assert!(draft.toml.chars().all(is_shown), "{}", draft.toml);
+    }
+    // One document may describe both sides.
+    let pair = [api, tools];
+    assert_eq!(draft(&pair), draft(&pair), "the same documents");
+}
+
+/// Reads the operations of a document, and returns it in the form of OpenAPI 3 if it describes REST operations.
+fn read(
+    given: &SourceDocument,
+    index: usize,
+) -> Result<(Cow<'_, Value>, Operations), DocumentFault> {
+    let document = match given.kind {
+        DocumentKind::OpenApi => openapi::normal(&given.document)?,
+        DocumentKind::OpenRpc | DocumentKind::Tools => Cow::Borrowed(&given.document),
+    };
+    let mut found = match given.kind {
+        DocumentKind::OpenApi => openapi::read_normal(&document)?,
+        DocumentKind::OpenRpc => openrpc::read(&document)?,
+        DocumentKind::Tools => openrpc::read_tools(&document)?,
+    };
+    for rest in &mut found.rest {
+        rest.document = index;
+    }
+    for rpc in &mut found.rpc {
+        rpc.document = index;
+    }
+    Ok((document, found))
+}
+
 /// Drafts a route table from all the documents together.
 ///
 /// # Errors
 /// [`ImportError`] for the first document that is not of its kind, or is beyond the limits.
 pub fn draft(given: &[SourceDocument]) -> Result<ImportDraft, ImportError> {
     let mut found = Operations::default();
-    for given in given {
-        let read = match given.kind {
-            DocumentKind::OpenApi => openapi::read(&given.document),
-            DocumentKind::OpenRpc => openrpc::read(&given.document),
-            DocumentKind::Tools => openrpc::read_tools(&given.document),
-        };
-        let read = read.map_err(|fault| ImportError {
+    let mut documents = Vec::with_capacity(given.len());
+    for (index, given) in given.iter().enumerate() {
+        let (document, read) = read(given, index).map_err(|fault| ImportError {
             document: given.name.clone(),
             fault,
         })?;
+        documents.push(document);
         found.join(read);
     }
+    let sources = Sources::new(&documents);
     let counted = (found.rest_count(), found.rpc_count());
     let names: Vec<&str> = given.iter().map(|given| given.name.as_str()).collect();
-    let mut table = table::table(found);
+    let mut table = table::table(found, &sources);
     table.report.rest = counted.0;
     table.report.rpc = counted.1;
     let toml = write::write(&names, &table);

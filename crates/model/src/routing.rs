@@ -392,6 +392,7 @@ pub fn refused(
         | DecisionReason::Session(_)
         | DecisionReason::Default
         | DecisionReason::Killed
+        | DecisionReason::Route
         | DecisionReason::Unrouted
         | DecisionReason::Local
         | DecisionReason::Preflight

@@ -1,5 +1,7 @@
 //! A draft is a route file, whatever the documents are.
 
+mod round_trip;
+
 use std::fs;
 
 use proptest::prelude::*;

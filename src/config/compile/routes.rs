@@ -88,6 +88,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         extra: raw.extra.as_ref().map(|extra| extra.value),
         ignore_query: Vec::new(),
         from: raw.from.as_ref().map(|from| from.value),
+        always_passes: raw.stage.is_some(),
         is_notification: raw.notify.as_ref().is_some_and(|notify| notify.value),
         effect: raw.effect.as_ref().map(|effect| effect.value),
         timeout: raw.timeout.as_ref().map(|timeout| timeout.value),

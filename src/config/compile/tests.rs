@@ -199,6 +199,25 @@ fn a_side_without_an_upstream_translates_unless_it_says_otherwise() {
 }
 
 #[test]
+fn a_route_that_always_passes_needs_an_upstream_of_its_side() {
+    let route = "[[route]]\nname = 'a'\nrest = 'GET /always'\nrpc = 'a'\nstage = 'passthrough'\n";
+    assert!(
+        plan(&format!("{BOTH}{route}"))
+            .routes
+            .routes()
+            .iter()
+            .any(|route| route.always_passes)
+    );
+    let found = problems(&format!("{OLD}{route}"));
+    assert!(
+        found.contains("no upstream is on the `rpc` side, so its calls cannot pass"),
+        "{found}"
+    );
+    assert!(found.contains("remove `stage`"), "{found}");
+    plan(&format!("{OLD}{route}from = 'rest'\n"));
+}
+
+#[test]
 fn a_default_needs_its_upstream() {
     let main = "rollout.default = { rest = 'translate', rpc = 'passthrough' }\n";
     let no_rpc = "but none is configured\n  hint: add `[upstream.NAME]` with `side = \"rpc\"`, or choose another stage";

@@ -188,7 +188,22 @@ pub(super) fn for_route(
         None => (Wire::Http, rest),
     };
     let [own_rest, own_rpc] = named(raw, &route.upstreams, wire, problems);
-    [own_rest.or(rest), own_rpc.or(rpc)]
+    let found = [own_rest.or(rest), own_rpc.or(rpc)];
+    check_stage(route, found, problems);
+    found
+}
+
+/// Checks that calls of a route with `stage = "passthrough"` have a server to pass to.
+fn check_stage(route: &RawRoute, found: [Option<usize>; 2], problems: &mut Vec<Problem>) {
+    let Some(stage) = &route.stage else { return };
+    let from = route.from.as_ref().map(|from| from.value);
+    for (side, upstream) in Side::ALL.into_iter().zip(found) {
+        if upstream.is_none() && from.is_none_or(|from| from == side) {
+            let message = format!("no upstream is on the `{side}` side, so its calls cannot pass");
+            let hint = "add an `[upstream.NAME]` of this side, or remove `stage`";
+            problems.push(stage.problem(message).hint(hint));
+        }
+    }
 }
 
 /// The name of an upstream, with the side that it is configured for.

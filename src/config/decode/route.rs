@@ -21,6 +21,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("unsafe", Effect::Unsafe),
 ];
 const RESULTS: &[(&str, ResultForm)] = &[("plain", ResultForm::Plain), ("tool", ResultForm::Tool)];
+const STAGES: &[(&str, ())] = &[("passthrough", ())];
 const EXTRAS: &[(&str, Extra)] = &[
     ("drop", Extra::Drop),
     ("reject", Extra::Reject),
@@ -72,6 +73,8 @@ section! {
         IGNORE_QUERY: List<String> = list("ignore_query", TEXT);
         /// The only entry side; both if absent
         FROM: Key<frame::FromWord> = key("from", words(frame::FROM));
+        /// The only stage of its calls, whatever flags and defaults say
+        STAGE: Key<()> = key("stage", words(STAGES));
         /// Translated REST calls become notifications; `false` by default
         NOTIFY: Key<bool> = key("notify", boolean(&[false, true]));
         /// Effect of a call, which decides whether it may be repeated; by its HTTP method if absent
@@ -122,7 +125,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let extra = table.get(&EXTRA);
     let ignore_query = ignore_query(table);
     let from = frame::from(table, &FROM);
-    let notify = table.get(&NOTIFY);
+    let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
     let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
     let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
@@ -152,6 +155,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         extra,
         ignore_query: ignore_query?,
         from,
+        stage,
         notify,
         effect,
         timeout,

@@ -67,8 +67,8 @@ fn any_lines(keys: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 const ROUTE: &[&str] = &[
-    "params", "body", "query", "headers", "extra", "from", "notify", "lossy", "outcomes", "schema",
-    "outcome", "example", "compare",
+    "params", "body", "query", "headers", "extra", "from", "stage", "notify", "lossy", "outcomes",
+    "schema", "outcome", "example", "compare",
 ];
 const ROW: &[&str] = &[
     "rest.status",

@@ -118,7 +118,7 @@ fn record_answer(
         }
         RpcAnswer::Error(error) => record_result(record, Some(error.code)),
     }
-    Ok(route.outcomes.null_as_empty_tool_result(answer.answer))
+    Ok(route.outcomes.completed(answer.answer))
 }
 
 pub(super) fn to_failure(

@@ -32,7 +32,7 @@ families! {
     CALLS = COUNTER("dualgauge_calls_total", ["route", "client", "side", "stage", "outcome", "blame"],
         "Completed calls. outcome: success, error (the upstream reports one), tool_error (a tool result reports a failure), failed (the proxy responded with a failure), cut (the response ended early) or cancelled (by the client). blame: client, upstream, proxy or none. stage is none for a `[[local]]`, a preflight or resource metadata.");
     DECISIONS = COUNTER("dualgauge_decisions_total", ["client", "side", "reason", "flag"],
-        "Completed calls, by the rule that chose the stage: flag (all callers), share (percentage of a flag), keyless (callers without a key), session (flag as the session began), default, kill_switch, brownout, unrouted, local, preflight or resource_metadata (protected resource metadata of an MCP server). flag is none if no flag decided.");
+        "Completed calls, by the rule that chose the stage: flag (all callers), share (percentage of a flag), keyless (callers without a key), session (flag as the session began), default, kill_switch, brownout, route (`stage` of the route), unrouted, local, preflight or resource_metadata (protected resource metadata of an MCP server). flag is none if no flag decided.");
     KEYLESS_CALLS = COUNTER("dualgauge_keyless_calls_total", ["flag"],
         "Calls without a key, for which without_key decided instead of the flag's percentage.");
     CALL_DURATION = HISTOGRAM("dualgauge_call_duration_seconds", ["route", "client", "side", "stage", "outcome"],

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::bundle::Bundle;
 use super::schema::json_in_text;
-use crate::outcome::ToolValue;
+use crate::outcome::{OutcomeRow, RpcReplyPattern, ToolValue};
 use crate::route::{DescribedSchema, Route, RouteDocs};
 use dualgauge_patterns::pattern::{Codec, Pattern, Slot, TextPatterns};
 
@@ -70,31 +70,110 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
 
 /// Returns the schema of a body: its pattern's, with the schemas of the route for the values of holes.
 pub(super) fn body(route: &Route, pattern: &Pattern, plain: Value, schemas: &mut Bundle) -> Value {
-    match pattern {
-        Pattern::Hole(slot) => match of_hole(route, slot) {
-            Some((source, schema)) => schemas.embed(source, schema),
-            None => plain,
-        },
-        Pattern::Object(object) => {
-            let mut whole = plain;
-            for (name, member) in &object.members {
-                let Pattern::Hole(slot) = member else {
-                    continue;
-                };
-                if let Some((source, schema)) = of_hole(route, slot) {
-                    whole["properties"][name] = schemas.embed(source, schema);
-                }
-            }
-            whole
+    let params = route.docs.params.as_ref();
+    let origin = params.map(|source| HoleOrigin {
+        source,
+        pattern: &route.rpc_call.params,
+        schema: &source.schema,
+    });
+    filled(origin.as_ref(), pattern, plain, schemas)
+}
+
+/// Returns the schema of the body of a success, with the schema of the result for the values of holes.
+pub(super) fn success(
+    route: &Route,
+    row: &OutcomeRow,
+    pattern: &Pattern,
+    plain: Value,
+    schemas: &mut Bundle,
+) -> Value {
+    let result = route.docs.result.as_ref();
+    let pattern_of_result = match (&row.rpc, route.outcomes.tool_value()) {
+        (RpcReplyPattern::Result(result), ToolValue::Whole) => Some(result),
+        (RpcReplyPattern::Result(Pattern::Object(result)), _) => {
+            let mut members = result.members.iter();
+            let value = members.find(|(name, _)| name == "structuredContent");
+            value.map(|(_, value)| value)
         }
-        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => plain,
+        (RpcReplyPattern::Result(_) | RpcReplyPattern::Error { .. }, _) => None,
+    };
+    let origin = result.zip(pattern_of_result);
+    let origin = origin.map(|(source, pattern)| HoleOrigin {
+        source,
+        pattern,
+        schema: content(&source.schema),
+    });
+    filled(origin.as_ref(), pattern, plain, schemas)
+}
+
+fn filled(
+    origin: Option<&HoleOrigin<'_>>,
+    pattern: &Pattern,
+    plain: Value,
+    schemas: &mut Bundle,
+) -> Value {
+    let Some(known) = origin else { return plain };
+    let mut whole = plain;
+    match pattern {
+        Pattern::Hole(slot) => {
+            return match known.of(slot) {
+                Some(schema) => schemas.embed(known.source, schema),
+                None => whole,
+            };
+        }
+        Pattern::Object(object) => {
+            for (name, member) in &object.members {
+                let plain = whole["properties"][name].take();
+                whole["properties"][name] = filled(origin, member, plain, schemas);
+            }
+        }
+        Pattern::Each(each) => {
+            let plain = whole["items"].take();
+            whole["items"] = filled(origin, &each.item, plain, schemas);
+        }
+        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) => {}
     }
+    whole
 }
 
 /// Returns the schema of the REST body of a success without a row.
 pub(super) fn result(route: &Route, schemas: &mut Bundle) -> Value {
     let source = route.docs.result.as_ref();
-    source.map_or_else(|| json!({}), |source| schemas.embed(source, &source.schema))
+    source.map_or_else(
+        || json!({}),
+        |source| schemas.embed(source, content(&source.schema)),
+    )
+}
+
+/// The contents that a success without a row may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SuccessContent {
+    Always,
+    Never,
+    Unknown,
+}
+
+/// Returns the contents that the schema of the result allows: `null` is no content.
+pub(super) fn success_content(route: &Route) -> SuccessContent {
+    let Some(source) = &route.docs.result else {
+        return SuccessContent::Unknown;
+    };
+    match source.allows_null() {
+        Some(false) => SuccessContent::Always,
+        Some(true) if source.schema.get("type").is_some_and(|kind| kind == "null") => {
+            SuccessContent::Never
+        }
+        Some(true) | None => SuccessContent::Unknown,
+    }
+}
+
+/// Returns the schema of the content of a result that may be null: `null` is no content.
+fn content(schema: &Value) -> &Value {
+    let parts = schema.get("anyOf").and_then(Value::as_array);
+    match parts.map(Vec::as_slice) {
+        Some([one, null]) if *null == json!({ "type": "null" }) => one,
+        Some(_) | None => schema,
+    }
 }
 
 /// Returns the schema of the result of an RPC call without a row; that of a tool has another form than its value.
@@ -112,26 +191,69 @@ pub(super) fn param(route: &Route, name: &str, plain: Value, schemas: &mut Bundl
     found.map_or(plain, |(source, schema)| schemas.embed(source, schema))
 }
 
-/// Finds the schema of a hole's value by the path of the hole in the params.
+/// Returns the schema of a param by position.
+pub(super) fn param_at(route: &Route, at: usize, plain: Value, schemas: &mut Bundle) -> Value {
+    let source = route.docs.params.as_ref();
+    let found = source.and_then(|source| {
+        let positions = part(source, &source.schema, "prefixItems")?;
+        Some((source, positions.get(at)?))
+    });
+    found.map_or(plain, |(source, schema)| schemas.embed(source, schema))
+}
+
+/// The values of one side, from which the holes of the other side have their schemas.
+struct HoleOrigin<'r> {
+    source: &'r DescribedSchema,
+    pattern: &'r Pattern,
+    schema: &'r Value,
+}
+
+impl<'r> HoleOrigin<'r> {
+    /// Returns the schema of a hole's value.
+    fn of(&self, slot: &Slot) -> Option<&'r Value> {
+        self.find(self.pattern, self.schema, slot.binds()?)
+    }
+
+    fn find(&self, pattern: &Pattern, schema: &'r Value, hole: usize) -> Option<&'r Value> {
+        match pattern {
+            Pattern::Hole(slot) => (slot.binds() == Some(hole)).then_some(schema),
+            Pattern::Object(object) => object.members.iter().find_map(|(name, inner)| {
+                self.find(inner, member(self.source, schema, name)?, hole)
+            }),
+            Pattern::List(list) => list.items.iter().enumerate().find_map(|(index, inner)| {
+                let schema = part(self.source, schema, "prefixItems")?.get(index)?;
+                self.find(inner, schema, hole)
+            }),
+            Pattern::Each(each) => self.find(&each.item, part(self.source, schema, "items")?, hole),
+            Pattern::Literal(_) | Pattern::Text(_) => None,
+        }
+    }
+}
+
+/// Finds the schema of a hole's value by the place of the hole in the params.
 fn of_hole<'r>(route: &'r Route, slot: &Slot) -> Option<(&'r DescribedSchema, &'r Value)> {
     let source = route.docs.params.as_ref()?;
-    let path = route.rpc_call.params.path_of(slot.binds()?)?;
-    let mut schema: &Value = &source.schema;
-    for name in path.split('/').skip(1) {
-        let name = name.replace("~1", "/").replace("~0", "~");
-        schema = member(source, schema, &name)?;
-    }
-    Some((source, schema))
+    let origin = HoleOrigin {
+        source,
+        pattern: &route.rpc_call.params,
+        schema: &source.schema,
+    };
+    Some((source, origin.of(slot)?))
 }
 
 /// Returns the schema of a member of an object.
 fn member<'s>(source: &'s DescribedSchema, schema: &'s Value, name: &str) -> Option<&'s Value> {
+    part(source, schema, "properties")?.get(name)
+}
+
+/// Returns the value of a keyword, of the schema itself or of the one that it refers to.
+fn part<'s>(source: &'s DescribedSchema, schema: &'s Value, keyword: &str) -> Option<&'s Value> {
     /// The longest chain of references.
     const LONGEST: usize = 32;
     let mut schema = schema;
     for _ in 0..LONGEST {
-        match schema.get("properties") {
-            Some(properties) => return properties.get(name),
+        match schema.get(keyword) {
+            Some(found) => return Some(found),
             None => schema = source.target(schema.get("$ref")?.as_str()?)?,
         }
     }

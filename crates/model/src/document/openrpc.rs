@@ -146,7 +146,9 @@ fn params(route: &Route, schemas: &mut Bundle) -> Params {
                     | Pattern::List(_)
                     | Pattern::Each(_) => format!("param{}", index + 1),
                 };
-                Param::new(name, pattern, more)
+                let mut param = Param::new(name, pattern, more);
+                param.schema = described::param_at(route, index, param.schema, schemas);
+                param
             });
             Params {
                 structure: "by-position",

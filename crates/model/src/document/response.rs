@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::bundle::Bundle;
-use super::described;
+use super::described::{self, SuccessContent};
 use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
 use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern, ToolValue};
 use crate::route::Route;
@@ -30,22 +30,27 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
         let rows = route.outcomes.rows();
         for row in rows {
             for status in statuses(&row.rest.status) {
-                note(found.entry(status).or_default(), row);
+                note(found.entry(status).or_default(), route, row, schemas);
             }
         }
         let succeeds = |row: &OutcomeRow| matches!(row.rpc, RpcReplyPattern::Result(_));
         if !rows.iter().any(succeeds) {
             // The built-in table: a result is the body, and `null` is no body.
-            let fine = found.entry("200".to_owned()).or_default();
-            fine.content
-                .entry(JSON)
-                .or_default()
-                .push(described::result(route, schemas));
-            if is_tool(route) && route.docs.result.is_none() {
-                let text = json!({ "type": "string" });
-                fine.content.entry("text/plain").or_default().push(text);
+            let content = described::success_content(route);
+            if content != SuccessContent::Never {
+                let fine = found.entry("200".to_owned()).or_default();
+                fine.content
+                    .entry(JSON)
+                    .or_default()
+                    .push(described::result(route, schemas));
+                if is_tool(route) && route.docs.result.is_none() {
+                    let text = json!({ "type": "string" });
+                    fine.content.entry("text/plain").or_default().push(text);
+                }
             }
-            found.entry("204".to_owned()).or_default();
+            if content != SuccessContent::Always {
+                found.entry("204".to_owned()).or_default();
+            }
         }
         if is_tool(route) {
             let status = route.outcomes.tool_error_status().to_string();
@@ -75,11 +80,15 @@ pub(super) fn is_tool(route: &Route) -> bool {
     route.outcomes.tool_value() != ToolValue::Whole
 }
 
-fn note(answers: &mut ResponseDocs, row: &OutcomeRow) {
+fn note(answers: &mut ResponseDocs, route: &Route, row: &OutcomeRow, schemas: &mut Bundle) {
     let (kind, schema) = match &row.rest.body {
         BodyPattern::Nothing => (None, json!({})),
         BodyPattern::Anything => (Some("*/*"), json!({})),
-        BodyPattern::Json(pattern) => (Some(JSON), of_pattern(pattern, SchemaExtras::Open)),
+        BodyPattern::Json(pattern) => {
+            let plain = of_pattern(pattern, SchemaExtras::Open);
+            let schema = described::success(route, row, pattern, plain, schemas);
+            (Some(JSON), schema)
+        }
         BodyPattern::Text(words) => (Some("text/plain"), of_words(words)),
     };
     if let Some(kind) = kind {

@@ -86,7 +86,7 @@ pub(super) fn answer_rpc(
     let errors = case.plan.face.error_status;
     let status = route.outcomes.rpc_status(reply, &answered.answer, errors);
     let is_failed_tool = answered.row.is_none() && reply.status >= 400;
-    let message = match route.outcomes.null_as_empty_tool_result(answered.answer) {
+    let message = match route.outcomes.completed(answered.answer) {
         RpcAnswer::Result(result) => {
             if route.schema.result.is_some() && !is_failed_tool {
                 rejections::unless_valid(route, &Json::sent(result.clone()))?;

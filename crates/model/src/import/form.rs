@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::drafted::Pattern;
+use super::drafted::{FieldSchemas, Pattern};
 use super::hole::Absence;
-use super::model::{BodyModel, FieldKind, FormModel, List};
+use super::model::{BodyModel, FieldKind, FormModel, List, RestOperation};
 use super::refs::{Refs, shown, text};
 use super::schema::{FieldType, Files, NamedValue, Schema, Type};
 use super::unsupported::Unsupported;
-use super::values::{Bindings, BoundParameter};
+use super::values::{Bindings, BoundParameter, RestLocation};
 use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
 
 /// Returns the format and the media type of a form among the contents of a body. Multipart comes first, because it can
@@ -211,18 +211,28 @@ pub(super) fn param(
     }
 }
 
-/// The schemas of a field among the params.
-pub(super) struct FieldSchemas {
-    pub(super) own: Value,
-    /// The members next to it.
-    pub(super) beside: Vec<(String, Value)>,
-    pub(super) is_required: bool,
+/// Returns the schemas of the files and of the lists of files among the params, by hole. The values of other fields are
+/// those of the document.
+pub(super) fn files(rest: &RestOperation, bindings: &Bindings) -> BTreeMap<String, FieldSchemas> {
+    let schemas = |bound: &BoundParameter| match &bound.rest {
+        RestLocation::Member(name) => file_schemas(rest.field(name)?, bound, bindings),
+        RestLocation::Path(_)
+        | RestLocation::Query(_)
+        | RestLocation::Header(_)
+        | RestLocation::Body => None,
+    };
+    let mut found = BTreeMap::new();
+    for bound in &bindings.bounds {
+        if let Some(schemas) = schemas(bound) {
+            found.entry(bound.hole.clone()).or_insert(schemas);
+        }
+    }
+    found
 }
 
-/// Returns the schemas of a file or of a list of files among the params, as [`param`] names them; `None` for other
-/// fields, whose values are those of the document.
-pub(super) fn file_schemas(
-    kind: Option<&FieldKind>,
+/// Returns the schemas of a file or of a list of files, as [`param`] names them.
+fn file_schemas(
+    kind: &FieldKind,
     bound: &BoundParameter,
     bindings: &Bindings,
 ) -> Option<FieldSchemas> {
@@ -230,7 +240,7 @@ pub(super) fn file_schemas(
     let text = json!({ "type": "string" });
     let media_type =
         json!({ "type": "string", "pattern": "^[^/\\s]+/[^/\\s].*$", "examples": ["image/png"] });
-    match kind? {
+    match kind {
         FieldKind::File => {
             let [name, content_type] = names(bound, bindings);
             Some(FieldSchemas {

@@ -120,7 +120,7 @@ pub(super) fn default(kind: &Type, list: Option<List>, default: &Value) -> Optio
 }
 
 /// Returns true when a text is written unquoted after `=`.
-fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain(text: &str) -> bool {
     let plain = |character: char| character.is_ascii_alphanumeric() || "_-.:/ ".contains(character);
     // A text that is valid JSON would be parsed as JSON.
     let is_json = serde_json::from_str::<Value>(text).is_ok();

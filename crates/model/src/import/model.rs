@@ -6,6 +6,7 @@ use super::name_words;
 use super::refs::DocumentFault;
 use super::report::LeftOut;
 use super::schema::{NamedValue, Type};
+use super::shape::Shape;
 use super::unsupported::Unsupported;
 use crate::form::BodyFormat;
 
@@ -83,6 +84,8 @@ pub(super) struct RestOperation {
     pub(super) reply: ReplyModel,
     /// Notes for the reader of the route.
     pub(super) notes: Vec<String>,
+    /// The index of its document among the documents of the import.
+    pub(super) document: usize,
     /// The path item of the operation, as the document names it.
     pub(super) origin: String,
 }
@@ -216,6 +219,12 @@ pub(super) struct RpcOperation {
     pub(super) params: Vec<NamedValue>,
     /// True if the params may have further members.
     pub(super) has_others: bool,
+    /// The index of its document among the documents of the import.
+    pub(super) document: usize,
+    /// Its index in the list of its document.
+    pub(super) index: usize,
+    /// The value of a tool, if its document describes it.
+    pub(super) result: Option<Shape>,
     /// The promised effect of a second call.
     pub(super) effect: Option<&'static str>,
     /// Notes for the reader of the route.

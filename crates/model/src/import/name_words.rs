@@ -88,6 +88,18 @@ pub(super) fn same_name(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
+/// Returns true for `petId` and `id`: one name is the other without its first word, and both end in `id` or `name`.
+pub(super) fn same_end(one: &str, other: &str) -> bool {
+    let (one, other) = (words(one), words(other));
+    let ends = |words: &[String]| {
+        let last = words.last();
+        last.is_some_and(|word| word == "id" || word == "name")
+    };
+    let is_longer = |one: &[String], other: &[String]| one.len() > 1 && one[1..] == *other;
+    ends(&one) && ends(&other) && (is_longer(&one, &other) || is_longer(&other, &one))
+}
+
+/// Returns the words of a name in the singular.
 pub(super) fn plain(name: &str) -> Vec<String> {
     words(name).iter().map(|word| singular(word)).collect()
 }

@@ -8,6 +8,8 @@
 
 mod paths;
 
+use std::borrow::Cow;
+
 use http::Method;
 use serde_json::{Map, Value};
 
@@ -25,25 +27,26 @@ const METHODS: &[&str] = &[
     "get", "head", "post", "put", "patch", "delete", "options", "trace", "query",
 ];
 
-/// Reads all operations.
-pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
+/// Returns a document in the form of OpenAPI 3.
+///
+/// # Errors
+/// [`DocumentFault::Kind`] for another kind of document.
+pub(super) fn normal(document: &Value) -> Result<Cow<'_, Value>, DocumentFault> {
     if document.get("swagger").is_some() {
-        return read_paths(&swagger::upgrade(document)?);
+        return Ok(Cow::Owned(swagger::upgrade(document)?));
     }
     check_version(document)?;
-    read_paths(document)
+    Ok(Cow::Borrowed(document))
 }
 
 /// Reads all operations for tools: their responses may have any content type.
 pub(super) fn read_for_tools(document: &Value) -> Result<Operations, DocumentFault> {
-    if document.get("swagger").is_some() {
-        return read_with(&swagger::upgrade(document)?, ReplyTypes::Any);
-    }
-    check_version(document)?;
-    read_with(document, ReplyTypes::Any)
+    let document = normal(document)?;
+    read_with(&document, ReplyTypes::Any)
 }
 
-fn read_paths(document: &Value) -> Result<Operations, DocumentFault> {
+/// Reads all operations of a document in the form of OpenAPI 3.
+pub(super) fn read_normal(document: &Value) -> Result<Operations, DocumentFault> {
     read_with(document, ReplyTypes::JsonOrText)
 }
 
@@ -254,6 +257,7 @@ impl<'v> Context<'_, 'v> {
             form,
             reply,
             notes,
+            document: 0,
             origin: self.path.to_owned(),
         })
     }

@@ -8,6 +8,7 @@ use super::model::{CallModel, Forms, Operations, RpcOperation};
 use super::openapi::plain;
 use super::refs::{DocumentFault, Refs, shown, text};
 use super::schema::{self, NamedValue};
+use super::shape::{self, Shape};
 use super::unsupported::Unsupported;
 
 /// The most error codes that are listed in a comment.
@@ -49,7 +50,10 @@ pub(super) fn read(document: &Value) -> Result<Operations, DocumentFault> {
                 shown(name)
             )),
             Some(name) => match read_method(&refs, name, method).map_err(Unsupported::from) {
-                Ok(method) => found.rpc.push(method),
+                Ok(method) => found.rpc.push(RpcOperation {
+                    index: at,
+                    ..method
+                }),
                 Err(stop) => found.leave_out_rpc(name, stop)?,
             },
             None => found.notes.push("a method without a name".to_owned()),
@@ -120,6 +124,9 @@ fn read_method<'v>(
         forms,
         params,
         has_others: false,
+        result: None,
+        document: 0,
+        index: 0,
         effect: None,
         notes,
     })
@@ -141,7 +148,7 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> 
     // The references in a tool's schema are relative to that schema, each a document of its own.
     let tools = listed(document, "tools")?;
     let mut found = Operations::default();
-    for tool in tools {
+    for (index, tool) in tools.iter().enumerate() {
         let Some(name) = text(tool, "name").filter(|name| !name.is_empty()) else {
             found.notes.push("a tool without a name".to_owned());
             continue;
@@ -157,15 +164,21 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> 
             }
         };
         let mut notes = described(tool, "title");
-        if tool.get("outputSchema").is_some() {
+        let result = tool.get("outputSchema").map(|output| {
             notes.push("its result has `structuredContent`".to_owned());
-        }
+            // A schema that cannot be read describes nothing.
+            let read = Refs::new(output).and_then(|refs| shape::read(&refs, output));
+            read.unwrap_or(Shape::Any)
+        });
         found.rpc.push(RpcOperation {
             name: name.to_owned(),
             call: CallModel::Tool,
             forms: Forms::One,
             params: schema.members,
             has_others: schema.has_others,
+            result,
+            document: 0,
+            index,
             effect: effect(tool),
             notes,
         });

@@ -37,7 +37,7 @@ impl<P: Ord + Clone> ParamPatterns<P> {
             .and_then(|at| self.all.get_mut(*at));
         match first_at {
             Some((_, Pattern::Object(members))) => members.push((name, member)),
-            Some((_, Pattern::Text(_) | Pattern::List(_))) => {}
+            Some((_, Pattern::Text(_) | Pattern::Literal(_) | Pattern::List(_))) => {}
             None => self.add(position.clone(), Pattern::Object(vec![(name, member)])),
         }
     }

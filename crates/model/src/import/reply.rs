@@ -3,13 +3,15 @@
 //! Failures are left to the built-in table, which keeps status and body; documents rarely relate their statuses to RPC
 //! codes.
 //!
-//! Used by `import::openapi`.
+//! Used by `import`.
 
 use serde_json::{Map, Value};
 
+use super::drafted::{DraftedOutcome, literal, text};
 use super::model::ReplyModel;
 use super::refs::{Refs, ReplyTypes, shown};
 use super::unsupported::Unsupported;
+use super::values::Bindings;
 use crate::route::Effect;
 
 /// Reads the reply to a successful call.
@@ -112,6 +114,28 @@ fn from_content(status: u16, effect: Effect, response: &Value) -> Result<ReplyMo
         "its answer is {}; only JSON and text/plain are translated, other answers pass through",
         shown(&kinds.join(", "))
     )))
+}
+
+/// Drafts the row that differs from the built-in table.
+pub(super) fn rows(reply: ReplyModel, bindings: &Bindings) -> Vec<DraftedOutcome> {
+    let hole = bindings.free("reply");
+    let result = vec![("result", text(&format!("{{{hole}}}")))];
+    let row = match reply {
+        ReplyModel::Usual => return Vec::new(),
+        ReplyModel::Json(status) => {
+            let body = text(&format!("{{{hole}}}"));
+            DraftedOutcome::new(vec![("status", literal(status)), ("body", body)], result)
+        }
+        ReplyModel::Empty(status) => DraftedOutcome::new(
+            vec![("status", literal(status))],
+            vec![("result", text("{_:null}"))],
+        ),
+        ReplyModel::Text(status) => {
+            let words = text(&format!("{{{hole}:string}}"));
+            DraftedOutcome::new(vec![("status", literal(status)), ("text", words)], result)
+        }
+    };
+    vec![row]
 }
 
 /// Returns true for `application/json` and types with the suffix `+json`, with any parameters.

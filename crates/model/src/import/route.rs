@@ -7,13 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bind;
-use super::drafted::{Drafted, Pattern};
+use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
 use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
+use super::reply;
+use super::responses::DeclaredResponse;
+use super::tool_rows;
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use dualgauge_patterns::percent::{self, Keep};
 
@@ -25,13 +28,14 @@ pub(super) fn from_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
     pair: &OperationPair,
+    declared: &[DeclaredResponse],
 ) -> Result<(Drafted, RouteKeys), String> {
     let named = rpc.by_name();
     let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
-    let named = named.map(|(bindings, rpc)| bound_pair(rest, &rpc, pair, bindings));
+    let named = named.map(|(bindings, rpc)| bound_pair(rest, &rpc, pair, bindings, declared));
     match (bind::pair(rest, rpc), named) {
         (Ok(bindings), named) => {
-            let (mut drafted, keys) = bound_pair(rest, rpc, pair, bindings);
+            let (mut drafted, keys) = bound_pair(rest, rpc, pair, bindings, declared);
             if let Some((named, _)) = named {
                 drafted.add_by_name(named);
             }
@@ -69,6 +73,7 @@ fn bound_pair(
     rpc: &RpcOperation,
     pair: &OperationPair,
     bindings: Bindings,
+    declared: &[DeclaredResponse],
 ) -> (Drafted, RouteKeys) {
     let decided = match pair.decided {
         Decided::ByRule => "",
@@ -80,9 +85,17 @@ fn bound_pair(
     comments.extend(bindings.notes.iter().cloned());
     match rpc.call {
         CallModel::ByName | CallModel::ByPosition => {
-            drafted.outcome = outcome(rest.reply, &bindings);
+            drafted.outcomes = reply::rows(rest.reply, &bindings);
         }
-        CallModel::Tool => comments.push(tool_outcome(rest.reply)),
+        CallModel::Tool => {
+            let rows = tool_rows::draft(rest, rpc, &bindings, declared);
+            drafted.result = match rows.maps_result {
+                true => DraftedResult::MappedToolValue,
+                false => DraftedResult::ToolValue,
+            };
+            drafted.outcomes = rows.rows;
+            comments.extend(rows.notes);
+        }
     }
     drafted.comments = comments;
     let keys = keys(rest, rpc, RouteOrigin::Pair);
@@ -93,17 +106,6 @@ fn notes(rest: &[String], rpc: &[String]) -> Vec<String> {
     let known: BTreeSet<&String> = rest.iter().collect();
     let others = rpc.iter().filter(|note| !known.contains(note));
     rest.iter().chain(others).cloned().collect()
-}
-
-fn tool_outcome(reply: ReplyModel) -> String {
-    let status = match reply {
-        ReplyModel::Usual => 200,
-        ReplyModel::Json(status) | ReplyModel::Empty(status) | ReplyModel::Text(status) => status,
-    };
-    format!(
-        "look: a tool answers with `structuredContent` or `content`; write an outcome that says which of them \
-         has the body of the {status}"
-    )
 }
 
 fn keys(rest: &RestOperation, rpc: &RpcOperation, origin: RouteOrigin) -> RouteKeys {
@@ -142,7 +144,12 @@ fn rest_key(rest: &RestOperation) -> String {
     key
 }
 
-pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
+/// Drafts the route of a REST operation without a twin. With `passes`, its calls stay with the REST server.
+pub(super) fn rest_alone(
+    rest: &RestOperation,
+    claimed: &mut ClaimedKeys,
+    passes: bool,
+) -> (Drafted, RouteKeys) {
     let bindings = bind::rest_alone(rest);
     let rpc = RpcOperation {
         name: claimed.name_for(rest),
@@ -150,61 +157,55 @@ pub(super) fn rest_alone(rest: &RestOperation, claimed: &mut ClaimedKeys) -> (Dr
         forms: Forms::One,
         params: Vec::new(),
         has_others: false,
+        result: None,
+        document: 0,
+        index: 0,
         effect: None,
         notes: Vec::new(),
     };
     let mut drafted = assemble(rest, &rpc, &bindings);
-    drafted.outcome = outcome(rest.reply, &bindings);
+    drafted.outcomes = reply::rows(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);
-    drafted
-        .comments
-        .push("unpaired: no RPC operation matches it; check the method name".to_owned());
+    let unpaired = match passes {
+        true => {
+            "unpaired: no RPC operation matches it, so its calls pass to the REST server; to translate them, write `rpc` \
+             and remove `stage` and `from`"
+        }
+        false => "unpaired: no RPC operation matches it; check the method name",
+    };
+    drafted.comments.push(unpaired.to_owned());
+    drafted.always_passes = passes;
+    drafted.from = passes.then_some("rest");
     drafted.comments.extend(bindings.notes);
     let keys = keys(rest, &rpc, RouteOrigin::Rest);
     (drafted, keys)
 }
 
-pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Drafted, RouteKeys) {
+/// Drafts the route of an RPC operation without a twin. With `passes`, calls of RPC clients stay with the RPC server.
+pub(super) fn rpc_alone(
+    rpc: &RpcOperation,
+    claimed: &mut ClaimedKeys,
+    passes: bool,
+) -> (Drafted, RouteKeys) {
     let bindings = bind::rpc_alone(rpc);
     let segments = path_of_name(&rpc.name);
     let prefix = match rpc.call {
         CallModel::Tool => Some("tools".to_owned()),
         CallModel::ByName | CallModel::ByPosition => None,
     };
-    let with = |prefix: Option<String>| {
-        let first = prefix.map(Segment::Literal);
-        let segments: Vec<Segment> = first.into_iter().chain(segments.iter().cloned()).collect();
-        let literals = segments.iter().filter_map(|segment| match segment {
-            Segment::Literal(text) => Some(text.as_str()),
-            Segment::Hole { .. } => None,
-        });
-        RestOperation {
-            method: "POST".to_owned(),
-            path: format!("/{}", literals.collect::<Vec<_>>().join("/")),
-            segments,
-            id: None,
-            parameters: Vec::new(),
-            unread: Vec::new(),
-            body: BodyModel::Members {
-                members: Vec::new(),
-                has_others: false,
-            },
-            form: None,
-            reply: ReplyModel::Usual,
-            notes: Vec::new(),
-            origin: String::new(),
-        }
-    };
-    let mut rest = with(prefix);
+    let mut rest = invented_rest(&segments, prefix);
     let key = rest_key(&rest);
     while !claimed.is_free_rest(&rest_key(&rest)) {
         let prefix = match claimed.number(&key) {
             1 => "calls".to_owned(),
             number => format!("calls-{number}"),
         };
-        rest = with(Some(prefix));
+        rest = invented_rest(&segments, Some(prefix));
     }
     let mut drafted = assemble(&rest, rpc, &bindings);
+    if rpc.call == CallModel::Tool {
+        drafted.result = DraftedResult::ToolValue;
+    }
     drafted.effect = rpc.effect;
     drafted.comments.clone_from(&rpc.notes);
     if rpc.effect.is_some() {
@@ -215,13 +216,41 @@ pub(super) fn rpc_alone(rpc: &RpcOperation, claimed: &mut ClaimedKeys) -> (Draft
         .comments
         .push("unpaired: no REST operation matches it; check method and path".to_owned());
     drafted.comments.extend(bindings.notes);
-    if let Some(named) = rpc.by_name() {
+    drafted.from = passes.then_some("rest");
+    if let Some(named) = rpc.by_name().filter(|_| !passes) {
         let mut named = assemble(&rest, &named, &bind::rpc_alone(&named));
         named.effect = rpc.effect;
         drafted.add_by_name(named);
     }
     let keys = keys(&rest, rpc, RouteOrigin::Rpc);
     (drafted, keys)
+}
+
+/// Returns the REST side of an operation that has none: its arguments are the body.
+fn invented_rest(segments: &[Segment], prefix: Option<String>) -> RestOperation {
+    let first = prefix.map(Segment::Literal);
+    let segments: Vec<Segment> = first.into_iter().chain(segments.iter().cloned()).collect();
+    let literals = segments.iter().filter_map(|segment| match segment {
+        Segment::Literal(text) => Some(text.as_str()),
+        Segment::Hole { .. } => None,
+    });
+    RestOperation {
+        method: "POST".to_owned(),
+        path: format!("/{}", literals.collect::<Vec<_>>().join("/")),
+        segments,
+        id: None,
+        parameters: Vec::new(),
+        unread: Vec::new(),
+        body: BodyModel::Members {
+            members: Vec::new(),
+            has_others: false,
+        },
+        form: None,
+        reply: ReplyModel::Usual,
+        notes: Vec::new(),
+        document: 0,
+        origin: String::new(),
+    }
 }
 
 /// Drafts the route of a REST operation as a tool.
@@ -301,7 +330,6 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         name: route_name(&name),
         rest: format!("{} {}", rest.method, url(rest, bindings)),
         rpc: method,
-        from: None,
         // QUERY is safe (RFC 10008 §2); the HTTP library does not know it.
         effect: (rest.method == "QUERY").then_some("safe"),
         headers: headers.collect(),
@@ -318,11 +346,10 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
             .filter(|_| short || body.is_some())
             .map(|form| form.format.as_str()),
         body,
-        outcome: None,
-        comments: Vec::new(),
-        refused: None,
-        by_name: None,
-        docs: None,
+        bounds: bindings.bounds.clone(),
+        files: form::files(rest, bindings),
+        has_others: bindings.has_others,
+        ..Drafted::default()
     }
 }
 
@@ -447,26 +474,6 @@ fn params(
 /// Escapes the braces of a literal text.
 fn literal(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
-}
-
-/// Drafts the row that differs from the built-in table.
-fn outcome(reply: ReplyModel, bindings: &Bindings) -> Option<[String; 2]> {
-    let hole = bindings.free("reply");
-    match reply {
-        ReplyModel::Usual => None,
-        ReplyModel::Json(status) => Some([
-            format!("{{ status = {status}, body = \"{{{hole}}}\" }}"),
-            format!("{{ result = \"{{{hole}}}\" }}"),
-        ]),
-        ReplyModel::Empty(status) => Some([
-            format!("{{ status = {status} }}"),
-            "{ result = \"{_:null}\" }".to_owned(),
-        ]),
-        ReplyModel::Text(status) => Some([
-            format!("{{ status = {status}, text = \"{{{hole}:string}}\" }}"),
-            format!("{{ result = \"{{{hole}}}\" }}"),
-        ]),
-    }
 }
 
 /// Renders a method name as a route name: `tools/call` → `tools.call`.

@@ -6,24 +6,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value};
+
+use super::documenting::Documenting;
 use super::drafted::Drafted;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin};
-use super::model::Operations;
+use super::model::{CallModel, Operations};
 use super::pair::{self, Pairs};
 use super::refs::shown;
 use super::report::{ImportReport, LeftOut};
 use super::route;
+use super::sources::Sources;
 
 /// All routes, and the operations without one.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) routes: Vec<Drafted>,
     pub(super) notes: Vec<String>,
+    /// The schemas that routes share.
+    pub(super) schemas: Map<String, Value>,
     pub(super) report: ImportReport,
 }
 
 /// Drafts all routes.
-pub(super) fn table(found: Operations) -> Table {
+pub(super) fn table(found: Operations, sources: &Sources<'_>) -> Table {
     let mut pairs = pair::pair(&found.rest, &found.rpc);
     let mut drafts: Vec<(usize, Drafted, RouteKeys)> = Vec::new();
     let mut claimed = ClaimedKeys::default();
@@ -32,14 +38,19 @@ pub(super) fn table(found: Operations) -> Table {
     proposed.sort_by_key(|pair| pair.rest);
     for pair in proposed {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
-        let drafted = route::from_pair(rest, rpc, &pair).and_then(|(mut drafted, keys)| {
-            claimed.claim(&mut drafted, &keys);
-            // A pair that cannot be one route may be two: each side is tried alone.
-            match drafted.refused.take() {
-                None => Ok((pair.rest, drafted, keys)),
-                Some(why) => Err(why),
-            }
-        });
+        let declared = match rpc.call {
+            CallModel::Tool => sources.responses(rest),
+            CallModel::ByName | CallModel::ByPosition => Vec::new(),
+        };
+        let drafted =
+            route::from_pair(rest, rpc, &pair, &declared).and_then(|(mut drafted, keys)| {
+                claimed.claim(&mut drafted, &keys);
+                // A pair that cannot be one route may be two: each side is tried alone.
+                match drafted.refused.take() {
+                    None => Ok((pair.rest, drafted, keys)),
+                    Some(why) => Err(why),
+                }
+            });
         match drafted {
             Ok(drafted) => {
                 drafts.push(drafted);
@@ -53,8 +64,32 @@ pub(super) fn table(found: Operations) -> Table {
     let doubts = SkipReasons::new(&found, &pairs, &refusals);
     add_alone(&found, &doubts, &mut claimed, &mut drafts);
     drafts.sort_by_key(|(at, _, _)| *at);
+    let schemas = document(&found, sources, &mut drafts);
     let left_out = [found.left_out, found.rpc_left_out].concat();
-    finish(left_out, found.notes, drafts)
+    Table {
+        schemas,
+        ..finish(left_out, found.notes, drafts)
+    }
+}
+
+/// Adds texts and schemas to the routes, and returns the shared schemas.
+fn document(
+    found: &Operations,
+    sources: &Sources<'_>,
+    drafts: &mut [(usize, Drafted, RouteKeys)],
+) -> Map<String, Value> {
+    let mut documenting = Documenting::new(sources);
+    // A route that is a comment stays short.
+    for (at, drafted, _) in drafts.iter_mut() {
+        match at.checked_sub(found.rest.len()) {
+            _ if drafted.refused.is_some() => {}
+            None => {
+                documenting.rest(&found.rest[*at], drafted);
+            }
+            Some(at) => documenting.rpc(&found.rpc[at], drafted),
+        }
+    }
+    documenting.finish()
 }
 
 fn add_alone(
@@ -67,7 +102,7 @@ fn add_alone(
     let paired_rpc: BTreeSet<usize> = doubts.pairs.pairs.iter().map(|pair| pair.rpc).collect();
     for (at, rest) in found.rest.iter().enumerate() {
         if !paired_rest.contains(&at) {
-            let (mut drafted, keys) = route::rest_alone(rest, claimed);
+            let (mut drafted, keys) = route::rest_alone(rest, claimed, !found.rpc.is_empty());
             drafted.comments.extend(doubts.for_rest(at));
             claimed.claim(&mut drafted, &keys);
             drafts.push((at, drafted, keys));
@@ -75,7 +110,7 @@ fn add_alone(
     }
     for (at, rpc) in found.rpc.iter().enumerate() {
         if !paired_rpc.contains(&at) {
-            let (mut drafted, keys) = route::rpc_alone(rpc, claimed);
+            let (mut drafted, keys) = route::rpc_alone(rpc, claimed, !found.rest.is_empty());
             drafted.comments.extend(doubts.for_rpc(at));
             claimed.claim(&mut drafted, &keys);
             drafts.push((found.rest.len() + at, drafted, keys));

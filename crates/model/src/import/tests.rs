@@ -10,6 +10,7 @@ mod either;
 mod forms;
 mod names;
 mod objects;
+mod pairs;
 mod references;
 mod size;
 mod tools;
@@ -55,12 +56,14 @@ fn rpc(mut methods: Value) -> (DocumentKind, Value) {
     )
 }
 
-/// The lines of a draft that are no comments.
+/// The lines of a draft that are neither comments nor documentation.
 fn routes(documents: impl IntoIterator<Item = (DocumentKind, Value)>) -> String {
+    const OF_DOCS: [&str; 5] = ["#", "schema.", "summary = ", "description = ", "tags = "];
     let toml = drafted(documents).toml;
     let lines = toml
         .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty());
+        .take_while(|line| *line != "[schemas]")
+        .filter(|line| !OF_DOCS.iter().any(|word| line.starts_with(word)) && !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! operation  the documentation of an operation: texts, and the schemas of its values
+//! together   the demands of a body on its members together
 //! schema     schemas of OpenAPI as JSON Schemas that refer to shared ones
 //! texts      texts of the document, limited
 //! cycles     references that lead back to themselves, cut
@@ -16,6 +17,7 @@ mod cycles;
 mod operation;
 mod schema;
 mod texts;
+mod together;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::bind;
-use super::drafted::{Drafted, DraftedDocs};
+use super::drafted::{Drafted, DraftedDocs, DraftedResult};
 use super::keys::ClaimedKeys;
 use super::model::{CallModel, Forms, Operations, RestOperation, RpcOperation};
 use super::name_words;
@@ -34,8 +36,9 @@ use super::table::{Table, UniqueNames};
 use super::values::{Bindings, RpcLocation};
 use super::{DocumentKind, ImportDraft, ImportError, SourceDocument, openapi};
 use crate::rollout::Glob;
-use operation::OperationDocs;
-use schema::Schemas;
+pub(super) use operation::{OperationDocs, ResultDocs, of_type};
+pub(super) use schema::Schemas;
+pub(super) use texts::limited;
 
 /// The longest name of a tool (MCP, "Tool Names").
 const LONGEST_NAME: usize = 128;
@@ -78,18 +81,18 @@ pub fn draft_as_tools(
 }
 
 /// The routes so far.
-struct ToolDraft<'o> {
+struct ToolDraft<'o, 'd> {
     options: &'o ToolDraftOptions,
     table: Table,
-    schemas: Schemas,
+    schemas: Schemas<'d>,
     claimed: ClaimedKeys,
     routes: UniqueNames,
     /// The names of tools, in lower case: clients may ignore case.
     tools: BTreeSet<String>,
 }
 
-impl<'o> ToolDraft<'o> {
-    fn new(options: &'o ToolDraftOptions) -> ToolDraft<'o> {
+impl<'o, 'd> ToolDraft<'o, 'd> {
+    fn new(options: &'o ToolDraftOptions) -> ToolDraft<'o, 'd> {
         ToolDraft {
             options,
             table: Table::default(),
@@ -100,7 +103,7 @@ impl<'o> ToolDraft<'o> {
         }
     }
 
-    fn add(&mut self, given: &SourceDocument) -> Result<(), DocumentFault> {
+    fn add(&mut self, given: &'d SourceDocument) -> Result<(), DocumentFault> {
         if given.kind != DocumentKind::OpenApi {
             return Err(DocumentFault::Kind(
                 "tools are drafted from OpenAPI documents only".to_owned(),
@@ -129,7 +132,7 @@ impl<'o> ToolDraft<'o> {
 
     fn add_operation(
         &mut self,
-        document: &Value,
+        document: &'d Value,
         rest: &RestOperation,
         groups: &BTreeMap<String, usize>,
     ) {
@@ -159,9 +162,11 @@ impl<'o> ToolDraft<'o> {
         comments.extend(bindings.notes.iter().cloned());
         drafted.comments = comments;
         drafted.refused = clash(&bindings);
+        drafted.result = DraftedResult::ToolValue;
+        let result = docs.result(&mut self.schemas);
         drafted.docs = Some(Box::new(DraftedDocs {
-            params: Some(docs.params(rest, &bindings, &mut self.schemas)),
-            result: docs.result(&mut self.schemas),
+            params: Some(docs.params(CallModel::Tool, &drafted, &mut self.schemas)),
+            result: result.schema.filter(|_| !result.may_be_empty),
             ..docs.texts()
         }));
         self.push(drafted, rest, &rpc);
@@ -191,7 +196,9 @@ impl<'o> ToolDraft<'o> {
             Some(&rest.path),
             Some(&title),
         ];
-        let names: Vec<&str> = names.into_iter().flatten().chain(docs.tags()).collect();
+        let tags: Vec<String> = docs.tags().map(str::to_owned).collect();
+        let names = names.into_iter().flatten();
+        let names: Vec<&str> = names.chain(tags.iter().map(String::as_str)).collect();
         let fits = |globs: &[Glob]| {
             let mut globs = globs.iter();
             globs.any(|glob| names.iter().any(|name| glob.fits(name)))
@@ -247,6 +254,9 @@ fn tool(name: String) -> RpcOperation {
         forms: Forms::One,
         params: Vec::new(),
         has_others: false,
+        result: None,
+        document: 0,
+        index: 0,
         effect: None,
         notes: Vec::new(),
     }

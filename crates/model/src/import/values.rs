@@ -19,7 +19,7 @@ pub(super) enum RestLocation {
 }
 
 /// The location of a value in an RPC call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RpcLocation {
     Named(String),
     Position(usize),

@@ -4,9 +4,9 @@
 //!
 //! Used by `import`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::drafted::{Drafted, DraftedDocs, Pattern};
+use super::drafted::{Drafted, DraftedDocs, DraftedResult, Pattern};
 use super::refs::{printable, shown};
 use super::table::Table;
 
@@ -33,7 +33,19 @@ pub(super) fn write(names: &[&str], table: &Table) -> String {
         line(&format!("look: {note}"));
     }
     write_routes(table, &mut text);
+    write_schemas(&table.schemas, &mut text);
     text
+}
+
+/// Renders the schemas that routes share.
+pub(super) fn write_schemas(shared: &Map<String, Value>, text: &mut String) {
+    if shared.is_empty() {
+        return;
+    }
+    text.push_str("\n[schemas]\n");
+    for (name, schema) in shared {
+        text.push_str(&format!("{} = {}\n", bare(name), json_text(schema)));
+    }
 }
 
 /// Renders the routes, and the operations without one.
@@ -68,6 +80,31 @@ fn write_route(route: &Drafted, text: &mut String) {
         comment(&format!("commented out: {why}"), text);
     }
     let mut lines = String::from("[[route]]\n");
+    write_keys(route, &mut lines);
+    for outcome in &route.outcomes {
+        lines.push_str("[[route.outcome]]\n");
+        if let Some(why) = outcome.lossy {
+            lines.push_str(&format!("lossy = {}\n", quoted(why)));
+        }
+        for (name, side) in [("rest", &outcome.rest), ("rpc", &outcome.rpc)] {
+            lines.push_str(&format!("{name} = {}\n", pattern(name, side)));
+        }
+    }
+    if route.refused.is_some() {
+        for line in lines.lines() {
+            comment(line, text);
+        }
+    } else {
+        text.push_str(&lines);
+    }
+    if let Some(named) = &route.by_name {
+        text.push('\n');
+        write_route(named, text);
+    }
+}
+
+/// Renders the keys of a route, without its outcomes.
+fn write_keys(route: &Drafted, lines: &mut String) {
     let mut key = |name: &str, value: &str| {
         lines.push_str(&format!("{name} = {value}\n"));
     };
@@ -76,6 +113,9 @@ fn write_route(route: &Drafted, text: &mut String) {
     key("rpc", &quoted(&route.rpc));
     if let Some(side) = route.from {
         key("from", &quoted(side));
+    }
+    if route.always_passes {
+        key("stage", "\"passthrough\"");
     }
     if let Some(effect) = route.effect {
         key("effect", &quoted(effect));
@@ -98,29 +138,17 @@ fn write_route(route: &Drafted, text: &mut String) {
     if let Some(params) = &route.params {
         key("params", &pattern("params", params));
     }
+    if route.result != DraftedResult::Whole {
+        key("result", "\"tool\"");
+    }
     if let Some(docs) = &route.docs {
-        write_docs(docs, &mut lines);
-    }
-    if let Some([rest, rpc]) = &route.outcome {
-        lines.push_str(&format!("[[route.outcome]]\nrest = {rest}\nrpc = {rpc}\n"));
-    }
-    if route.refused.is_some() {
-        for line in lines.lines() {
-            comment(line, text);
-        }
-    } else {
-        text.push_str(&lines);
-    }
-    if let Some(named) = &route.by_name {
-        text.push('\n');
-        write_route(named, text);
+        write_docs(docs, lines);
     }
 }
 
 /// Renders the documentation of a tool's route.
 fn write_docs(docs: &DraftedDocs, lines: &mut String) {
     let mut key = |name: &str, value: &str| lines.push_str(&format!("{name} = {value}\n"));
-    key("result", "\"tool\"");
     for (name, words) in [
         ("summary", &docs.summary),
         ("description", &docs.description),
@@ -133,15 +161,21 @@ fn write_docs(docs: &DraftedDocs, lines: &mut String) {
         let tags = docs.tags.iter().cloned().map(Pattern::Text).collect();
         key("tags", &pattern("tags", &Pattern::List(tags)));
     }
-    // The schemas of a document may be stricter than its server.
-    key("schema.validate", "false");
-    for (name, schema) in [
+    let schemas = [
         ("schema.params", &docs.params),
         ("schema.result", &docs.result),
-    ] {
-        if let Some(schema) = schema {
-            key(name, &json_text(schema));
-        }
+    ];
+    // A boolean schema says nothing.
+    let schemas = schemas
+        .into_iter()
+        .filter_map(|(name, schema)| Some((name, schema.as_ref().filter(|one| one.is_object())?)));
+    let schemas: Vec<(&str, &Value)> = schemas.collect();
+    if !schemas.is_empty() {
+        // The schemas of a document may be stricter than its server.
+        key("schema.validate", "false");
+    }
+    for (name, schema) in schemas {
+        key(name, &json_text(schema));
     }
 }
 
@@ -181,6 +215,7 @@ fn pattern(key: &str, pattern: &Pattern) -> String {
 fn one_line(pattern: &Pattern) -> String {
     match pattern {
         Pattern::Text(text) => quoted(text),
+        Pattern::Literal(text) => text.clone(),
         Pattern::Object(members) if members.is_empty() => "{}".to_owned(),
         Pattern::Object(members) => {
             let members = members
@@ -195,6 +230,17 @@ fn one_line(pattern: &Pattern) -> String {
     }
 }
 
+/// Renders a part of a pattern on the rest of its line if it fits there.
+fn fit(pattern: &Pattern, depth: usize, text: &mut String) {
+    let used = text.rsplit('\n').next().unwrap_or_default();
+    let line = one_line(pattern);
+    if used.chars().count() + line.chars().count() < WIDEST {
+        text.push_str(&line);
+    } else {
+        spread(pattern, depth, text);
+    }
+}
+
 fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth + 1);
     match pattern {
@@ -202,7 +248,7 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
             text.push_str("{\n");
             for (name, pattern) in members {
                 text.push_str(&format!("{indent}{} = ", bare(name)));
-                spread(pattern, depth + 1, text);
+                fit(pattern, depth + 1, text);
                 text.push_str(",\n");
             }
             text.push_str(&format!("{}}}", "  ".repeat(depth)));
@@ -211,12 +257,12 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
             text.push_str("[\n");
             for element in elements {
                 text.push_str(&indent);
-                spread(element, depth + 1, text);
+                fit(element, depth + 1, text);
                 text.push_str(",\n");
             }
             text.push_str(&format!("{}]", "  ".repeat(depth)));
         }
-        Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) => {
+        Pattern::Text(_) | Pattern::Literal(_) | Pattern::Object(_) | Pattern::List(_) => {
             text.push_str(&one_line(pattern));
         }
     }

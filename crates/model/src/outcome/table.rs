@@ -262,15 +262,19 @@ impl Outcomes {
     }
 
     /// Returns the response in the form that an RPC client gets. A tool must not return `null`, so it becomes a result
-    /// without content. Read back, both are equal for a row that ignores the result.
+    /// without content; read back, both are equal for a row that ignores the result. A value without `content` gets its
+    /// text.
     #[must_use]
-    pub fn null_as_empty_tool_result(&self, answer: RpcAnswer) -> RpcAnswer {
+    pub fn completed(&self, answer: RpcAnswer) -> RpcAnswer {
         match answer {
             RpcAnswer::Result(result) if self.tool == ToolResult::Succeeded && is_null(&result) => {
                 let empty = Json::literal(EMPTY_TOOL_RESULT);
                 RpcAnswer::Result(empty.into_bytes().into())
             }
-            answer @ (RpcAnswer::Result(_) | RpcAnswer::Error(_)) => answer,
+            RpcAnswer::Result(result) => {
+                RpcAnswer::Result(tool_value::with_content(self.tool_value, result))
+            }
+            answer @ RpcAnswer::Error(_) => answer,
         }
     }
 
@@ -308,9 +312,15 @@ impl Outcomes {
         call: &Bindings,
         context: TranslateContext,
     ) -> TranslatedReply<RestAnswer> {
+        let valued = match &reply {
+            ResponseReply::Result(result) if !self.rows.is_empty() => {
+                tool_value::with_value(self.tool_value, result).map(ResponseReply::Result)
+            }
+            ResponseReply::Result(_) | ResponseReply::Error(_) => None,
+        };
         for index in self.order(Side::Rpc) {
             let row = &self.rows[*index];
-            let read = row.read_rpc(&reply, context.depth);
+            let read = row.read_rpc(valued.as_ref().unwrap_or(&reply), context.depth);
             if let Ok(written) = read.and_then(|reading| row.write_rest(&reading, call, context)) {
                 return answered(written, *index);
             }

@@ -425,7 +425,7 @@ fn the_empty_result_of_a_tool_is_not_null() {
         outcomes.take_empty_success();
         let reply = rest(status, "application/json", body);
         let answered = outcomes.rest_to_rpc(&reply, &Bindings::default(), LIMITS, context);
-        match outcomes.null_as_empty_tool_result(answered.unwrap().answer) {
+        match outcomes.completed(answered.unwrap().answer) {
             RpcAnswer::Result(result) => String::from_utf8(result.into_bytes().to_vec()).unwrap(),
             RpcAnswer::Error(error) => panic!("{error:?}"),
         }

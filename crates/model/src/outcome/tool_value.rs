@@ -26,6 +26,8 @@ pub enum ToolValue {
     Wrapped,
 }
 
+/// The member with the value of a result.
+const STRUCTURED: &str = "structuredContent";
 /// The member that has a wrapped value.
 const RESULT: &str = "result";
 /// The mark of a wrapped value, in the form of fastmcp, whose clients unwrap it.
@@ -121,7 +123,7 @@ pub(super) fn to_rest(value: ToolValue, result: &Json) -> Option<RestAnswer> {
     if let (Some(kind), Some(text)) = (kind, &text) {
         return Some(answer(Some(kind), Bytes::from(text.clone()).into()));
     }
-    if let Some(found) = result.member("structuredContent") {
+    if let Some(found) = result.member(STRUCTURED) {
         let marked = || {
             let mark = meta.as_ref()?.member("fastmcp")?.member("wrap_result")?;
             Some(mark.as_bytes() == b"true")
@@ -146,6 +148,51 @@ pub(super) fn to_rest(value: ToolValue, result: &Json) -> Option<RestAnswer> {
         false => "text/plain; charset=utf-8",
     };
     Some(answer(Some(kind.to_owned()), Bytes::from(text).into()))
+}
+
+/// Returns the result with its value as `structuredContent`, if only the one text of `content` has it. Rows of outcomes
+/// then read both forms.
+pub(super) fn with_value(value: ToolValue, result: &Json) -> Option<Json> {
+    if value == ToolValue::Whole
+        || result.kind() != JsonKind::Object
+        || result.member(STRUCTURED).is_some()
+        || reports_failure(result)
+    {
+        return None;
+    }
+    let text = only_text(result)?;
+    Json::parse(text.clone().into(), u16::MAX).ok()?;
+    let open = result.as_bytes().trim_ascii_end().strip_suffix(b"}")?;
+    let mut whole = open.to_vec();
+    whole.extend_from_slice(br#","structuredContent":"#);
+    whole.extend_from_slice(text.as_bytes());
+    whole.push(b'}');
+    Some(Json::written(whole))
+}
+
+/// Adds the text of `structuredContent` to a result that a row wrote without `content` (MCP, "Tools", structured
+/// content).
+pub(super) fn with_content(value: ToolValue, result: Rope) -> Rope {
+    // Results that begin with it are usual; the others are searched.
+    let begins = |chunk: &Bytes| chunk.starts_with(br#"{"content":"#);
+    if value == ToolValue::Whole || result.chunks().first().is_some_and(begins) {
+        return result;
+    }
+    let json = Json::sent(result.clone());
+    let found = (json.kind() == JsonKind::Object && json.member("content").is_none())
+        .then(|| json.member(STRUCTURED))
+        .flatten();
+    let (Some(found), Some(members)) =
+        (found, json.as_bytes().trim_ascii_start().strip_prefix(b"{"))
+    else {
+        return result;
+    };
+    let mut writer = RopeWriter::with_capacity(64 + 2 * json.as_bytes().len());
+    writer.copy(br#"{"content":[{"type":"text","text":"#);
+    writer.string(std::str::from_utf8(found.as_bytes()).unwrap_or_default());
+    writer.copy(b"}],");
+    writer.copy(members);
+    writer.finish()
 }
 
 /// Returns the text of a result whose content is one text.
@@ -245,6 +292,35 @@ mod tests {
             let back = to_rest(value, &empty).unwrap();
             assert_eq!((back.status, back.body.len()), (204, 0));
         }
+    }
+
+    #[test]
+    fn rows_read_and_write_the_value_of_a_result() {
+        let json = |body: &'static str| Json::parse(body.into(), 16).unwrap();
+        let text = json(r#"{"content":[{"type":"text","text":"{\"a\":1}"}]} "#);
+        let whole = with_value(ToolValue::Open, &text).unwrap();
+        assert_eq!(whole.member(STRUCTURED).unwrap().as_bytes(), br#"{"a":1}"#);
+        for other in [
+            r#"{"content":[{"type":"text","text":"words"}]}"#,
+            r#"{"content":[],"structuredContent":1}"#,
+            r#"{"content":[{"type":"text","text":"1"}],"isError":true}"#,
+        ] {
+            assert!(
+                with_value(ToolValue::Open, &json(other)).is_none(),
+                "{other}"
+            );
+        }
+        let written = |body: &'static str| {
+            let body = bytes::Bytes::from_static(body.as_bytes());
+            let written = with_content(ToolValue::Open, body.into());
+            String::from_utf8(written.into_bytes().to_vec()).unwrap()
+        };
+        assert_eq!(
+            written(r#"{"structuredContent":{"a":1}}"#),
+            r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}"#
+        );
+        let own = r#"{"content":[],"structuredContent":{"a":1}}"#;
+        assert_eq!(written(own), own);
     }
 
     #[test]

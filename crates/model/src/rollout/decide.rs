@@ -171,6 +171,8 @@ pub enum DecisionReason {
     Killed,
     /// A brownout: calls of the deprecated side are rejected for a while.
     Brownout,
+    /// The route has `stage`.
+    Route,
     /// No route matched.
     Unrouted,
     /// A `[[local]]` response of the proxy.
@@ -193,6 +195,7 @@ impl DecisionReason {
             DecisionReason::Default => DecidedBy::Default,
             DecisionReason::Killed => DecidedBy::KillSwitch,
             DecisionReason::Brownout => DecidedBy::Brownout,
+            DecisionReason::Route => DecidedBy::Route,
             DecisionReason::Unrouted => DecidedBy::Unrouted,
             DecisionReason::Local => DecidedBy::Local,
             DecisionReason::Preflight => DecidedBy::Preflight,
@@ -211,6 +214,7 @@ impl DecisionReason {
             DecisionReason::Default
             | DecisionReason::Killed
             | DecisionReason::Brownout
+            | DecisionReason::Route
             | DecisionReason::Unrouted
             | DecisionReason::Local
             | DecisionReason::Preflight
@@ -236,6 +240,8 @@ pub enum DecidedBy {
     KillSwitch,
     /// A brownout.
     Brownout,
+    /// `stage` of the route.
+    Route,
     /// No route matched.
     Unrouted,
     /// A `[[local]]` response.
@@ -258,6 +264,7 @@ impl DecidedBy {
             DecidedBy::Default => "default",
             DecidedBy::KillSwitch => "kill_switch",
             DecidedBy::Brownout => "brownout",
+            DecidedBy::Route => "route",
             DecidedBy::Unrouted => "unrouted",
             DecidedBy::Local => "local",
             DecidedBy::Preflight => "preflight",
@@ -371,6 +378,7 @@ impl Rollout {
             DecisionReason::Default => "default".into(),
             DecisionReason::Killed => "kill switch".into(),
             DecisionReason::Brownout => "brownout".into(),
+            DecisionReason::Route => "route".into(),
             DecisionReason::Unrouted => "unrouted".into(),
             DecisionReason::Local => "local".into(),
             DecisionReason::Preflight => "preflight".into(),

@@ -46,6 +46,8 @@ pub struct Route {
     pub is_paired: bool,
     /// True if the call is answered; otherwise a notification is sent, and the caller is answered immediately.
     pub expects_reply: bool,
+    /// True if calls always go to the server of their own side, whatever flags and defaults say.
+    pub always_passes: bool,
     /// The effect of a second call.
     pub effect: Effect,
     /// The hole of a frame that is the id of the call.
@@ -150,6 +152,7 @@ impl Route {
             from,
             is_paired,
             expects_reply,
+            always_passes,
             effect,
             id,
             silence,
@@ -169,6 +172,7 @@ impl Route {
             && (extra, unknown_query) == (&other.extra, &other.unknown_query)
             && (form, from, expects_reply) == (&other.form, &other.from, &other.expects_reply)
             && *is_paired == other.is_paired
+            && *always_passes == other.always_passes
             && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
             && (silence, timeout) == (&other.silence, &other.timeout)
             && outcomes.answers_like(&other.outcomes)

@@ -70,6 +70,38 @@ impl DescribedSchema {
             || all("anyOf")
     }
 
+    /// Returns whether null fits; `None` if the schema does not say it by its types.
+    #[must_use]
+    pub fn allows_null(&self) -> Option<bool> {
+        /// The longest chain of references and alternatives.
+        const LONGEST: usize = 16;
+        self.allows_null_at(&self.schema, LONGEST)
+    }
+
+    fn allows_null_at(&self, schema: &Value, depth: usize) -> Option<bool> {
+        let depth = depth.checked_sub(1)?;
+        match schema.get("type") {
+            Some(Value::Array(kinds)) => return Some(kinds.iter().any(|kind| kind == "null")),
+            Some(kind) => return Some(kind == "null"),
+            None => {}
+        }
+        let target = schema.get("$ref").and_then(Value::as_str);
+        if let Some(target) = target.and_then(|target| self.target(target)) {
+            return self.allows_null_at(target, depth);
+        }
+        let parts = |name: &str| schema.get(name).and_then(Value::as_array);
+        let parts = parts("anyOf").or_else(|| parts("oneOf"))?;
+        let mut found = Some(false);
+        for part in parts.iter().take(depth) {
+            match self.allows_null_at(part, depth) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => found = None,
+            }
+        }
+        found
+    }
+
     /// Returns the target of a reference, if there is one.
     #[must_use]
     pub fn target(&self, reference: &str) -> Option<&Value> {

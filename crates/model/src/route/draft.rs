@@ -332,6 +332,7 @@ impl RouteDraft {
             from: source.from,
             is_paired: source.is_paired,
             expects_reply: !source.is_notification,
+            always_passes: source.always_passes,
             effect,
             timeout: source.timeout,
             affinity,

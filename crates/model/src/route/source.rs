@@ -50,6 +50,8 @@ pub struct RouteSource {
     pub from: Option<Side>,
     /// `notify`: a notification is sent, and the caller is answered immediately.
     pub is_notification: bool,
+    /// `stage = "passthrough"`
+    pub always_passes: bool,
     /// `effect`; the HTTP method decides if it is absent.
     pub effect: Option<Effect>,
     /// `timeout`

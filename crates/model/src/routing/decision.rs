@@ -32,8 +32,11 @@ pub fn decide(
     if browned_out(plan, route, side, at).is_some() {
         return Decision::plain(Stage::Retired, DecisionReason::Brownout);
     }
-    let name = &plan.routes.route(index).name;
-    let decision = plan.rollout.decide(&requester.call(name, side));
+    let route = plan.routes.route(index);
+    if route.always_passes {
+        return Decision::plain(Stage::Passthrough, DecisionReason::Route);
+    }
+    let decision = plan.rollout.decide(&requester.call(&route.name, side));
     served(plan, decision, index, side)
 }
 

@@ -79,6 +79,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         extra: None,
         ignore_query: None,
         from: from.map(|from| located(from, "route[0].from")),
+        stage: None,
         notify: None,
         effect: None,
         timeout: None,

@@ -18,7 +18,7 @@ pub(super) fn segments(path: &str) -> Result<Vec<Segment>, Unsupported> {
             "its path contains `?` or `#`; declare query parameters instead",
         ));
     }
-    let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let names: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
     let last = names.len() - 1;
     let cut = names.iter().enumerate().map(|(at, name)| {
         if name.is_empty() && at > 0 && at == last {

@@ -134,6 +134,9 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
             forms: Forms::One,
             params: Vec::new(),
             has_others: false,
+            result: None,
+            document: 0,
+            index: 0,
             effect: None,
             notes: Vec::new(),
         });

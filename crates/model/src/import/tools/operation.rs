@@ -1,33 +1,48 @@
 //! The documentation of an operation: its texts, and the schemas of its arguments and of its result.
 //!
-//! Used by `import::tools`.
+//! Used by `import`.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::schema::Schemas;
 use super::texts::limited;
-use crate::import::drafted::DraftedDocs;
-use crate::import::form::{self, FieldSchemas};
+use super::together;
+use crate::import::drafted::{Drafted, DraftedDocs, FieldSchemas};
 use crate::import::hole::Absence;
-use crate::import::model::{BodyModel, RestOperation};
+use crate::import::model::{CallModel, RestOperation};
 use crate::import::refs::shown;
 use crate::import::reply::is_json;
 use crate::import::schema::Type;
-use crate::import::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
+use crate::import::values::{BoundParameter, RestLocation, RpcLocation};
 
-/// The most `allOf` parts and references in which a member of a body is looked for.
-const DEEPEST: usize = 16;
+/// The places of parameters that routes have.
+const PLACES: [&str; 4] = ["path", "query", "header", "body"];
 
 /// An operation of a document.
-pub(super) struct OperationDocs<'d> {
+pub(in crate::import) struct OperationDocs<'d> {
     document: &'d Value,
     item: &'d Value,
     operation: &'d Value,
+    /// True for a body that is JSON with named members.
+    has_members: bool,
+    parameters: OnceCell<ParameterIndex<'d>>,
+    body_members: OnceCell<BTreeMap<&'d str, &'d Value>>,
+}
+
+/// The parameters of an operation, by place and name; headers in lower case.
+#[derive(Default)]
+struct ParameterIndex<'d> {
+    declared: BTreeMap<(&'static str, String), &'d Value>,
+    /// The schemas of the members of objects in the query.
+    members: BTreeMap<(&'static str, String), &'d Value>,
 }
 
 impl<'d> OperationDocs<'d> {
     /// Finds the operation of the document.
-    pub(super) fn read(document: &'d Value, rest: &RestOperation) -> OperationDocs<'d> {
+    pub(in crate::import) fn read(document: &'d Value, rest: &RestOperation) -> OperationDocs<'d> {
         let item = document
             .get("paths")
             .and_then(|paths| paths.get(&rest.origin));
@@ -39,7 +54,15 @@ impl<'d> OperationDocs<'d> {
             document,
             item,
             operation: operation.unwrap_or(&Value::Null),
+            has_members: rest.form.is_none() && rest.has_members(),
+            parameters: OnceCell::new(),
+            body_members: OnceCell::new(),
         }
+    }
+
+    /// Returns the operation itself; null if it is not there.
+    pub(in crate::import) fn operation(&self) -> &'d Value {
+        self.operation
     }
 
     pub(super) fn tags(&self) -> impl Iterator<Item = &'d str> {
@@ -48,13 +71,13 @@ impl<'d> OperationDocs<'d> {
     }
 
     /// Returns true when a note repeats the documentation.
-    pub(super) fn says(&self, note: &str) -> bool {
+    pub(in crate::import) fn says(&self, note: &str) -> bool {
         let mut texts = ["summary", "description"].into_iter();
         texts.any(|name| limited(self.operation, name).is_some_and(|text| shown(&text) == note))
     }
 
     /// Returns the texts, without schemas.
-    pub(super) fn texts(&self) -> DraftedDocs {
+    pub(in crate::import) fn texts(&self) -> DraftedDocs {
         const MOST_TAGS: usize = 20;
         let mut description = limited(self.operation, "description");
         if self.operation.get("deprecated") == Some(&Value::Bool(true)) {
@@ -75,130 +98,104 @@ impl<'d> OperationDocs<'d> {
         }
     }
 
-    /// Returns the schema of the params of `tools/call`.
-    pub(super) fn params(
+    /// Returns the schema of the params of a route's RPC calls.
+    pub(in crate::import) fn params(
         &self,
-        rest: &RestOperation,
-        bindings: &Bindings,
-        schemas: &mut Schemas,
+        call: CallModel,
+        drafted: &Drafted,
+        schemas: &mut Schemas<'d>,
     ) -> Value {
-        let mut arguments = Members::default();
-        let mut objects: Vec<(String, Members)> = Vec::new();
-        for bound in &bindings.bounds {
-            let is_required = bound.absence == Absence::Required;
+        let mut named = Members::default();
+        let mut positions: BTreeMap<usize, Value> = BTreeMap::new();
+        let mut objects: BTreeMap<&RpcLocation, Members> = BTreeMap::new();
+        for bound in &drafted.bounds {
+            let file = drafted.files.get(&bound.hole);
+            let is_required = match file {
+                Some(file) => file.is_required,
+                None => bound.absence == Absence::Required,
+            };
+            let value = self.value(bound, file, schemas);
             match &bound.rpc {
-                RpcLocation::Named(name) => match file_schemas(rest, bound, bindings) {
-                    Some(file) => {
-                        let description = self.value(bound, schemas).get("description").cloned();
-                        let mut own = file.own;
-                        if let Some(text) = description {
-                            own["description"] = text;
-                        }
-                        arguments.add(name, own, file.is_required);
-                        for (name, schema) in file.beside {
-                            arguments.add(&name, schema, false);
-                        }
+                RpcLocation::Named(name) => {
+                    named.add(name, value, is_required);
+                    let beside = file.map(|file| file.beside.as_slice());
+                    for (name, schema) in beside.unwrap_or_default() {
+                        named.add(name, schema.clone(), false);
                     }
-                    None => arguments.add(name, self.value(bound, schemas), is_required),
-                },
-                RpcLocation::Inside(object, member) => {
-                    let RpcLocation::Named(object) = &**object else {
-                        continue;
-                    };
-                    let at = objects.iter().position(|(name, _)| name == object);
-                    let at = at.unwrap_or_else(|| {
-                        objects.push((object.clone(), Members::default()));
-                        objects.len() - 1
-                    });
-                    objects[at]
-                        .1
-                        .add(member, self.value(bound, schemas), is_required);
                 }
-                RpcLocation::Position(_) | RpcLocation::Twin | RpcLocation::Equal => {}
+                RpcLocation::Position(at) => {
+                    positions.insert(*at, value);
+                }
+                RpcLocation::Inside(object, member) => {
+                    let members = objects.entry(&**object).or_default();
+                    members.add(member, value, is_required);
+                }
+                RpcLocation::Twin | RpcLocation::Equal => {}
             }
         }
-        for (name, members) in objects {
+        for (place, members) in objects {
             let is_required = !members.required.is_empty();
-            arguments.add(&name, members.schema(false), is_required);
-        }
-        let mut schema = arguments.schema(bindings.has_others);
-        if rest.form.is_none() && matches!(rest.body, BodyModel::Members { .. }) {
-            self.constrain(bindings, schemas, &mut schema);
-        }
-        json!({ "properties": { "arguments": schema } })
-    }
-
-    /// Adds what the schema of the body says of its members together. Members of an alternative that refuses others
-    /// cannot stand beside parameters.
-    fn constrain(&self, bindings: &Bindings, schemas: &mut Schemas, arguments: &mut Value) {
-        let Some(body) = self.body() else {
-            return;
-        };
-        let mut parts = Vec::new();
-        self.alternatives(body, DEEPEST, &mut parts);
-        let is_alone = bindings.bounds.iter().all(BoundParameter::is_in_body);
-        parts.retain(|part| is_alone || !self.is_closed(part, DEEPEST));
-        let parts: Vec<Value> = parts.iter().map(|part| schemas.convert(part)).collect();
-        if !parts.is_empty() {
-            arguments["allOf"] = parts.into();
-        }
-    }
-
-    /// Collects the alternatives and the unnamed required members of an object schema, also in `allOf`.
-    fn alternatives(&self, schema: &Value, depth: usize, parts: &mut Vec<Value>) {
-        let Some(depth) = depth.checked_sub(1) else {
-            return;
-        };
-        let schema = follow(self.document, schema);
-        for name in ["anyOf", "oneOf", "not"] {
-            if let Some(alternatives) = schema.get(name) {
-                parts.push(json!({ name: alternatives }));
+            let schema = members.schema(false);
+            match place {
+                RpcLocation::Named(name) => named.add(name, schema, is_required),
+                RpcLocation::Position(at) => {
+                    positions.insert(*at, schema);
+                }
+                RpcLocation::Inside(..) | RpcLocation::Twin | RpcLocation::Equal => {}
             }
         }
-        let required = schema.get("required").and_then(Value::as_array);
-        let is_named = |name: &Value| {
-            let name = name.as_str().unwrap_or_default();
-            self.member(schema, name, DEEPEST).is_some()
-        };
-        let unnamed = required.into_iter().flatten();
-        let unnamed: Vec<&Value> = unnamed.filter(|name| !is_named(name)).collect();
-        if !unnamed.is_empty() {
-            parts.push(json!({ "required": unnamed }));
-        }
-        let all = schema.get("allOf").and_then(Value::as_array);
-        for part in all.into_iter().flatten().take(DEEPEST) {
-            self.alternatives(part, depth, parts);
+        match call {
+            CallModel::Tool => {
+                let mut arguments = named.schema(drafted.has_others);
+                self.constrain(drafted, schemas, &mut arguments);
+                json!({ "properties": { "arguments": arguments } })
+            }
+            CallModel::ByName => named.schema(drafted.has_others),
+            CallModel::ByPosition => {
+                let positions: Vec<Value> = positions.into_values().collect();
+                json!({ "type": "array", "prefixItems": positions })
+            }
         }
     }
 
-    /// Returns true when a schema refuses members that it does not name.
-    fn is_closed(&self, schema: &Value, depth: usize) -> bool {
-        let Some(depth) = depth.checked_sub(1) else {
-            return true;
+    /// Adds the demands of the body on its members together. Members of an alternative that refuses others cannot stand
+    /// beside parameters.
+    fn constrain(&self, drafted: &Drafted, schemas: &mut Schemas<'d>, arguments: &mut Value) {
+        let Some(body) = self.body().filter(|_| self.has_members) else {
+            return;
         };
-        let schema = follow(self.document, schema);
-        let refuses = |name: &str| schema.get(name) == Some(&Value::Bool(false));
-        let has_part = |name: &str| match schema.get(name) {
-            Some(Value::Array(parts)) => parts.iter().any(|part| self.is_closed(part, depth)),
-            Some(part) => self.is_closed(part, depth),
-            None => false,
-        };
-        refuses("additionalProperties")
-            || refuses("unevaluatedProperties")
-            || schema.get("maxProperties").is_some()
-            || ["allOf", "anyOf", "oneOf", "not"].into_iter().any(has_part)
+        let mut demands = together::demands(self.document, body);
+        let is_alone = drafted.bounds.iter().all(BoundParameter::is_in_body);
+        demands.retain(|demand| is_alone || !together::is_closed(self.document, demand));
+        let demands = demands.iter().map(|demand| schemas.convert(demand));
+        let demands: Vec<Value> = demands.collect();
+        if !demands.is_empty() {
+            arguments["allOf"] = demands.into();
+        }
     }
 
-    /// Returns the schema of a value.
-    fn value(&self, bound: &BoundParameter, schemas: &mut Schemas) -> Value {
+    /// Returns the schema of a value; that of a file has the description of its field.
+    fn value(
+        &self,
+        bound: &BoundParameter,
+        file: Option<&FieldSchemas>,
+        schemas: &mut Schemas<'d>,
+    ) -> Value {
+        let found = self.described(bound, schemas);
+        let Some(file) = file else { return found };
+        let mut own = file.own.clone();
+        if let Some(text) = found.get("description") {
+            own["description"] = text.clone();
+        }
+        own
+    }
+
+    fn described(&self, bound: &BoundParameter, schemas: &mut Schemas<'d>) -> Value {
         let found = match &bound.rest {
             RestLocation::Path(name) => self.parameter("path", name),
             RestLocation::Query(name) => self.parameter("query", name),
             RestLocation::Header(name) => self.parameter("header", name),
-            RestLocation::Member(name) => self
-                .body()
-                .and_then(|body| self.member(body, name, DEEPEST))
-                .map(|schema| (schema, None)),
+            RestLocation::Member(name) => self.member_of_body(name).map(|schema| (schema, None)),
             RestLocation::Body => self.body().map(|schema| (schema, None)),
         };
         let Some((schema, description)) = found else {
@@ -215,40 +212,54 @@ impl<'d> OperationDocs<'d> {
     }
 
     /// Returns the schema and the description of a parameter.
-    fn parameter(&self, place: &str, name: &str) -> Option<(&'d Value, Option<String>)> {
-        let lists = [self.operation, self.item].map(|owner| owner.get("parameters"));
-        let lists = lists.into_iter().flatten().filter_map(Value::as_array);
-        let all = lists.flatten().map(|found| follow(self.document, found));
-        let mut here = all.filter(|found| found.get("in").is_some_and(|found| found == place));
-        let named = |found: &&Value| {
-            let found = found
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            found == name || place == "header" && found.eq_ignore_ascii_case(name)
+    fn parameter(&self, place: &'static str, name: &str) -> Option<(&'d Value, Option<String>)> {
+        let index = self.parameters.get_or_init(|| self.indexed());
+        let name = match place {
+            "header" => name.to_ascii_lowercase(),
+            _ => name.to_owned(),
         };
-        let object = name.split(['[', '.']).next().unwrap_or_default();
-        let whole = here.clone().find(named);
-        let found = match whole {
-            Some(found) => found,
-            // A member of an object that the query spells member by member.
-            None => {
-                let parameter = here.find_map(|found| {
-                    let schema = found.get("schema")?;
-                    let is_object = found.get("name").is_some_and(|found| found == object);
-                    let member = name.strip_prefix(object).unwrap_or(name);
-                    let member = member.trim_matches(['[', ']', '.']);
-                    let member = if is_object { member } else { name };
-                    self.member(schema, member, DEEPEST)
-                });
-                return parameter.map(|schema| (schema, None));
-            }
+        let key = (place, name);
+        let Some(found) = index.declared.get(&key) else {
+            let schema = index.members.get(&key)?;
+            return Some((schema, None));
         };
         let content = found.get("content").and_then(Value::as_object);
         let content = content.and_then(|content| content.values().next()?.get("schema"));
         // A parameter of Swagger 2.0 is its own schema.
         let schema = found.get("schema").or(content).unwrap_or(found);
         Some((schema, limited(found, "description")))
+    }
+
+    /// Indexes the parameters; those of the operation override those of its path, and the last of
+    /// one name the others.
+    fn indexed(&self) -> ParameterIndex<'d> {
+        let lists = [self.item, self.operation].map(|owner| owner.get("parameters"));
+        let lists = lists.into_iter().flatten().filter_map(Value::as_array);
+        let mut index = ParameterIndex::default();
+        for found in lists.flatten() {
+            let found = follow(self.document, found);
+            let word = |name: &str| found.get(name).and_then(Value::as_str);
+            let (Some(place), Some(name)) = (word("in"), word("name")) else {
+                continue;
+            };
+            let Some(place) = PLACES.iter().find(|known| **known == place) else {
+                continue;
+            };
+            let name = match *place {
+                "header" => name.to_ascii_lowercase(),
+                _ => name.to_owned(),
+            };
+            if let Some(schema) = found.get("schema").filter(|_| *place == "query") {
+                // An object that the query spells member by member.
+                for (member, schema) in together::members(self.document, schema) {
+                    for wire in [format!("{name}[{member}]"), member.to_owned()] {
+                        index.members.insert((place, wire), schema);
+                    }
+                }
+            }
+            index.declared.insert((place, name), found);
+        }
+        index
     }
 
     /// Returns the schema of the body.
@@ -268,43 +279,49 @@ impl<'d> OperationDocs<'d> {
         follow(self.document, media).get("schema")
     }
 
-    /// Finds a member of an object schema, also in `allOf`.
-    fn member(&self, schema: &'d Value, name: &str, depth: usize) -> Option<&'d Value> {
-        let depth = depth.checked_sub(1)?;
-        let schema = follow(self.document, schema);
-        let own = schema.get("properties").and_then(|all| all.get(name));
-        own.or_else(|| {
-            let parts = schema.get("allOf")?.as_array()?;
-            let mut parts = parts.iter().take(DEEPEST);
-            parts.find_map(|part| self.member(part, name, depth))
-        })
+    /// Returns the schema of a member of the body.
+    fn member_of_body(&self, name: &str) -> Option<&'d Value> {
+        let members = self.body_members.get_or_init(|| {
+            let body = self.body();
+            body.map(|body| together::members(self.document, body))
+                .unwrap_or_default()
+        });
+        members.get(name).copied()
     }
 
-    /// Returns the schema of the result; `None` if there may be no content, or its form is unknown.
-    pub(super) fn result(&self, schemas: &mut Schemas) -> Option<Value> {
-        let responses = self.operation.get("responses")?.as_object()?;
+    /// Returns the documented result of a success.
+    pub(in crate::import) fn result(&self, schemas: &mut Schemas<'d>) -> ResultDocs {
+        let responses = self.operation.get("responses").and_then(Value::as_object);
         let successes = responses
-            .iter()
+            .into_iter()
+            .flatten()
             .filter(|(status, _)| status.starts_with('2'));
         let mut found: Vec<Value> = Vec::new();
+        let mut docs = ResultDocs::default();
         for (_, response) in successes {
             let response = follow(self.document, response);
             let content = response.get("content").and_then(Value::as_object);
-            let schema = match content {
-                Some(content) => {
-                    let json = content.iter().find(|(kind, _)| is_json(kind));
-                    match json {
-                        Some((_, media)) => {
-                            schemas.convert(follow(self.document, media).get("schema")?)
-                        }
-                        None if content.keys().any(|kind| kind.starts_with("text/")) => {
-                            json!({ "type": "string" })
-                        }
-                        // Bytes are content without a structured value.
-                        None => return None,
-                    }
+            let json = content.and_then(|content| content.iter().find(|(kind, _)| is_json(kind)));
+            let schema = match (json, content) {
+                (Some((_, media)), _) => follow(self.document, media).get("schema").map(Some),
+                (None, Some(content)) if content.keys().any(|kind| kind.starts_with("text/")) => {
+                    Some(None)
                 }
-                None => schemas.convert(response.get("schema")?),
+                // Bytes are content without a structured value.
+                (None, Some(content)) if !content.is_empty() => return ResultDocs::default(),
+                // Swagger 2.0 has the schema in the response.
+                (None, _) => match response.get("schema") {
+                    Some(schema) => Some(Some(schema)),
+                    None => {
+                        docs.may_be_empty = true;
+                        continue;
+                    }
+                },
+            };
+            let schema = match schema {
+                Some(Some(schema)) => schemas.convert(schema),
+                Some(None) => json!({ "type": "string" }),
+                None => json!({}),
             };
             if !found.contains(&schema) {
                 found.push(schema);
@@ -312,13 +329,23 @@ impl<'d> OperationDocs<'d> {
         }
         // A schema that every value fits says nothing, and would only wrap objects.
         if found.contains(&json!({})) || found.contains(&Value::Bool(true)) {
-            return None;
+            return ResultDocs::default();
         }
-        match found.len() {
+        docs.schema = match found.len() {
             0 | 1 => found.pop(),
             _ => Some(json!({ "anyOf": found })),
-        }
+        };
+        docs
     }
+}
+
+/// The documented result of a success.
+#[derive(Debug, Default)]
+pub(in crate::import) struct ResultDocs {
+    /// The schema of the content.
+    pub(in crate::import) schema: Option<Value>,
+    /// True if a success without content is documented.
+    pub(in crate::import) may_be_empty: bool,
 }
 
 /// The members of an object schema.
@@ -351,17 +378,6 @@ impl Members {
     }
 }
 
-fn file_schemas(
-    rest: &RestOperation,
-    bound: &BoundParameter,
-    bindings: &Bindings,
-) -> Option<FieldSchemas> {
-    let RestLocation::Member(name) = &bound.rest else {
-        return None;
-    };
-    form::file_schemas(rest.field(name), bound, bindings)
-}
-
 /// Returns the schema of a value in a path, a query or a header. A hole without a type is a string there, whatever else
 /// the document allows.
 fn of_text(bound: &BoundParameter, schema: Value) -> Value {
@@ -376,7 +392,7 @@ fn of_text(bound: &BoundParameter, schema: Value) -> Value {
 }
 
 /// Returns the target of local references.
-fn follow<'v, 'd: 'v>(document: &'d Value, value: &'v Value) -> &'v Value {
+pub(super) fn follow<'v, 'd: 'v>(document: &'d Value, value: &'v Value) -> &'v Value {
     const LONGEST_CHAIN: usize = 32;
     let mut value = value;
     for _ in 0..LONGEST_CHAIN {
@@ -397,7 +413,8 @@ fn is_name(tag: &str) -> bool {
         && !tag.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-fn of_type(kind: &Type, is_list: bool) -> Value {
+/// Returns the schema of a value of which only the type is known.
+pub(in crate::import) fn of_type(kind: &Type, is_list: bool) -> Value {
     let word = match kind {
         Type::Any => None,
         Type::String | Type::Enum(_) => Some("string"),

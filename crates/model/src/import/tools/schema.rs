@@ -50,37 +50,35 @@ const MAPS: [&str; 5] = [
 
 /// The shared schemas of all documents.
 #[derive(Debug, Default)]
-pub(super) struct Schemas {
-    document: Value,
-    names: BTreeMap<String, String>,
+pub(in crate::import) struct Schemas<'d> {
+    document: Option<&'d Value>,
+    /// The names of the shared schemas, by document and reference.
+    names: BTreeMap<(usize, String), String>,
     shared: Map<String, Value>,
     steps: usize,
 }
 
-impl Schemas {
-    /// Begins the schemas of another document.
-    pub(super) fn begin(&mut self, document: &Value) {
-        self.document = document.clone();
-        self.names.clear();
+impl<'d> Schemas<'d> {
+    /// Begins or continues the schemas of a document.
+    pub(in crate::import) fn begin(&mut self, document: &'d Value) {
+        self.document = Some(document);
     }
 
     /// Converts a schema, and the schemas that it refers to.
-    pub(super) fn convert(&mut self, schema: &Value) -> Value {
-        let document = std::mem::take(&mut self.document);
+    pub(in crate::import) fn convert(&mut self, schema: &Value) -> Value {
         let mut pending = Vec::new();
         let converted = self.schema(schema, DEEPEST, &mut pending);
         while let Some((name, reference)) = pending.pop() {
-            let target = target(&document, &reference);
+            let target = self.document.and_then(|whole| target(whole, &reference));
             let definition = target.map(|target| self.schema(target, DEEPEST, &mut pending));
             self.shared
                 .insert(name, definition.unwrap_or_else(|| json!({})));
         }
-        self.document = document;
         converted
     }
 
     /// Returns the shared schemas.
-    pub(super) fn finish(mut self) -> Map<String, Value> {
+    pub(in crate::import) fn finish(mut self) -> Map<String, Value> {
         cycles::cut(&mut self.shared);
         self.shared
     }
@@ -182,11 +180,16 @@ impl Schemas {
         if !reference.starts_with('#') {
             return None;
         }
-        let name = match self.names.get(reference) {
+        // A document stays in its place as long as these schemas refer to it.
+        let document = self
+            .document
+            .map_or(0, |document| std::ptr::from_ref(document) as usize);
+        let key = (document, reference.to_owned());
+        let name = match self.names.get(&key) {
             Some(name) => name.clone(),
             None => {
                 let name = self.unique(reference);
-                self.names.insert(reference.to_owned(), name.clone());
+                self.names.insert(key, name.clone());
                 // Reserves the name until the target is converted.
                 self.shared.insert(name.clone(), json!({}));
                 pending.push((name.clone(), reference.to_owned()));

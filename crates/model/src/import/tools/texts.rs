@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::import::refs::text;
 
 /// Returns a text of the document, limited.
-pub(super) fn limited(value: &Value, name: &str) -> Option<String> {
+pub(in crate::import) fn limited(value: &Value, name: &str) -> Option<String> {
     /// The longest text that is kept, in bytes.
     const LONGEST: usize = 16 * 1024;
     let found = text(value, name)?.trim();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::texts::limited;
 use crate::import::refs::{shown, text};
 use crate::import::table::Table;
-use crate::import::write::{bare, comment, json_text, quoted, write_routes};
+use crate::import::write::{comment, quoted, write_routes, write_schemas};
 
 /// The MCP server that the local replies announce.
 pub(super) struct Server {
@@ -111,11 +111,6 @@ pub(super) fn write(
     }
     server.write(&mut out);
     write_routes(table, &mut out);
-    if !shared.is_empty() {
-        out.push_str("\n[schemas]\n");
-        for (name, schema) in shared {
-            out.push_str(&format!("{} = {}\n", bare(name), json_text(schema)));
-        }
-    }
+    write_schemas(shared, &mut out);
     out
 }

@@ -1,0 +1,217 @@
+//! Pairs of a REST operation and a tool: the outcomes that both documents say, and notes on the rest.
+
+use serde_json::{Value, json};
+
+use super::{DocumentKind, drafted, prop_assert, proptest, rest};
+use crate::import::arbitrary::any_json;
+
+fn tools(tools: Value) -> (DocumentKind, Value) {
+    (DocumentKind::Tools, json!({ "tools": tools }))
+}
+
+fn object(properties: Value) -> Value {
+    let required: Vec<&String> = properties.as_object().unwrap().keys().collect();
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn content(schema: Value) -> Value {
+    json!({ "content": { "application/json": { "schema": schema } } })
+}
+
+/// Drafts `GET /things/{id}` with these responses, and the tool `get_thing` with this output.
+fn pair(responses: Value, output: Option<Value>) -> String {
+    let id =
+        json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    let get = json!({ "operationId": "getThing", "parameters": [id], "responses": responses });
+    let mut tool = json!({ "name": "get_thing", "inputSchema": object(json!({ "id": { "type": "string" } })) });
+    if let Some(output) = output {
+        tool["outputSchema"] = output;
+    }
+    let paths = json!({ "/things/{id}": { "get": get } });
+    drafted([rest(paths), tools(json!([tool]))]).toml
+}
+
+/// Asserts that a draft has these lines, and is TOML.
+fn assert_lines(toml: &str, lines: &[&str]) {
+    assert!(toml.parse::<toml::Table>().is_ok(), "{toml}");
+    for line in lines {
+        assert!(toml.lines().any(|own| own == *line), "{line}\nin\n{toml}");
+    }
+}
+
+fn rows(toml: &str) -> usize {
+    toml.matches("[[route.outcome]]").count()
+}
+
+#[test]
+fn the_same_body_needs_no_row() {
+    let thing = object(json!({ "id": { "type": "string" }, "size": { "type": "integer" } }));
+    let toml = pair(json!({ "200": content(thing.clone()) }), Some(thing));
+    assert_lines(&toml, &["result = \"tool\""]);
+    assert_eq!(rows(&toml), 0, "{toml}");
+}
+
+#[test]
+fn a_wrapped_body_is_unwrapped() {
+    let string = json!({ "type": "string" });
+    let list = json!({ "type": "array", "items": string });
+    let toml = pair(
+        json!({ "200": content(list.clone()) }),
+        Some(object(json!({ "result": list }))),
+    );
+    assert_lines(
+        &toml,
+        &[
+            "rest = { status = 200, body = \"{result}\" }",
+            "rpc = { result = { structuredContent = { result = \"{result}\" } } }",
+        ],
+    );
+}
+
+#[test]
+fn members_are_renamed_and_known_values_are_added() {
+    let string = json!({ "type": "string" });
+    let old = object(
+        json!({ "id": string, "kind": { "const": "thing" }, "thingName": string, "owner": string }),
+    );
+    let new = object(json!({ "thing_name": string, "success": { "const": true } }));
+    let toml = pair(json!({ "200": content(old) }), Some(new));
+    assert_lines(
+        &toml,
+        &[
+            "# look: the body of the response has the member `owner` for REST; the tool does not send it",
+            "rest = { status = 200, body = { id = \"{>id}\", kind = \"{_=thing}\", thingName = \"{thingName}\" } }",
+            "rpc = { result = { structuredContent = { thing_name = \"{thingName}\", success = \"{_=true}\" } } }",
+        ],
+    );
+}
+
+#[test]
+fn statuses_are_kept() {
+    let thing = || content(object(json!({ "a": { "type": "string" } })));
+    let output = || Some(object(json!({ "a": { "type": "string" } })));
+    let toml = pair(json!({ "201": thing() }), output());
+    assert_lines(
+        &toml,
+        &[
+            "rest = { status = 201, body = \"{reply}\" }",
+            "rpc = { result = { structuredContent = \"{reply}\" } }",
+        ],
+    );
+    let toml = pair(json!({ "202": {} }), None);
+    assert_lines(&toml, &["rest = { status = 202 }"]);
+    let toml = pair(json!({ "200": thing(), "204": {} }), output());
+    assert_eq!(rows(&toml), 0, "{toml}");
+    let text = json!({ "200": { "content": { "text/plain": {} } } });
+    assert_lines(
+        &pair(text, None),
+        &["rest = { status = 200, text = \"{text}\" }"],
+    );
+}
+
+#[test]
+fn what_the_documents_do_not_say_is_a_note() {
+    let toml = pair(json!({ "200": content(json!({})) }), None);
+    let no_schema = "# look: the tool has no outputSchema; the body of the 200 is its `structuredContent`, or its text as JSON";
+    let no_failure = "# look: the REST document has no status for a failure of the operation; a failed tool is a 422";
+    assert_lines(&toml, &[no_schema, no_failure]);
+    let toml = pair(json!({}), Some(json!({ "type": "object" })));
+    assert!(
+        toml.contains("look: the REST document names no success"),
+        "{toml}"
+    );
+    let number = object(json!({ "a": { "type": "number" } }));
+    let toml = pair(
+        json!({ "200": content(object(json!({ "a": { "type": "string" } }))) }),
+        Some(number),
+    );
+    assert_lines(
+        &toml,
+        &["# look: `a` of the response is string for REST and number for RPC"],
+    );
+}
+
+#[test]
+fn the_failure_of_a_tool_has_the_declared_status_and_body() {
+    let error = || {
+        content(object(
+            json!({ "code": { "type": "integer" }, "message": { "type": "string" } }),
+        ))
+    };
+    let ok = content(json!({}));
+    let toml = pair(
+        json!({ "200": ok, "400": error(), "401": error(), "404": error(), "429": error() }),
+        None,
+    );
+    let failed = "rpc = { result = { isError = true, content = [{ type = \"text\", text = \"{message}\" }, \"{_...}\"] } }";
+    assert_lines(
+        &toml,
+        &[
+            "rest = { status = 404, body = { code = \"{_=404}\", message = \"{message}\" } }",
+            failed,
+            "rest = { status = 400, body = { code = \"{_=400}\", message = \"{message}\" } }",
+            "rpc = { error = { code = -32602, message = \"{message}\" } }",
+        ],
+    );
+    let plain = || content(object(json!({ "error": { "type": "string" } })));
+    let toml = pair(json!({ "200": ok, "404": plain(), "409": plain() }), None);
+    assert_lines(
+        &toml,
+        &["rest = { status = [404, 409], body = { error = \"{message}\" } }"],
+    );
+    assert!(toml.contains("its failures are 404, 409"), "{toml}");
+    let toml = pair(json!({ "200": ok, "default": plain() }), None);
+    assert_lines(
+        &toml,
+        &["rest = { status = 422, body = { error = \"{message}\" } }"],
+    );
+}
+
+#[test]
+fn a_declared_problem_is_a_problem() {
+    let string = json!({ "type": "string" });
+    let problem = object(
+        json!({ "type": string, "title": string, "status": { "type": "integer" }, "detail": string }),
+    );
+    let problem = json!({ "content": { "application/problem+json": { "schema": problem } } });
+    let toml = pair(json!({ "200": content(json!({})), "404": problem }), None);
+    let found: toml::Table = toml.parse().unwrap();
+    let rest = &found["route"][0]["outcome"][0]["rest"];
+    assert_eq!(
+        rest["headers"]["content-type"].as_str(),
+        Some("application/problem+json")
+    );
+    let body = &rest["body"];
+    let texts = ["type", "title", "status", "detail"].map(|name| body[name].as_str().unwrap());
+    assert_eq!(
+        texts,
+        ["{_=about:blank}", "{_=Not Found}", "{_=404}", "{message}"]
+    );
+}
+
+#[test]
+fn a_failure_without_a_place_for_its_words_is_left_to_the_usual_one() {
+    let faults = object(json!({ "detail": { "type": "array", "items": { "type": "object" } } }));
+    let toml = pair(
+        json!({ "200": content(json!({})), "422": content(faults) }),
+        None,
+    );
+    assert_eq!(rows(&toml), 0, "{toml}");
+}
+
+#[test]
+fn operations_without_a_twin_pass() {
+    let paths = json!({ "/health": { "get": { "operationId": "health" } } });
+    let toml = drafted([rest(paths.clone()), tools(json!([{ "name": "other" }]))]).toml;
+    assert_lines(&toml, &["stage = \"passthrough\"", "from = \"rest\""]);
+    let alone = drafted([rest(paths)]).toml;
+    assert!(!alone.contains("stage"), "{alone}");
+}
+
+proptest! {
+    #[test]
+    fn any_schemas_make_a_table(old in any_json(), new in any_json(), failed in any_json()) {
+        let toml = pair(json!({ "200": content(old), "404": content(failed) }), Some(new));
+        prop_assert!(toml.parse::<toml::Table>().is_ok(), "{}", toml);
+    }
+}

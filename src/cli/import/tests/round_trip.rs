@@ -1,0 +1,333 @@
+//! A document becomes routes, and the document of these routes describes the same operations.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::MAIN;
+use crate::cli::import::read;
+use crate::config::configuration::Configuration;
+use crate::config::load::Sources;
+use dualgauge_model::document::openapi;
+use dualgauge_model::import::arbitrary::api;
+use dualgauge_model::import::{DocumentKind, SourceDocument, draft};
+use dualgauge_patterns::percent::{self, Plus};
+
+/// Returns the draft of a document, and the document that its routes generate.
+fn there_and_back(document: &Value) -> (String, Value) {
+    let given = SourceDocument {
+        name: "api.json".to_owned(),
+        kind: DocumentKind::OpenApi,
+        document: document.clone(),
+    };
+    let toml = draft(&[given]).map(|draft| draft.toml).unwrap_or_default();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    std::fs::write(&file, MAIN).unwrap();
+    std::fs::write(folder.path().join("routes.toml"), &toml).unwrap();
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    let read = Configuration::read(&sources);
+    let configuration = read.unwrap_or_else(|problems| panic!("{problems}\nof\n{toml}"));
+    let generated = openapi(configuration.plan.routes.routes(), "API");
+    (toml, generated)
+}
+
+/// A document whose references can be followed.
+struct Document<'d>(&'d Value);
+
+impl<'d> Document<'d> {
+    fn follow(&self, value: &'d Value) -> &'d Value {
+        let mut value = value;
+        for _ in 0..32 {
+            let target = value.get("$ref").and_then(Value::as_str);
+            let target = target.and_then(|target| self.0.pointer(target.strip_prefix('#')?));
+            match target {
+                Some(target) => value = target,
+                None => break,
+            }
+        }
+        value
+    }
+
+    /// Returns a schema without references, in the form of JSON Schema.
+    fn schema(&self, schema: &'d Value, depth: usize) -> Value {
+        const SAYS_NOTHING: [&str; 6] = [
+            "example",
+            "examples",
+            "nullable",
+            "xml",
+            "discriminator",
+            "$ref",
+        ];
+        let Some(depth) = depth.checked_sub(1) else {
+            return json!({});
+        };
+        let schema = self.follow(schema);
+        match schema {
+            Value::Object(members) => {
+                let mut found = Map::new();
+                for (name, member) in members {
+                    if SAYS_NOTHING.contains(&name.as_str()) {
+                        continue;
+                    }
+                    let copy = match name.as_str() {
+                        "enum" | "default" | "const" | "required" => member.clone(),
+                        _ => self.schema(member, depth),
+                    };
+                    found.insert(name.clone(), copy);
+                }
+                if members.get("nullable") == Some(&Value::Bool(true))
+                    && let Some(kind) = members.get("type")
+                {
+                    found.insert("type".to_owned(), json!([kind, "null"]));
+                }
+                if !found.contains_key("type") && found.contains_key("properties") {
+                    found.insert("type".to_owned(), "object".into());
+                }
+                Value::Object(found)
+            }
+            Value::Array(items) => items.iter().map(|item| self.schema(item, depth)).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => schema.clone(),
+        }
+    }
+
+    /// Returns the operations: method, path without names, path item, operation.
+    fn operations(&self) -> Vec<(String, String, &'d Value, &'d Value)> {
+        const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
+        let paths = self.0["paths"].as_object().into_iter().flatten();
+        let mut found = Vec::new();
+        for (path, item) in paths {
+            let item = self.follow(item);
+            for method in METHODS {
+                if let Some(operation) = item.get(method) {
+                    found.push((method.to_owned(), shape(path), item, operation));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the parameters of an operation by place and name; those of a path by their order.
+    fn parameters(&self, item: &'d Value, operation: &'d Value) -> BTreeSet<String> {
+        let lists = [item, operation].map(|owner| owner["parameters"].as_array());
+        let mut declared = BTreeMap::new();
+        for parameter in lists.into_iter().flatten().flatten() {
+            let parameter = self.follow(parameter);
+            let name = parameter["name"].as_str().unwrap_or_default();
+            declared.insert((parameter["in"].to_string(), name), parameter);
+        }
+        let mut found = BTreeSet::new();
+        for ((_, name), parameter) in declared {
+            let place = &parameter["in"];
+            if place == "path" {
+                continue;
+            }
+            let is_required = parameter["required"] == true;
+            let schema = self.schema(&parameter["schema"], 8);
+            let described = parameter.get("description").or(schema.get("description"));
+            let words = |name: &str, schema: &Value, is_required: bool| {
+                let mut schema = schema.clone();
+                if let Value::Object(members) = &mut schema {
+                    members.remove("description");
+                    // In a URL a value without a type is a text.
+                    members.entry("type").or_insert_with(|| "string".into());
+                }
+                format!("{place} {} {is_required} {schema}", name.to_lowercase())
+            };
+            // The members of an object have parameters of their own.
+            let members = schema["properties"]
+                .as_object()
+                .filter(|_| place == "query");
+            for (member, schema) in members.into_iter().flatten() {
+                for wire in [member.clone(), format!("{name}[{member}]")] {
+                    found.insert(words(&wire, schema, is_required));
+                    found.insert(words(&wire, schema, false));
+                }
+            }
+            let described = described.and_then(Value::as_str).unwrap_or_default();
+            found.insert(
+                format!("{} {described}", words(name, &schema, is_required))
+                    .trim()
+                    .to_owned(),
+            );
+        }
+        found
+    }
+
+    /// Returns the members of a JSON body, with their schemas.
+    fn body(&self, operation: &'d Value) -> Option<(Value, Value)> {
+        let request = self.follow(operation.get("requestBody")?);
+        let schema = &request["content"]["application/json"]["schema"];
+        let schema = self.schema(schema, 8);
+        let mut required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+        required.sort_by_key(Value::to_string);
+        Some((schema["properties"].clone(), required.into()))
+    }
+
+    /// Returns the schema of the first success with JSON, and its status.
+    fn success(&self, operation: &'d Value) -> Option<(String, Value)> {
+        let responses = operation["responses"].as_object()?;
+        let (status, response) = responses
+            .iter()
+            .find(|(status, _)| status.starts_with('2'))?;
+        let content = self.follow(response).get("content")?;
+        let schema = content.get("application/json")?.get("schema")?;
+        Some((status.clone(), self.schema(schema, 8)))
+    }
+}
+
+/// Returns a path without the names of its parameters.
+fn shape(path: &str) -> String {
+    let mut shape = String::new();
+    let mut is_inside = false;
+    for character in path.chars() {
+        match character {
+            '{' => {
+                is_inside = true;
+                shape.push_str("{}");
+            }
+            '}' => is_inside = false,
+            other if !is_inside => shape.push(other),
+            _ => {}
+        }
+    }
+    let decoded = percent::decode(&shape, Plus::Literal);
+    decoded.map_or_else(|_| shape.clone(), Cow::into_owned)
+}
+
+/// Asserts that each operation of the generated document is described as in the original one.
+fn assert_same(document: &Value, prefix: &str) {
+    let (toml, generated) = there_and_back(document);
+    let (old, new) = (Document(document), Document(&generated));
+    let originals = old.operations();
+    for (method, path, item, operation) in new.operations() {
+        let place = format!("{method} {path}\n{toml}");
+        let same = originals
+            .iter()
+            .find(|(other, own, _, _)| *other == method && format!("{prefix}{own}") == path);
+        let (_, _, old_item, old_operation) = same.unwrap_or_else(|| panic!("{place}"));
+        let known = old.parameters(old_item, old_operation);
+        for parameter in new.parameters(item, operation) {
+            assert!(
+                known.contains(&parameter),
+                "{parameter}\n{known:#?}\n{place}"
+            );
+        }
+        if let Some((members, required)) = new.body(operation)
+            && members.is_object()
+        {
+            let (old_members, old_required) = old.body(old_operation).unwrap();
+            let sent = |of: &Value| {
+                let mut found = of.clone();
+                if let Value::Object(found) = &mut found {
+                    found.retain(|name, member| {
+                        // A member that equals a parameter may have any spelling.
+                        let is_twin = members[name] == json!({});
+                        member.get("readOnly") != Some(&Value::Bool(true)) && !is_twin
+                    });
+                }
+                found
+            };
+            assert_eq!(sent(&members), sent(&old_members), "{place}");
+            assert_eq!(required, old_required, "{place}");
+        }
+        if let Some(success) = old.success(old_operation) {
+            assert_eq!(new.success(operation), Some(success), "{place}");
+        }
+        for text in ["summary", "tags"] {
+            let known = old_operation.get(text).filter(|text| **text != json!([]));
+            assert_eq!(operation.get(text), known, "{place}");
+        }
+    }
+}
+
+#[test]
+fn the_documents_of_the_tests_come_back() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/import");
+    let mut count = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let Ok(document) = read::read(&file.unwrap().path()) else {
+            continue;
+        };
+        if document.get("openapi").is_some() {
+            let base = &document["servers"][0]["variables"]["base"]["default"];
+            let path = base.as_str().map(|base| format!("/{base}"));
+            assert_same(&document, &path.unwrap_or_default());
+            count += 1;
+        }
+    }
+    assert!(count > 1, "the documents of the tests are gone");
+}
+
+#[test]
+fn texts_and_schemas_come_back() {
+    let content = |schema: Value| json!({ "application/json": { "schema": schema } });
+    let order = json!({ "$ref": "#/components/schemas/Order" });
+    let page = json!({ "type": "integer", "minimum": 1, "maximum": 50, "default": 1 });
+    let list = json!({ "type": "array", "items": order, "maxItems": 50 });
+    let document = json!({
+        "openapi": "3.1.0",
+        "paths": {
+            "/orders": {
+                "get": {
+                    "operationId": "list_orders", "summary": "All orders", "tags": ["orders", "read"],
+                    "description": "The newest\nfirst.",
+                    "parameters": [
+                        { "in": "query", "name": "page", "description": "The page", "schema": page },
+                        { "in": "query", "name": "after-date", "schema": { "type": "string", "format": "date" } },
+                        { "in": "header", "name": "X-Tenant", "required": true, "schema": { "type": "string", "maxLength": 9 } },
+                    ],
+                    "responses": { "200": { "content": content(list.clone()) } },
+                },
+                "post": {
+                    "operationId": "create_order", "requestBody": { "required": true, "content": content(order.clone()) },
+                    "responses": { "201": { "content": content(order.clone()) } },
+                },
+            },
+            "/orders/{id}": {
+                "parameters": [{ "in": "path", "name": "id", "required": true, "schema": { "type": "string", "format": "uuid" } }],
+                "put": {
+                    "operationId": "replace_all", "requestBody": { "required": true, "content": content(list) },
+                    "responses": { "200": { "content": content(order) }, "204": { "description": "the same" } },
+                },
+                "delete": { "operationId": "delete_order", "responses": { "204": { "description": "gone" } } },
+            },
+        },
+        "components": { "schemas": { "Order": {
+            "type": "object", "required": ["lines"],
+            "properties": {
+                "id": { "type": "string", "format": "uuid", "readOnly": true },
+                "lines": { "type": "array", "minItems": 1, "items": { "$ref": "#/components/schemas/Line" } },
+                "parent": { "$ref": "#/components/schemas/Order" },
+            },
+        }, "Line": { "type": "object", "properties": { "sku": { "type": "string", "pattern": "^[A-Z]+$" } } } } },
+    });
+    assert_same(&document, "");
+    let (toml, generated) = there_and_back(&document);
+    let orders = &generated["paths"]["/orders"];
+    let description = &orders["get"]["description"];
+    assert_eq!(*description, json!("The newest\nfirst."), "{toml}");
+    let one = &generated["paths"]["/orders/{id}"];
+    let statuses = |operation: &Value| {
+        let responses = operation["responses"].as_object().unwrap();
+        responses.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(statuses(&orders["get"]), "200 default");
+    assert_eq!(statuses(&one["put"]), "200 204 default");
+    assert_eq!(statuses(&one["delete"]), "204 default");
+    assert_eq!(one["put"]["parameters"][0]["schema"]["format"], "uuid");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn small_documents_come_back(document in api()) {
+        assert_same(&document, "");
+    }
+}
