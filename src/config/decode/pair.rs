@@ -84,6 +84,7 @@ fn route(
         extra: Some(candidate.clone().map(|_| Extra::Carry)),
         ignore_query: None,
         from: Some(candidate.clone().map(|_| Side::Rpc)),
+        stage: None,
         notify: None,
         effect: Some(candidate.clone().map(|_| effect)),
         timeout: None,

@@ -10,7 +10,7 @@ use super::MAIN;
 use crate::cli::import::read;
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
-use dualgauge_model::document::openapi;
+use dualgauge_model::document::{ApiInfo, openapi};
 use dualgauge_model::import::arbitrary::api;
 use dualgauge_model::import::{DocumentKind, SourceDocument, draft};
 use dualgauge_patterns::percent::{self, Plus};
@@ -33,7 +33,7 @@ fn there_and_back(document: &Value) -> (String, Value) {
     };
     let read = Configuration::read(&sources);
     let configuration = read.unwrap_or_else(|problems| panic!("{problems}\nof\n{toml}"));
-    let generated = openapi(configuration.plan.routes.routes(), "API");
+    let generated = openapi(configuration.plan.routes.routes(), &ApiInfo::default());
     (toml, generated)
 }
 
