@@ -110,11 +110,11 @@ impl<'d> OperationDocs<'d> {
         let mut objects: BTreeMap<&RpcLocation, Members> = BTreeMap::new();
         for bound in &drafted.bounds {
             let file = drafted.files.get(&bound.hole);
-            let is_required = match file {
-                Some(file) => file.is_required,
-                None => bound.absence == Absence::Required,
+            let value = self.value(call, bound, schemas);
+            let (value, is_required) = match file {
+                Some(file) => (of_file(file, &value), file.is_required),
+                None => (value, bound.absence == Absence::Required),
             };
-            let value = self.value(bound, file, schemas);
             match &bound.rpc {
                 RpcLocation::Named(name) => {
                     named.add(name, value, is_required);
@@ -174,23 +174,8 @@ impl<'d> OperationDocs<'d> {
         }
     }
 
-    /// Returns the schema of a value; that of a file has the description of its field.
-    fn value(
-        &self,
-        bound: &BoundParameter,
-        file: Option<&FieldSchemas>,
-        schemas: &mut Schemas<'d>,
-    ) -> Value {
-        let found = self.described(bound, schemas);
-        let Some(file) = file else { return found };
-        let mut own = file.own.clone();
-        if let Some(text) = found.get("description") {
-            own["description"] = text.clone();
-        }
-        own
-    }
-
-    fn described(&self, bound: &BoundParameter, schemas: &mut Schemas<'d>) -> Value {
+    /// Returns the schema of a value.
+    fn value(&self, call: CallModel, bound: &BoundParameter, schemas: &mut Schemas<'d>) -> Value {
         let found = match &bound.rest {
             RestLocation::Path(name) => self.parameter("path", name),
             RestLocation::Query(name) => self.parameter("query", name),
@@ -202,7 +187,7 @@ impl<'d> OperationDocs<'d> {
             return of_type(&bound.kind, bound.list.is_some());
         };
         let mut schema = schemas.convert(schema);
-        if !bound.is_in_body() {
+        if call == CallModel::Tool && !bound.is_in_body() {
             schema = of_text(bound, schema);
         }
         if let (Some(text), Value::Object(members)) = (description, &mut schema) {
@@ -378,7 +363,16 @@ impl Members {
     }
 }
 
-/// Returns the schema of a value in a path, a query or a header. A hole without a type is a string there, whatever else
+/// Returns the schema of a file, with the description of its field.
+fn of_file(file: &FieldSchemas, field: &Value) -> Value {
+    let mut own = file.own.clone();
+    if let Some(text) = field.get("description") {
+        own["description"] = text.clone();
+    }
+    own
+}
+
+/// Returns the schema of an argument in a path, a query or a header. A hole without a type is a string there, whatever else
 /// the document allows.
 fn of_text(bound: &BoundParameter, schema: Value) -> Value {
     let is_string = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "string");
