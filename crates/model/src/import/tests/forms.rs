@@ -216,3 +216,24 @@ fn drafted_forms_load() {
         crate::route::parse_route(source).unwrap_or_else(|errors| panic!("{toml}: {errors:?}"));
     }
 }
+
+#[test]
+fn a_file_is_described_as_it_is_sent() {
+    let file = json!({ "type": "string", "format": "binary", "description": "A picture." });
+    let schema = json!({ "type": "object", "required": ["file"], "properties": { "file": file } });
+    let found = drafted([with_body(
+        json!({ "multipart/form-data": { "schema": schema } }),
+    )]);
+    let table: toml::Table = found.toml.parse().unwrap();
+    let text = table["route"][0]["schema"]["params"].as_str().unwrap();
+    let params: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(
+        params["properties"]["file"],
+        json!({ "type": "string", "contentEncoding": "base64", "description": "A picture." })
+    );
+    assert_eq!(
+        params["properties"]["file_name"],
+        json!({ "type": "string" })
+    );
+    assert_eq!(params["required"], json!(["file"]));
+}

@@ -253,3 +253,26 @@ fn another_kind_of_document_is_refused() {
         "rpc.json: tools are drafted from OpenAPI documents only"
     );
 }
+
+#[test]
+fn alternatives_that_multiply_are_left_out_beside_parameters() {
+    let reference = |index: usize| json!({ "$ref": format!("#/components/schemas/S{index}") });
+    let schemas = (0..40).map(|index| {
+        let next = reference(index + 1);
+        (format!("S{index}"), json!({ "anyOf": [next, next] }))
+    });
+    let mut schemas: serde_json::Map<String, Value> = schemas.collect();
+    schemas.insert("S40".to_owned(), json!({ "minProperties": 1 }));
+    let body = json!({
+        "type": "object", "properties": { "a": { "type": "string" } },
+        "anyOf": [reference(0)],
+    });
+    let id =
+        json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    let paths = json!({ "/a/{id}": { "post": {
+        "operationId": "a", "parameters": [id],
+        "requestBody": { "content": { "application/json": { "schema": body } } },
+    } } });
+    let draft = drafted(api(paths, schemas.into()), &ToolDraftOptions::default());
+    assert_eq!(arguments(&draft).get("allOf"), None);
+}
