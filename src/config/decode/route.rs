@@ -117,8 +117,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let rest = frame::line(table, &REST, frame.as_ref());
     let silence = frame::silence(table, &SILENCE);
     let rpc = table.get(&RPC);
-    let params = table.tree(&PARAMS);
-    let body = table.tree(&BODY);
+    let (params, body) = (table.tree(&PARAMS), table.tree(&BODY));
     let body_format = table.get(&BODY_FORMAT);
     let query = table.trees(&QUERY);
     let headers = table.trees(&HEADERS);
