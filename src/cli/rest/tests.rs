@@ -79,8 +79,13 @@ fn the_document_has_what_a_tool_says() {
         let responses = &operation["responses"];
         let value = &responses["200"]["content"]["application/json"]["schema"];
         assert_eq!(value["properties"]["count"]["type"], "integer");
-        assert!(responses["204"].is_object() && responses["422"].is_object());
+        // A tool with an outputSchema always has a value (MCP, "Output Schema").
+        assert!(responses["204"].is_null() && responses["422"].is_object());
     }
+    let plain = json!({ "tools": [{ "name": "clear", "inputSchema": { "type": "object" } }] });
+    let (_, cleared) = drafted(&plain).unwrap();
+    let responses = &cleared["paths"]["/clear"]["post"]["responses"];
+    assert!(responses["200"].is_object() && responses["204"].is_object());
     let parameters = &item["get"]["parameters"];
     assert_eq!(parameters[1]["name"], "words");
     assert_eq!(parameters[1]["description"], "To look for");
