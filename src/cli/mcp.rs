@@ -127,8 +127,8 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
 }
 
 impl McpArguments {
-    /// Returns the key of callers. With `--stdio` the listener is for this process only, so it has a key that nobody
-    /// else knows, unless `--listen` opens it.
+    /// Returns the key of callers. With `--stdio` the listener is for this process only, so it has a random
+    /// key, unless `--listen` opens it.
     fn key(&self) -> Result<Option<String>, McpFault> {
         if self.stdio && !self.serve.has_access() {
             let mut bytes = [0_u8; 32];

@@ -60,6 +60,28 @@ struct ConnectionContext {
     interims: Option<Interims>,
 }
 
+impl ConnectionContext {
+    /// Creates the context of a client that has no upstream connections yet.
+    fn new(
+        peer: Peer,
+        reach: Reach,
+        scheme: &'static str,
+        subject: Option<Subject>,
+    ) -> ConnectionContext {
+        ConnectionContext {
+            peer,
+            reach,
+            scheme,
+            header_cache: HeaderCache::default(),
+            subject,
+            links: Rc::default(),
+            sockets: ClientConnections::default(),
+            timer: RefCell::default(),
+            interims: None,
+        }
+    }
+}
+
 impl RequestOrigin {
     /// Creates the origin of a plaintext connection.
     #[must_use]
@@ -79,17 +101,7 @@ impl RequestOrigin {
         scheme: &'static str,
         subject: Option<Subject>,
     ) -> RequestOrigin {
-        let connection = ConnectionContext {
-            peer: Peer::at(peer),
-            reach,
-            scheme,
-            header_cache: HeaderCache::default(),
-            subject,
-            links: Rc::default(),
-            sockets: ClientConnections::default(),
-            timer: RefCell::default(),
-            interims: None,
-        };
+        let connection = ConnectionContext::new(Peer::at(peer), reach, scheme, subject);
         RequestOrigin {
             connection: Rc::new(connection),
             violation: None,
@@ -202,17 +214,9 @@ impl RequestOrigin {
     /// Returns the origin of a session that shares its connection with other requests: it has upstream links of its own.
     pub(super) fn for_session(&self) -> RequestOrigin {
         let of_client = &self.connection;
-        let connection = ConnectionContext {
-            peer: of_client.peer.clone(),
-            reach: of_client.reach,
-            scheme: of_client.scheme,
-            header_cache: HeaderCache::default(),
-            subject: of_client.subject.clone(),
-            links: Rc::default(),
-            sockets: ClientConnections::default(),
-            timer: RefCell::default(),
-            interims: None,
-        };
+        let peer = of_client.peer.clone();
+        let subject = of_client.subject.clone();
+        let connection = ConnectionContext::new(peer, of_client.reach, of_client.scheme, subject);
         RequestOrigin {
             connection: Rc::new(connection),
             violation: None,

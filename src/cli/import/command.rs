@@ -23,7 +23,7 @@ const MCP: &str = "2025-06-18";
 const MOST_PAGES: usize = 10_000;
 /// The longest part of standard error that is shown.
 const SHOWN: usize = 2_000;
-/// The time in which a child may end by itself once its standard input is closed.
+/// The time limit for a child to end after its standard input is closed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The reason why a command did not list its tools.

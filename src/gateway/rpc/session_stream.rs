@@ -177,7 +177,7 @@ async fn listen(
                 if let Some(earlier) = earlier.take() {
                     forward_rest(earlier, client);
                 }
-                if let Change::Resources = forward(&mut current, stream, client).await {
+                if let StreamEvent::Resources = forward(&mut current, stream, client).await {
                     earlier = Some(current);
                     continue;
                 }
@@ -197,7 +197,7 @@ async fn listen(
 }
 
 /// The reason why a subscription is replaced.
-enum Change {
+enum StreamEvent {
     Resources,
     Ended,
 }
@@ -206,19 +206,19 @@ async fn forward(
     current: &mut Listening,
     stream: &SessionStream,
     client: &NotificationSender,
-) -> Change {
+) -> StreamEvent {
     loop {
         // Both branches are cancel-safe.
         let text = tokio::select! {
             text = current.next() => text,
-            () = stream.changed() => return Change::Resources,
+            () = stream.changed() => return StreamEvent::Resources,
         };
         match text {
             // A client that is too slow misses notifications.
             Some(text) => {
                 let _ = client.ask(text);
             }
-            None => return Change::Ended,
+            None => return StreamEvent::Ended,
         }
     }
 }

@@ -44,7 +44,7 @@ pub struct Requester<'a> {
 }
 
 /// The links of the client that sends a request.
-struct Clients<'a> {
+struct CallerLinks<'a> {
     links: Option<&'a ClientLinks>,
     authorized: Option<(&'a AuthorizedLinks, Option<HeaderValue>)>,
 }
@@ -99,7 +99,7 @@ impl LinkUpstream {
     pub fn listen(&self, links: &ClientLinks) {
         if matches!(self.sharing, LinkSharing::PerClient(_)) {
             // A failure is ignored: the first call that needs the link opens it and reports the reason.
-            let _ = self.route(&Clients {
+            let _ = self.route(&CallerLinks {
                 links: Some(links),
                 authorized: None,
             });
@@ -140,7 +140,7 @@ impl LinkUpstream {
             input,
             notifier,
         } = requester;
-        let clients = Clients { links, authorized };
+        let clients = CallerLinks { links, authorized };
         let (handle, shared) = self.route(&clients)?;
         let subscription = shared.and_then(|links| links.pending_subscription(&handle));
         // A client on a socket listens as long as it is connected, and receives everything from a link of its own.
@@ -191,7 +191,7 @@ impl LinkUpstream {
     /// Returns the link for a request, and the client's links if the link is shared.
     fn route<'o>(
         &self,
-        clients: &Clients<'o>,
+        clients: &CallerLinks<'o>,
     ) -> Result<(LinkHandle, Option<&'o ClientLinks>), RequestError> {
         let links = clients.links;
         let upstream = &self.plan.name;
@@ -219,7 +219,7 @@ impl LinkUpstream {
     fn send(
         &self,
         handle: LinkHandle,
-        clients: &Clients<'_>,
+        clients: &CallerLinks<'_>,
         request: LinkRequest,
     ) -> Result<LinkHandle, RequestError> {
         let (handle, sent) = match handle.requests.try_send(request) {

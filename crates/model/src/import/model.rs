@@ -232,6 +232,22 @@ pub(super) struct RpcOperation {
 }
 
 impl RpcOperation {
+    /// Creates the counterpart of a REST operation that has none. No document describes it.
+    pub(super) fn invented(name: String, call: CallModel) -> RpcOperation {
+        RpcOperation {
+            name,
+            call,
+            forms: Forms::One,
+            params: Vec::new(),
+            has_others: false,
+            result: None,
+            document: 0,
+            index: 0,
+            effect: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// Returns the title used in comments.
     pub(super) fn title(&self) -> String {
         match self.call {

@@ -10,7 +10,7 @@ use super::bind;
 use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
-use super::model::{BodyModel, CallModel, Forms, ReplyModel, RestOperation, RpcOperation, Segment};
+use super::model::{BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
@@ -151,18 +151,7 @@ pub(super) fn rest_alone(
     passes: bool,
 ) -> (Drafted, RouteKeys) {
     let bindings = bind::rest_alone(rest);
-    let rpc = RpcOperation {
-        name: claimed.name_for(rest),
-        call: CallModel::ByName,
-        forms: Forms::One,
-        params: Vec::new(),
-        has_others: false,
-        result: None,
-        document: 0,
-        index: 0,
-        effect: None,
-        notes: Vec::new(),
-    };
+    let rpc = RpcOperation::invented(claimed.name_for(rest), CallModel::ByName);
     let mut drafted = assemble(rest, &rpc, &bindings);
     drafted.outcomes = reply::rows(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);

@@ -27,7 +27,7 @@ use serde_json::Value;
 use super::bind;
 use super::drafted::{Drafted, DraftedDocs, DraftedResult};
 use super::keys::ClaimedKeys;
-use super::model::{CallModel, Forms, Operations, RestOperation, RpcOperation};
+use super::model::{CallModel, Operations, RestOperation, RpcOperation};
 use super::name_words;
 use super::refs::{DocumentFault, shown};
 use super::report::{ImportReport, LeftOut};
@@ -72,7 +72,7 @@ pub fn draft_as_tools(
     }
     let names: Vec<&str> = given.iter().map(|given| given.name.as_str()).collect();
     let documents = given.iter().map(|given| &given.document);
-    let server = write::Server::new(options.name.as_deref(), documents);
+    let server = write::AnnouncedServer::new(options.name.as_deref(), documents);
     let toml = write::write(&names, &server, &draft.table, &draft.schemas.finish());
     Ok(ImportDraft {
         toml,
@@ -156,7 +156,7 @@ impl<'o, 'd> ToolDraft<'o, 'd> {
                 shown(id)
             ));
         }
-        let rpc = tool(name);
+        let rpc = RpcOperation::invented(name, CallModel::Tool);
         let bindings = bind::rest_alone(rest);
         let mut drafted = route::assemble_tool(rest, &rpc, &bindings);
         comments.extend(bindings.notes.iter().cloned());
@@ -245,21 +245,6 @@ fn clash(bindings: &Bindings) -> Option<String> {
         }
     }
     None
-}
-
-fn tool(name: String) -> RpcOperation {
-    RpcOperation {
-        name,
-        call: CallModel::Tool,
-        forms: Forms::One,
-        params: Vec::new(),
-        has_others: false,
-        result: None,
-        document: 0,
-        index: 0,
-        effect: None,
-        notes: Vec::new(),
-    }
 }
 
 /// Returns the name of an operation as a tool: its operationId, or the words of its path, in the allowed characters.

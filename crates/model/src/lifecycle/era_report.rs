@@ -121,9 +121,9 @@ impl Eras<'_> {
         if !in_use.is_empty() {
             return (EraVerdict::InUse, in_use);
         }
-        let doubts = self.doubts();
-        if !doubts.is_empty() {
-            return (EraVerdict::Unknown, doubts);
+        let gaps = self.gaps_in_evidence();
+        if !gaps.is_empty() {
+            return (EraVerdict::Unknown, gaps);
         }
         let idle = span(self.query.idle);
         let reason = format!("no MCP client has called with a handshake for {idle}");
@@ -158,15 +158,15 @@ impl Eras<'_> {
     }
 
     /// Returns the reasons why the evidence allows no verdict.
-    fn doubts(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
+    fn gaps_in_evidence(&self) -> Vec<String> {
+        let mut gaps = Vec::new();
         let observation = self.eras.observation();
         match observation.unbroken_since(self.query.at) {
-            None => doubts.push("no replica counts the eras of MCP clients".to_owned()),
+            None => gaps.push("no replica counts the eras of MCP clients".to_owned()),
             Some(since) if since > self.horizon() => {
                 let known = span(self.query.at.since(since));
                 let wanted = span(self.query.idle);
-                doubts.push(format!(
+                gaps.push(format!(
                     "eras have been counted without a gap for {known} only, not for {wanted}"
                 ));
             }
@@ -174,12 +174,12 @@ impl Eras<'_> {
         }
         for (replica, gap) in observation.gaps_since(self.horizon()) {
             let (from, until) = (gap.from, gap.until);
-            doubts.push(format!(
+            gaps.push(format!(
                 "there is a gap in the counts: replica `{replica}` from {from} to {until}"
             ));
         }
-        doubts.extend(self.uncounted_replicas());
-        doubts
+        gaps.extend(self.uncounted_replicas());
+        gaps
     }
 
     /// Returns the replicas that counted calls in the requested time, but not their eras: those of earlier versions.

@@ -168,8 +168,8 @@ impl InputRound {
         may_ask(response)
     }
 
-    /// Reads a result that asks for input. Returns `None` if it asks for none, in a form that nobody can answer, for
-    /// too much, or for something that the client did not declare.
+    /// Reads a result that asks for input. Returns `None` if it asks for none, is malformed, asks for too much, or
+    /// asks for something that the client did not declare.
     #[must_use]
     pub fn of_result(
         method: &str,

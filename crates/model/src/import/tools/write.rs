@@ -8,26 +8,26 @@ use crate::import::table::Table;
 use crate::import::write::{comment, quoted, write_routes, write_schemas};
 
 /// The MCP server that the local replies announce.
-pub(super) struct Server {
+pub(super) struct AnnouncedServer {
     name: String,
     title: Option<String>,
     version: Option<String>,
     instructions: Option<String>,
 }
 
-impl Server {
+impl AnnouncedServer {
     /// Returns the server of the first document that has a title.
     pub(super) fn new<'d>(
         name: Option<&str>,
         documents: impl Iterator<Item = &'d Value>,
-    ) -> Server {
+    ) -> AnnouncedServer {
         let infos = documents.filter_map(|document| document.get("info"));
         let info = infos.into_iter().next().unwrap_or(&Value::Null);
         let title = text(info, "title")
             .map(shown)
             .filter(|title| !title.is_empty());
         let own = name.map(shown).or_else(|| title.clone());
-        Server {
+        AnnouncedServer {
             name: own.unwrap_or_else(|| "dualgauge".to_owned()),
             title: title.filter(|_| name.is_some()),
             version: text(info, "version")
@@ -92,7 +92,7 @@ answer = { status = 405, headers = { allow = "POST" } }
 /// Renders a whole route file.
 pub(super) fn write(
     names: &[&str],
-    server: &Server,
+    server: &AnnouncedServer,
     table: &Table,
     shared: &Map<String, Value>,
 ) -> String {
