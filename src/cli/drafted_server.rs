@@ -34,7 +34,8 @@ pub(super) struct ServeArguments {
     /// Address for calls, by default `127.0.0.1:8080`; beyond loopback it needs `--api-key` or `--no-auth`
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Serve only calls with this key, in `x-api-key` or as a bearer token; `{env:NAME}` and `{file:PATH}` are replaced
+    /// Serve only calls with this key, in `x-api-key`, as a bearer token or as the password of HTTP Basic; `{env:NAME}` and
+    /// `{file:PATH}` are replaced
     #[arg(long, value_name = "KEY", conflicts_with = "no_auth")]
     api_key: Option<String>,
     /// Serve everybody who can reach the address
@@ -46,7 +47,7 @@ pub(super) struct ServeArguments {
     /// Replace a configuration in the folder of `--save`
     #[arg(long, requires = "save")]
     force: bool,
-    /// The name of the API; by default that of its server
+    /// The name of the API; by default the title of the document or the name of the server
     #[arg(long, value_name = "TEXT")]
     pub(super) name: Option<String>,
     /// Serve only tools or operations whose names match; may be given several times, `*` matches any text
@@ -55,7 +56,7 @@ pub(super) struct ServeArguments {
     /// Leave out tools or operations whose names match; may be given several times
     #[arg(long, value_name = "GLOB")]
     pub(super) exclude: Vec<String>,
-    /// A request header for the server behind, `name: value`; `{env:NAME}` and `{file:PATH}` are replaced
+    /// A request header for the upstream server, `name: value`; `{env:NAME}` and `{file:PATH}` are replaced
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
 }
@@ -101,7 +102,7 @@ pub(super) enum DraftedServerFault {
     },
     /// The address is no URL of a server.
     #[error(
-        "`{0}` is not the URL of a server; write `http://host[:port]/path` or `https://…`, credentials belong into `--header`"
+        "`{0}` is not the URL of a server; write `http://host[:port]/path` or `https://…`, pass credentials with `--header`"
     )]
     Url(String),
     /// The server accepts no connection.
@@ -174,7 +175,7 @@ impl ServeArguments {
         })
     }
 
-    /// Returns the headers for the server behind, with their placeholders replaced.
+    /// Returns the headers for the upstream server, with their placeholders replaced.
     pub(super) fn headers(&self) -> Result<Vec<(String, String)>, DraftedServerFault> {
         let headers = self.header.iter().map(|header| {
             // The value may be a secret, so the message contains only the name.

@@ -59,7 +59,7 @@ pub(super) struct McpArguments {
     /// Serve one client on standard input and output, as desktop clients start a server
     #[arg(long)]
     stdio: bool,
-    /// Send the `authorization` and cookies of callers on to the REST server. MCP forbids to pass on tokens that were
+    /// Send the `authorization` and cookies of callers on to the REST server. MCP forbids passing on tokens that were
     /// issued for the MCP server (2025-11-25, "Authorization"); use `--header` for a credential of the API
     #[arg(long)]
     forward_authorization: bool,

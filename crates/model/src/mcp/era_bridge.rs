@@ -1,6 +1,6 @@
 //! The two eras of MCP: revisions with sessions (up to 2025-11-25), and stateless ones (2026-07-28).
 //!
-//! A link speaks one era, its clients either. [`BridgeAction`] names each conversion, for metrics.
+//! A link speaks one era; its clients may speak either era. [`BridgeAction`] names each conversion, for metrics.
 //!
 //! Used by `mcp`, `gateway`, `telemetry` and `upstream`.
 
