@@ -228,9 +228,13 @@ pub(super) async fn send_notification(
         logs: LogFilter::All,
         input: InputCapabilities::default(),
     };
-    exchange(record, link, notification, limit)
-        .await
-        .map(|_| ())
+    match exchange(record, link, notification, limit).await? {
+        LinkReply::Sent => Ok(()),
+        // The server rejected the handshake of the link.
+        LinkReply::Answer(..) | LinkReply::Ended | LinkReply::ServerRequest(_) => Err(
+            request_failure(RequestError::Unreachable, link.plan(), limit),
+        ),
+    }
 }
 
 async fn exchange(

@@ -1,11 +1,12 @@
 //! `listen.authentication = "required"`: every path needs the credentials of a client, and refusals are told apart.
 
+use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::scene::{call, json as json_answer, problem, rpc_failure};
-use crate::support::{Proxy, Upstream, rest_only};
+use crate::support::{Proxy, Upstream, becomes, rest_only};
 use crate::websocket::ends::connect_with;
 
 /// The SHA-256 of `sesame` is that of the key.
@@ -167,6 +168,27 @@ fn a_socket_is_opened_with_credentials_only() {
     let (mut client, _) = connect_with(&proxy, &[("x-api-key", "sesame")]);
     client.say(call("things/get", r#"{"id":"1"}"#));
     assert_eq!(client.hear()["result"], 1);
+}
+
+#[test]
+fn a_socket_whose_key_is_removed_makes_no_more_calls() {
+    let rest = Upstream::answering(json_answer("1"));
+    let proxy = before(&rest);
+    let (mut client, _) = connect_with(&proxy, &[("x-api-key", "sesame")]);
+    client.say(call("things/get", r#"{"id":"1"}"#));
+    assert_eq!(client.hear()["result"], 1);
+    let file = proxy.folder().join("dualgauge.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("sha256:d0c0", "sha256:d1c1")).unwrap();
+    proxy.signal("HUP");
+    becomes(
+        || {
+            client.say(call("things/get", r#"{"id":"1"}"#));
+            let answer = client.hear();
+            answer["error"]["code"].clone()
+        },
+        &json!(-31015),
+    );
 }
 
 /// What `explain` says of a request to the configuration of the proxy.

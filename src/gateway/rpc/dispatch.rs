@@ -222,7 +222,7 @@ impl RpcRequest {
         if let Some(answer) = self.discover_old_server(record, link, call).await? {
             return Ok(answer);
         }
-        if let Some(answer) = self.forget_session_resource(call) {
+        if let Some(answer) = self.forget_session_resource(link, call) {
             record.set_response(StatusCode::OK.as_u16());
             return Ok(answer);
         }
@@ -349,7 +349,7 @@ impl RpcRequest {
         let (converted, head) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
                 if let Some(linked) = linked {
-                    self.keep_session_resource(linked.call);
+                    self.keep_session_resource(linked.link, linked.call);
                 }
                 let converted = linked
                     .map(|linked| self.convert_result(linked.call, result))

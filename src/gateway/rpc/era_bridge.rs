@@ -98,8 +98,9 @@ impl RpcRequest {
     }
 
     /// Keeps the resource that a session has subscribed to. The link has answered.
-    pub(super) fn keep_session_resource(&self, call: &Call) {
+    pub(super) fn keep_session_resource(&self, link: &LinkUpstream, call: &Call) {
         if *call.method == *SUBSCRIBE
+            && self.may_have_session_stream(link)
             && self.client_revision(call) == ClientRevision::Sessions
             && let (Some(session), Some(uri)) = (self.scope(), uri_of(call))
         {
@@ -109,8 +110,12 @@ impl RpcRequest {
 
     /// Answers a session that no longer wants a resource. The link unsubscribes once no session needs the resource.
     /// Returns `None` if the server must answer itself.
-    pub(super) fn forget_session_resource(&self, call: &Call) -> Option<CallResult> {
-        let is_asked = *call.method == *UNSUBSCRIBE;
+    pub(super) fn forget_session_resource(
+        &self,
+        link: &LinkUpstream,
+        call: &Call,
+    ) -> Option<CallResult> {
+        let is_asked = *call.method == *UNSUBSCRIBE && self.may_have_session_stream(link);
         if !is_asked || self.client_revision(call) != ClientRevision::Sessions {
             return None;
         }
@@ -121,6 +126,12 @@ impl RpcRequest {
         let result = Rope::from(bytes::Bytes::from_static(b"{}"));
         let full = rpc_message(jsonrpc::result(id, result));
         Some(CallResult::Answer(Box::new(full)))
+    }
+
+    /// Returns true if the client can open the event stream of its session. On a socket, and over a link of its own, the
+    /// server's updates reach the client without one.
+    fn may_have_session_stream(&self, link: &LinkUpstream) -> bool {
+        self.socket.is_none() && link.is_shared() && link.plan().sends_initialize()
     }
 
     /// Answers `server/discover` with the response of a server with sessions to `initialize`. Returns `None` if the

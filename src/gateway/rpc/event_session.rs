@@ -24,6 +24,7 @@ use crate::gateway::response_body::ResponseBody;
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::mcp::{SessionEvent, endpoint_event};
 use dualgauge_model::rejections;
+use dualgauge_model::rollout::Caller;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::sse;
 use dualgauge_net::IncomingBody;
@@ -41,12 +42,16 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     } = request;
     // What fails here is no answer to a message.
     record.context.set_side_to_rest();
-    identify(&mut record.context, &head.headers, &origin);
+    let identity = identify(&mut record.context, &head.headers, &origin);
     let runtime_plan = record.context.runtime_plan().clone();
+    let caller = identity.caller(&runtime_plan.plan.rollout.clients);
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answered = match head.method {
-        Method::POST => deliver(&mut record, &head, body, &origin).await,
-        _ => open(&record, &head, &origin),
+        Method::POST => {
+            let message = read(&mut record, &head, body, &origin).await;
+            message.and_then(|message| deliver(&record, caller, &head, message))
+        }
+        _ => open(&record, caller, &head, &origin),
     };
     let mut response = match answered {
         Ok(Answer::Delivered) => {
@@ -73,6 +78,7 @@ enum Answer {
 
 fn open(
     record: &AccessRecord,
+    caller: Caller<'_>,
     head: &request::Parts,
     origin: &RequestOrigin,
 ) -> Result<Answer, Failure> {
@@ -81,7 +87,9 @@ fn open(
     let plan = &context.runtime_plan().plan;
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
     let worker = context.worker();
-    let Some(session) = worker.event_sessions().open() else {
+    let has_capacity = worker.has_capacity(origin.peer_in_limits().map(|peer| &**peer));
+    let session = has_capacity.then(|| worker.event_sessions().open(caller));
+    let Some(session) = session.flatten() else {
         worker.count(|shard| shard.event_session(SessionEvent::Refused));
         let message = "too many clients have an event stream; retry later";
         return Err(Failure::new(Reason::Overloaded, message).advise(Advice::RetryAfter(1)));
@@ -116,12 +124,15 @@ fn start(
     // Each message has its own record from here on.
     record.discard();
     let channel = EventChannel::new(session, sender);
+    // The stream counts like a connection of its own: HTTP/2 has many on one.
+    let connection_guard = worker.count_connection(origin.peer_in_limits().cloned());
     worker.count(|shard| shard.event_session(SessionEvent::Opened));
     worker.tasks().start({
         let worker = worker.clone();
         async move {
             served.serve(channel).await;
             worker.count(|shard| shard.event_session(SessionEvent::Ended));
+            drop(connection_guard);
         }
     });
     let mut response = Response::new(ResponseBody::with_events(chunks));
@@ -132,25 +143,35 @@ fn start(
     response
 }
 
-/// Hands a posted message to its session.
-async fn deliver(
+/// Reads a posted message.
+async fn read(
     record: &mut AccessRecord,
     head: &request::Parts,
     body: IncomingBody,
     origin: &RequestOrigin,
-) -> Result<Answer, Failure> {
+) -> Result<Bytes, Failure> {
     record.context.admit()?;
     let runtime_plan = record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
     let worker = record.context.worker().clone();
-    let message: Bytes = with_total_timeout(record, async |_| {
+    with_total_timeout(record, async |_| {
         read_raw(body, &plan.limits, &worker).await
     })
-    .await?;
+    .await
+}
+
+/// Hands a posted message to its session.
+fn deliver(
+    record: &AccessRecord,
+    caller: Caller<'_>,
+    head: &request::Parts,
+    message: Bytes,
+) -> Result<Answer, Failure> {
+    let sessions = record.context.worker().event_sessions();
     let id = session_id(head.uri.query());
     let delivered = id.map_or(Err(Undeliverable::Unknown), |id| {
-        worker.event_sessions().deliver(id, message)
+        sessions.deliver(caller, id, message)
     });
     delivered.map_err(|why| match why {
         Undeliverable::Unknown => {

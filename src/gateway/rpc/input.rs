@@ -146,7 +146,7 @@ impl RpcRequest {
             }
             Ok(())
         });
-        match collected.await {
+        match self.worker.until_shutdown(collected).await? {
             Ok(collected) => collected.map(|()| round),
             Err(_) => Err(no_input("the client did not supply it in time")),
         }

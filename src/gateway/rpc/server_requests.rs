@@ -148,7 +148,8 @@ impl RpcRequest {
         let limit = remaining_time(&record.context, INPUT_TIMEOUT)?;
         let depth = self.runtime_plan.plan.limits.depth;
         // The registry keeps the sender until the response comes.
-        Ok(match timeout(limit, &mut asked.response).await {
+        let answered = timeout(limit, &mut asked.response);
+        Ok(match self.worker.until_shutdown(answered).await? {
             Ok(Ok(response)) => {
                 self.count_conversion(BridgeAction::ServerResponse);
                 request.response_of_client(&response, depth)

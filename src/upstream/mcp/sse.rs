@@ -27,7 +27,7 @@ use dualgauge_model::mcp::{
     McpMessage, ResponseKind, StreamUrl, endpoint_of_event, endpoint_target, kind_of,
 };
 use dualgauge_model::outcome::{ReplyLimits, RestReply, is_rejection_status, refusal};
-use dualgauge_model::pending::RequestError;
+use dualgauge_model::pending::{INPUT_TIMEOUT, RequestError};
 use dualgauge_model::plan::{McpPlan, UpstreamPlan};
 use dualgauge_model::sse::{MESSAGE, RawEvent, SseReader, StreamPiece};
 use dualgauge_net::{IncomingBody, Lease, MemoryBudget, Tasks, collect_all};
@@ -268,8 +268,15 @@ impl Link for SseSession {
             self.ready_events.push_back(Event::Written);
         }
         let (client, endpoint) = (self.client.clone(), self.endpoint.clone());
+        // The response to a call comes on the stream, so its POST may be given up; another message was not delivered.
+        let limit = client.plan().timeout;
+        let (limit, late) = match id {
+            None => (limit, Posted::Failed(RequestError::Late)),
+            Some(_) => (limit + INPUT_TIMEOUT, Posted::Accepted),
+        };
         self.posts.push(Box::pin(async move {
-            (id, post(&client, endpoint, message).await)
+            let posted = timeout(limit, post(&client, endpoint, message)).await;
+            (id, posted.unwrap_or(late))
         }));
     }
 

@@ -3,7 +3,8 @@
 use super::*;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::rpc_failure;
-use crate::gateway::identity::identify_by_message;
+use crate::gateway::identity::{check_credentials, identify_by_message};
+use crate::gateway::runtime_plan::RuntimePlan;
 
 impl WebSocketSession {
     /// Reads and parses a JSON-RPC message.
@@ -12,6 +13,7 @@ impl WebSocketSession {
         context: &CallContext,
         body: Bytes,
     ) -> Result<(Bytes, jsonrpc::Incoming), Failure> {
+        self.check_credentials(context.runtime_plan())?;
         context.admit()?;
         let body = self
             .worker
@@ -22,6 +24,16 @@ impl WebSocketSession {
         let read = offloaded_parsing::parse_messages(&self.worker, &body, limits).await?;
         let incoming = read.map_err(rejections::no_message)?;
         Ok((body, incoming))
+    }
+
+    /// Checks the credentials of the handshake again, because a token expires and a reload removes keys.
+    fn check_credentials(&self, runtime_plan: &RuntimePlan) -> Result<(), Failure> {
+        let head = RequestHead::new(&self.head);
+        check_credentials(runtime_plan, head, &self.origin).map_err(|fault| {
+            self.worker
+                .count(|shard| shard.unauthenticated_request(fault));
+            rejections::unauthenticated(&runtime_plan.plan.rollout.clients, fault)
+        })
     }
 
     /// Returns the program that the client declares, in this message or at `initialize`.
