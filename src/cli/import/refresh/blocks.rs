@@ -44,6 +44,21 @@ pub(super) struct Unit {
     pub(super) value: Table,
 }
 
+impl Unit {
+    /// Renders the unit. Comments above its first piece are not part of it.
+    pub(super) fn text(&self, block: &Block) -> String {
+        let mut text = String::new();
+        for (index, at) in self.pieces.iter().enumerate() {
+            let piece = &block.pieces[*at];
+            if index > 0 {
+                text.push_str(&piece.lead);
+            }
+            text.push_str(&piece.text);
+        }
+        text
+    }
+}
+
 impl Layout {
     /// Splits a valid TOML text.
     pub(super) fn new(text: &str) -> Layout {

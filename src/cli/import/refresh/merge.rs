@@ -56,12 +56,26 @@ impl Versions<'_> {
             blocks.push(block);
         }
         let mut found = BTreeSet::new();
+        let mut apart = String::new();
         for (at, block) in edited.blocks.iter().enumerate() {
             let old = self.base.index_of(block).filter(|old| found.insert(*old));
-            blocks.extend(match old {
+            let kept = match old {
                 Some(old) => self.block(block, &self.base.blocks[old]),
                 None => Some(block.clone()),
-            });
+            };
+            match kept {
+                Some(mut kept) => {
+                    if let Some(first) = kept.pieces.first_mut() {
+                        first.lead = below(&std::mem::take(&mut apart), &first.lead);
+                    }
+                    blocks.push(kept);
+                }
+                // Paragraphs above a removed block stay.
+                None => {
+                    let lead = block.pieces.first().map(|piece| piece.lead.as_str());
+                    apart = below(&apart, split_lead(lead.unwrap_or_default()).0);
+                }
+            }
             for (place, mut block) in added.remove(&Some(at)).into_iter().flatten() {
                 self.report.added += 1;
                 follow_on(&mut block, place);
@@ -77,7 +91,12 @@ impl Versions<'_> {
                 self.report.deleted.push(old.title());
             }
         }
-        Layout { blocks, ..edited }
+        let tail = below(&apart, &edited.tail);
+        Layout {
+            blocks,
+            tail,
+            ..edited
+        }
     }
 
     /// Returns the blocks that only the new draft has, by the edited block that they follow. Each has its place in the
@@ -148,27 +167,31 @@ impl Versions<'_> {
 
     /// Merges the parts of a block.
     fn units(&mut self, merged: &mut Block, old: &Block, new: &Block) {
-        let (base, theirs) = (units(old), units(new));
-        let mut keys: Vec<&String> = base
+        let (old_units, new_units) = (units(old), units(new));
+        let mut keys: Vec<&String> = old_units
             .keys()
-            .filter(|key| !theirs.contains_key(*key))
+            .filter(|key| !new_units.contains_key(*key))
             .collect();
         let order = new.units();
         keys.extend(order.iter().map(|unit| &unit.key));
         let mut before: Option<String> = None;
         for key in keys {
+            let drafted = [old_units.get(key), new_units.get(key)];
+            let [base, theirs] = drafted.map(|unit| unit.map(|unit| &unit.value));
+            if same(base, theirs) {
+                before = Some(key.clone());
+                continue;
+            }
             let own = merged.units().into_iter().find(|unit| unit.key == *key);
-            let values = [own.as_ref(), base.get(key), theirs.get(key)];
-            let [ours, base, theirs] = values.map(|unit| unit.map(|unit| &unit.value));
-            let (is_new, is_edited) = (!same(base, theirs), !same(base, ours));
-            if is_new && !is_edited {
-                let pieces = theirs_pieces(new, key);
+            let ours = own.as_ref().map(|unit| &unit.value);
+            let text = own.as_ref().map(|unit| unit.text(merged));
+            // A comment inside the part is an edit, too.
+            let is_edited = !same(base, ours) || text != drafted[0].map(|unit| unit.text(old));
+            let pieces = theirs_pieces(new, drafted[1]);
+            if !is_edited {
                 replace(merged, own.as_ref(), pieces, before.as_deref());
-            } else if is_new && !same(ours, theirs) {
-                let text: String = theirs_pieces(new, key)
-                    .iter()
-                    .map(|piece| piece.text.as_str())
-                    .collect();
+            } else if !same(ours, theirs) {
+                let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
                 let what = match (theirs, ours) {
                     (None, _) => format!("`{key}` was edited; the new draft does not have it"),
                     (Some(_), None) => format!("`{key}` was removed; the new draft has"),
@@ -198,6 +221,14 @@ impl Versions<'_> {
     }
 }
 
+/// Joins the paragraphs above a removed block and what follows it.
+fn below(apart: &str, lead: &str) -> String {
+    if apart.trim().is_empty() {
+        return lead.to_owned();
+    }
+    format!("{apart}{}", lead.strip_prefix('\n').unwrap_or(lead))
+}
+
 /// Separates a new block from the one before it.
 fn follow_on(block: &mut Block, place: usize) {
     let Some(first) = block.pieces.first_mut() else {
@@ -214,9 +245,7 @@ fn units(block: &Block) -> BTreeMap<String, Unit> {
     units.map(|unit| (unit.key.clone(), unit)).collect()
 }
 
-fn theirs_pieces(block: &Block, key: &str) -> Vec<Piece> {
-    let units = block.units();
-    let unit = units.iter().find(|unit| unit.key == key);
+fn theirs_pieces(block: &Block, unit: Option<&Unit>) -> Vec<Piece> {
     let pieces = unit.map(|unit| unit.pieces.as_slice()).unwrap_or_default();
     pieces.iter().map(|at| block.pieces[*at].clone()).collect()
 }
@@ -269,190 +298,4 @@ fn replace(block: &mut Block, own: Option<&Unit>, mut pieces: Vec<Piece>, before
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const BASE: &str = r#"# A draft of a route table, made by `dualgauge import` from
-#   api.json
-
-# paired: the operationId is the name
-[[route]]
-name = "pets.get"
-rest = "GET /pets/{id}"
-rpc = "pets.get"
-
-# look: check this
-[[route]]
-name = "pets.add"
-rest = "POST /pets"
-rpc = "pets.add"
-params = { name = "{name}" }
-[[route.outcome]]
-rest = { status = 201 }
-rpc = { result = "{_:null}" }
-
-[[route]]
-name = "pets.old"
-rest = "GET /old"
-rpc = "pets.old"
-
-# No route:
-#   POST /photo: its body is an image
-"#;
-
-    const NEW: &str = r#"# A draft of a route table, made by `dualgauge import` from
-#   api-2.json
-
-# paired: the operationId is the name
-[[route]]
-name = "pets.get"
-rest = "GET /pets/{id}?full={full?}"
-rpc = "pets.get"
-
-# look: `age` is new
-[[route]]
-name = "pets.add"
-rest = "POST /pets"
-rpc = "pets.add"
-effect = "idempotent"
-params = { name = "{name}", age = "{age?}" }
-[[route.outcome]]
-rest = { status = 202 }
-rpc = { result = "{_:null}" }
-
-[[route]]
-name = "pets.find"
-rest = "GET /find"
-rpc = "pets.find"
-"#;
-
-    #[test]
-    fn an_unchanged_draft_changes_nothing() {
-        let edited = BASE
-            .replace("pets.get", "mine")
-            .replace("# look: check this\n", "# checked\n")
-            .replace(
-                "rest = \"GET /old\"",
-                "timeout = '1s' # slow\nrest = \"GET /old\"",
-            );
-        let (text, report) = merge(BASE, &edited, BASE);
-        assert_eq!(text, edited);
-        assert_eq!(report, RefreshReport::default());
-    }
-
-    #[test]
-    fn an_unedited_table_becomes_the_new_draft() {
-        let (text, report) = merge(BASE, BASE, NEW);
-        assert_eq!(text, NEW);
-        assert_eq!((report.changed, report.added, report.removed), (2, 1, 1));
-        assert_eq!(report.conflicts, Vec::<String>::new());
-    }
-
-    #[test]
-    fn edits_and_changes_of_different_parts_are_both_in_the_table() {
-        let edited = BASE
-            .replace(
-                "name = \"pets.get\"",
-                "# ours\nname = \"pets.read\"\ntimeout = \"2s\" # slow",
-            )
-            .replace(
-                "[[route.outcome]]\n",
-                "effect = 'safe'\n[[route.outcome]]\n",
-            )
-            .replace(
-                "# No route",
-                "[[route]]\nname = \"mine\"\nrest = \"GET /mine\"\nrpc = \"mine\"\n\n# No route",
-            );
-        let (text, report) = merge(BASE, &edited, NEW);
-        for line in [
-            "# ours",
-            "name = \"pets.read\"",
-            "timeout = \"2s\" # slow",
-            "rest = \"GET /pets/{id}?full={full?}\"",
-            "effect = 'safe'",
-            "params = { name = \"{name}\", age = \"{age?}\" }",
-            "rest = { status = 202 }",
-            "# conflict: `effect` was edited; the new draft has",
-            "#   effect = \"idempotent\"",
-            "name = \"mine\"",
-            "name = \"pets.find\"",
-            "#   api-2.json",
-        ] {
-            assert!(text.lines().any(|own| own == line), "{line}\nin\n{text}");
-        }
-        assert!(
-            !text.contains("pets.old") && !text.contains("POST /photo"),
-            "{text}"
-        );
-        assert!(text.parse::<Table>().is_ok(), "{text}");
-        assert_eq!(
-            report.conflicts,
-            ["`pets.add`: `effect` was edited; the new draft has"]
-        );
-    }
-
-    #[test]
-    fn what_was_deleted_stays_deleted_and_what_was_edited_stays() {
-        let start = BASE.find("# look").unwrap();
-        let end = BASE.find("[[route]]\nname = \"pets.old\"").unwrap();
-        let edited = format!("{}{}", &BASE[..start], &BASE[end..]);
-        let edited = edited.replace("name = \"pets.old\"", "name = \"pets.old\" # still in use");
-        let (text, report) = merge(BASE, &edited, NEW);
-        assert!(!text.contains("POST /pets"), "{text}");
-        assert!(
-            text.contains("name = \"pets.old\" # still in use"),
-            "{text}"
-        );
-        assert_eq!(report.deleted, ["`pets.add`"]);
-        assert_eq!(report.conflicts.len(), 1, "{report:?}");
-    }
-
-    /// A route file: routes with some keys, outcomes and comments.
-    fn file(routes: &BTreeMap<u8, (u8, u8, u8)>, with: impl Fn(u8) -> &'static str) -> String {
-        let mut text = "# A draft\n".to_owned();
-        for (name, (rest, params, rows)) in routes {
-            text.push_str(&format!(
-                "\n# route {name}\n[[route]]\nname = \"r{name}\"\n"
-            ));
-            text.push_str(&format!(
-                "rest = \"GET /{name}/{rest}\"\nrpc = \"m{name}\"\n"
-            ));
-            if *params > 0 {
-                text.push_str(&format!("params = {{ a = \"{params}\" }}\n"));
-            }
-            text.push_str(with(*name));
-            for row in 0..*rows {
-                text.push_str(&format!("[[route.outcome]]\nrest = {{ status = {row} }}\n"));
-            }
-        }
-        text
-    }
-
-    fn routes() -> impl Strategy<Value = BTreeMap<u8, (u8, u8, u8)>> {
-        prop::collection::btree_map(0..6_u8, (0..2_u8, 0..3_u8, 0..3_u8), 0..6)
-    }
-
-    proptest! {
-        #[test]
-        fn an_edit_is_never_lost(base in routes(), new in routes(), edited in 0..6_u8) {
-            let edit = "timeout = \"1s\" # ours\n";
-            let (old, new) = (file(&base, |_| ""), file(&new, |_| ""));
-            let ours = file(&base, |name| if name == edited { edit } else { "" });
-            let (text, report) = merge(&old, &ours, &new);
-            prop_assert!(text.parse::<Table>().is_ok(), "{}", text);
-            prop_assert_eq!(text.contains(edit), base.contains_key(&edited), "{}", text);
-            prop_assert_eq!(merge(&old, &ours, &old).0, ours.clone());
-            // Merging the same change again changes nothing.
-            let (again, more) = merge(&new, &text, &new);
-            prop_assert_eq!(&again, &text);
-            prop_assert_eq!(more, RefreshReport::default());
-            let (plain, _) = merge(&old, &old, &new);
-            prop_assert_eq!(plain.parse::<Table>(), new.parse::<Table>(), "{}", plain);
-            if report.conflicts.is_empty() && !base.contains_key(&edited) {
-                prop_assert_eq!(text.parse::<Table>(), new.parse::<Table>(), "{}", text);
-            }
-        }
-    }
-}
+mod tests;
