@@ -13,12 +13,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
+use super::discover::tools::greeting;
 use super::{LARGEST, json};
 use crate::cli::connection::within;
 use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
 
-/// The MCP revision that is offered; a server replies with the one it speaks.
-const MCP: &str = "2025-06-18";
 /// The most pages of a list of tools.
 const MOST_PAGES: usize = 10_000;
 /// The longest part of standard error that is shown.
@@ -174,13 +173,8 @@ impl Conversation {
     }
 
     async fn tools(&mut self) -> Result<Vec<Value>, String> {
-        let params = json!({
-            "protocolVersion": MCP,
-            "capabilities": {},
-            "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
-        });
         // A server without sessions refuses the handshake, and still lists its tools.
-        if self.call("initialize", params).await?.is_ok() {
+        if self.call("initialize", greeting()).await?.is_ok() {
             let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
             self.send(&note).await?;
         }

@@ -3,7 +3,7 @@
 //! Each call has a connection of its own; all share one time limit, and each response has a size limit. A response is
 //! JSON, or the event stream that an MCP server may send.
 
-mod tools;
+pub(super) mod tools;
 
 use std::collections::BTreeSet;
 use std::fs;

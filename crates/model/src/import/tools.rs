@@ -89,6 +89,8 @@ struct ToolDraft<'o, 'd> {
     routes: UniqueNames,
     /// The names of tools, in lower case: clients may ignore case.
     tools: BTreeSet<String>,
+    /// The last number of each wanted name that other tools have.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl<'o, 'd> ToolDraft<'o, 'd> {
@@ -100,6 +102,7 @@ impl<'o, 'd> ToolDraft<'o, 'd> {
             claimed: ClaimedKeys::default(),
             routes: UniqueNames::default(),
             tools: BTreeSet::new(),
+            numbers: BTreeMap::new(),
         }
     }
 
@@ -210,9 +213,10 @@ impl<'o, 'd> ToolDraft<'o, 'd> {
     /// Claims a name of a tool: the wanted one, or that with a number.
     fn free_name(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
-        let mut number = 1;
         while !self.tools.insert(name.to_ascii_lowercase()) {
-            number += 1;
+            let number = self.numbers.entry(wanted.to_ascii_lowercase());
+            let number = number.or_insert(1);
+            *number += 1;
             let suffix = format!("_{number}");
             let kept = wanted.len().min(LONGEST_NAME - suffix.len());
             name = format!("{}{suffix}", &wanted[..kept]);

@@ -57,7 +57,7 @@ impl DiscoverServer {
 }
 
 /// Returns the params of `initialize`.
-pub(super) fn greeting() -> Value {
+pub(in crate::cli::import) fn greeting() -> Value {
     json!({
         "protocolVersion": MCP,
         "capabilities": {},

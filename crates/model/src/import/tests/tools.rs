@@ -276,3 +276,52 @@ fn alternatives_that_multiply_are_left_out_beside_parameters() {
     let draft = drafted(api(paths, schemas.into()), &ToolDraftOptions::default());
     assert_eq!(arguments(&draft).get("allOf"), None);
 }
+
+#[test]
+fn a_large_text_that_many_operations_share_is_copied_within_a_limit() {
+    let text = "x".repeat(1_000_000);
+    let reference = json!({ "$ref": "#/components/parameters/P" });
+    let paths: serde_json::Map<String, Value> = (0..1_000)
+        .map(|number| {
+            let get = json!({ "parameters": [reference], "responses": {} });
+            (format!("/a{number}"), json!({ "get": get }))
+        })
+        .collect();
+    let mut document = api(Value::Object(paths), json!({}));
+    document["components"]["parameters"] = json!({ "P": {
+        "in": "query", "name": "q", "schema": { "type": "string", "description": text },
+    } });
+    let draft = drafted(document, &ToolDraftOptions::default());
+    assert!(draft.toml.len() < 100_000_000, "{}", draft.toml.len());
+    assert_eq!(names(&draft).len(), 1_000);
+}
+
+#[test]
+fn loops_of_dependent_schemas_are_cut_and_lists_of_items_are_prefix_items() {
+    let a = json!({ "$ref": "#/components/schemas/A" });
+    let schemas = json!({
+        "A": { "type": "object", "dependentSchemas": { "x": a } },
+        "Pair": { "type": "array", "items": [a, { "type": "string" }] },
+    });
+    let members = json!({ "a": a, "pair": { "$ref": "#/components/schemas/Pair" } });
+    let body = json!({ "schema": { "type": "object", "properties": members } });
+    let post = json!({
+        "operationId": "add",
+        "requestBody": { "content": { "application/json": body } },
+        "responses": {},
+    });
+    let draft = drafted(
+        api(json!({ "/a": { "post": post } }), schemas),
+        &ToolDraftOptions::default(),
+    );
+    let table = table(&draft);
+    let shared = |name: &str| -> Value {
+        serde_json::from_str(table["schemas"][name].as_str().unwrap()).unwrap()
+    };
+    assert_eq!(shared("A")["dependentSchemas"]["x"], json!({}));
+    assert_eq!(
+        shared("Pair")["prefixItems"][0],
+        json!({ "$ref": "#/schemas/A" })
+    );
+    assert_eq!(shared("Pair")["items"], Value::Null);
+}

@@ -11,15 +11,11 @@ use crate::route::{SHARED, unescaped};
 
 /// The keywords whose schemas apply to the same value.
 const IN_PLACE: [&str; 8] = [
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
+    "allOf", "anyOf", "oneOf", "not", "if", "then", "else", DEPENDENT,
 ];
+
+/// A keyword with a map of such schemas.
+const DEPENDENT: &str = "dependentSchemas";
 
 /// Cuts every loop.
 pub(super) fn cut(shared: &mut Map<String, Value>) {
@@ -88,12 +84,15 @@ fn remove(schema: &mut Value, open: &BTreeSet<String>) {
     if target.is_some_and(|target| open.contains(&target)) {
         members.remove("$ref");
     }
-    for (_, part) in members
+    for (name, part) in members
         .iter_mut()
         .filter(|(name, _)| IN_PLACE.contains(&name.as_str()))
     {
         match part {
             Value::Array(parts) => parts.iter_mut().for_each(|part| remove(part, open)),
+            Value::Object(parts) if name == DEPENDENT => {
+                parts.values_mut().for_each(|part| remove(part, open));
+            }
             Value::Object(_) => remove(part, open),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
@@ -105,12 +104,15 @@ fn collect(schema: &Value, targets: &mut BTreeSet<String>) {
         return;
     };
     targets.extend(members.get("$ref").and_then(name_of));
-    for (_, part) in members
+    for (name, part) in members
         .iter()
         .filter(|(name, _)| IN_PLACE.contains(&name.as_str()))
     {
         match part {
             Value::Array(parts) => parts.iter().for_each(|part| collect(part, targets)),
+            Value::Object(parts) if name == DEPENDENT => {
+                parts.values().for_each(|part| collect(part, targets));
+            }
             Value::Object(_) => collect(part, targets),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }

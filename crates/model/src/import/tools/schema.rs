@@ -55,6 +55,8 @@ pub(in crate::import) struct Schemas<'d> {
     /// The names of the shared schemas, by document and reference.
     names: BTreeMap<(usize, String), String>,
     shared: Map<String, Value>,
+    /// The last number of each wanted name that other schemas have.
+    numbers: BTreeMap<String, usize>,
     steps: usize,
 }
 
@@ -110,7 +112,10 @@ impl<'d> Schemas<'d> {
                 || (members.contains_key("in") && OF_PARAMETER.contains(&name.as_str()));
             if !is_dropped {
                 let copy = self.keyword(name, member, depth, pending);
-                found.extend(copy.map(|copy| (name.clone(), copy)));
+                // Up to draft 2019-09, a list in `items` has the meaning of `prefixItems`.
+                let is_list = name == "items" && member.is_array();
+                let name = if is_list { "prefixItems" } else { name };
+                found.extend(copy.map(|copy| (name.to_owned(), copy)));
             }
         }
         let reference = members.get("$ref").and_then(Value::as_str);
@@ -119,6 +124,7 @@ impl<'d> Schemas<'d> {
         }
         if let Some(example) = members.get("example")
             && !found.contains_key("examples")
+            && let Some(example) = self.copied(example)
         {
             found.insert("examples".to_owned(), json!([example]));
         }
@@ -134,17 +140,17 @@ impl<'d> Schemas<'d> {
         pending: &mut Vec<(String, String)>,
     ) -> Option<Value> {
         Some(match (name, member) {
-            ("required", Value::Array(_)) | ("examples", Value::Array(_)) => member.clone(),
+            ("required" | "examples", Value::Array(_)) => self.copied(member)?,
             ("required" | "examples", _) => return None,
             ("pattern", _) if !is_regex(member) => return None,
-            (name, _) if OPAQUE.contains(&name) => member.clone(),
+            (name, _) if OPAQUE.contains(&name) => self.copied(member)?,
             (name, Value::Object(parts)) if MAPS.contains(&name) => {
                 let parts = parts.iter();
                 let parts =
                     parts.map(|(name, part)| (name.clone(), self.schema(part, depth, pending)));
                 Value::Object(parts.collect())
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(parts)) => {
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(parts)) => {
                 if parts.is_empty() {
                     return None;
                 }
@@ -167,8 +173,14 @@ impl<'d> Schemas<'d> {
                 | "contentSchema",
                 Value::Object(_),
             ) => self.schema(member, depth, pending),
-            _ => member.clone(),
+            _ => self.copied(member)?,
         })
+    }
+
+    /// Copies a value within the limit: operations may refer to the same large text many times.
+    fn copied(&mut self, value: &Value) -> Option<Value> {
+        self.steps = self.steps.saturating_add(weight(value));
+        (self.steps <= MOST_STEPS).then(|| value.clone())
     }
 
     /// Returns the reference to a shared schema; `None` if it leaves the document.
@@ -199,7 +211,7 @@ impl<'d> Schemas<'d> {
         Some(format!("{SHARED}{}", escaped(&name)))
     }
 
-    fn unique(&self, reference: &str) -> String {
+    fn unique(&mut self, reference: &str) -> String {
         const LONGEST: usize = 100;
         let last = reference.rsplit(['/', '#']).next().unwrap_or_default();
         let tidy = |character: char| match character {
@@ -213,12 +225,26 @@ impl<'d> Schemas<'d> {
             wanted
         };
         let mut name = wanted.clone();
-        let mut number = 1;
         while self.shared.contains_key(&name) {
-            number += 1;
+            let number = self.numbers.entry(wanted.clone()).or_insert(1);
+            *number += 1;
             name = format!("{wanted}_{number}");
         }
         name
+    }
+}
+
+/// Returns the cost of a copy in steps: one for each value in it, and for each 64 bytes of its texts.
+fn weight(value: &Value) -> usize {
+    const STEP: usize = 64;
+    match value {
+        Value::String(text) => text.len() / STEP,
+        Value::Array(parts) => parts.iter().map(|part| 1 + weight(part)).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, part)| 1 + name.len() / STEP + weight(part))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
