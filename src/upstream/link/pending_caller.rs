@@ -18,6 +18,8 @@ pub(super) struct PendingCaller {
     pub(super) progress: Option<ProgressSink>,
     pub(super) cancel_signal: Option<Arc<CancelSignal>>,
     pub(super) logs: LogFilter,
+    /// The requests of the server that the caller has not answered yet.
+    pub(super) asked: usize,
     #[expect(
         dead_code,
         reason = "it counts the request as load until it is dropped"
@@ -37,6 +39,12 @@ impl PendingCaller {
         let (next, answer) = oneshot::channel();
         let reply = std::mem::replace(&mut self.reply, next);
         (reply, ReplySlot::new(answer, caller_gone.clone()))
+    }
+
+    /// Returns the channel that orders the next reply among the client's notifications and other replies. A caller that
+    /// is asked takes no reply before its answer, which may never come, so its replies must not hold up others.
+    pub(super) fn ordered_by(&self) -> Option<NotificationSender> {
+        self.notifier.clone().filter(|_| self.asked == 0)
     }
 
     /// Sends further notifications of the call to another receiver.

@@ -270,6 +270,7 @@ impl<T: Transport> LinkTask<'_, T> {
             progress: request.progress,
             cancel_signal: request.cancel_signal,
             logs: request.logs,
+            asked: 0,
             load: request.load,
         });
         let queued = Request {
@@ -459,8 +460,8 @@ impl<T: Transport> LinkTask<'_, T> {
     fn reply(&mut self, ticket: Ticket, result: Result<LinkReply, RequestError>) {
         if let Some(caller) = self.callers.take(ticket) {
             self.last_used = clock::now();
-            self.subscribers
-                .answer(caller.reply, caller.notifier, result);
+            let notifier = caller.ordered_by();
+            self.subscribers.answer(caller.reply, notifier, result);
         }
     }
 }

@@ -10,6 +10,7 @@ use super::scripted::{response, sessions_observed, stream};
 use crate::links::telling::{begins, json_of};
 use crate::scene::{Called, answer, call, rpc_failure};
 use crate::support::{Message, Proxy, Upstream};
+use crate::websocket::ends::connect;
 
 const ABLE: &str = r#"{"elicitation":{}}"#;
 
@@ -120,6 +121,29 @@ fn the_request_is_declined_for_a_client_that_did_not_declare_the_capability() {
         assert_eq!(conversions(&proxy, "server_request"), 0.0);
     }
     assert_eq!(params_of(&server, "initialize")["capabilities"], json!({}));
+}
+
+#[test]
+fn a_call_that_is_left_unanswered_holds_up_no_other_of_its_socket() {
+    let lost = |_: &Message| answer("405 Method Not Allowed", &[], "");
+    let calls = |_: &Message, called: &Called<'_>| {
+        let ask = |id: &str| json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": { "message": "who?" } });
+        match called.method() {
+            // The second request, and the loss of the stream, come while nobody waits for a reply.
+            "tools/call" => stream(&format!("data: {}\n\ndata: {}\n\n", ask("one"), ask("two"))),
+            _ => stream(&format!("data: {}\n\n", response(called, "{}"))),
+        }
+    };
+    let server = sessions_observed(|_| {}, lost, calls);
+    let proxy = before(&server, "[rpc]\nwebsocket = true\n");
+    let mut client = connect(&proxy);
+    client.say(tool(&json!({}), ABLE));
+    let asked = client.hear();
+    assert_eq!(asked["result"]["resultType"], "input_required");
+    for _ in 0..3 {
+        client.say(modern("prompts/list", json!({}), json!({})));
+        assert!(client.hear()["result"].is_object());
+    }
 }
 
 #[test]

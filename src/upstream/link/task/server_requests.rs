@@ -19,8 +19,11 @@ impl<T: Transport> LinkTask<'_, T> {
             listener,
         } = answer;
         self.last_used = clock::now();
-        if let (Some(caller), Some(listener)) = (self.callers.get_mut(ticket), listener) {
-            caller.listen(listener);
+        if let Some(caller) = self.callers.get_mut(ticket) {
+            caller.asked = caller.asked.saturating_sub(responses.len());
+            if let Some(listener) = listener {
+                caller.listen(listener);
+            }
         }
         self.take(LinkInput::Respond(ticket, responses));
     }
@@ -38,7 +41,8 @@ impl<T: Transport> LinkTask<'_, T> {
             answers: self.answers.clone(),
         };
         let request = LinkReply::ServerRequest(Box::new(ServerRequest { id, message, call }));
-        let notifier = caller.notifier.clone();
+        let notifier = caller.ordered_by();
+        caller.asked += 1;
         self.subscribers.answer(reply, notifier, Ok(request));
     }
 }
