@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `mcp`, `rest`, `flags`, `usage`, `reload`, `health`,
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `reload`, `health`,
 //! `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
@@ -17,6 +17,7 @@ mod explain;
 mod flags;
 mod health;
 mod import;
+mod kit;
 mod mcp;
 mod mismatches;
 mod plural;
@@ -132,6 +133,12 @@ enum CliCommand {
     /// `check`, `run`, flags and everything else.
     #[command(after_help = rest::EXAMPLES)]
     Rest(rest::RestArguments),
+    /// List ready configurations for known systems, and write one
+    ///
+    /// A kit has routes, outcomes, flags and a README that says what is lossy. Without a name, all kits are listed; with a
+    /// name, its README is printed. `--write` writes its files into a folder, ready for `check` and `run`.
+    #[command(after_help = kit::EXAMPLES)]
+    Kit(kit::KitArguments),
     /// Show and change the flags of a running process
     ///
     /// Uses the admin API of a running process to list flags, change the stage or percentage of a flag, undo a change,
@@ -394,6 +401,8 @@ enum CommandError {
     #[error("`{0}` is not a percentage; write a number from 0 to 100 in steps of 0.001")]
     Percent(String),
     #[error(transparent)]
+    Kit(#[from] kit::KitFault),
+    #[error(transparent)]
     Mcp(#[from] mcp::McpFault),
     #[error(transparent)]
     Rest(#[from] rest::RestFault),
@@ -421,6 +430,7 @@ pub fn main() -> ExitCode {
         CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),
         CliCommand::Import(arguments) => import::import(&arguments),
         CliCommand::Mcp(arguments) => mcp::mcp(&arguments),
+        CliCommand::Kit(arguments) => kit::kit(&arguments),
         CliCommand::Rest(arguments) => rest::rest(&arguments),
         CliCommand::Flags(arguments) => flags::flags(&arguments),
         CliCommand::Usage(arguments) => usage::usage(&arguments),

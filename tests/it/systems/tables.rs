@@ -1,4 +1,4 @@
-//! Every shipped table is complete in a configuration of its own under `config/examples`, and `check` proves it.
+//! Every shipped table is complete in a configuration of its own under `config/examples`, and `check` proves it. So is every kit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,18 @@ fn every_example_passes_its_check() {
         check.arg(&example);
         let ended = run_to_end(check);
         let said = format!("{}: {}{}", example.display(), ended.output, ended.errors);
+        assert_eq!(ended.code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn every_kit_passes_its_check() {
+    let kits = fs::read_dir(config().join("kits")).unwrap();
+    for kit in kits {
+        let mut check = program(&["check", "--config"]);
+        check.arg(kit.unwrap().path().join("dualgauge.toml"));
+        let ended = run_to_end(check);
+        let said = format!("{}{}", ended.output, ended.errors);
         assert_eq!(ended.code, Some(0), "{said}");
     }
 }

@@ -1,0 +1,211 @@
+//! `dualgauge kit`: ready configurations for known systems, compiled into the program. Used by `cli`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli::CommandError;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge kit
+  dualgauge kit ethereum
+  dualgauge kit ethereum --write eth && dualgauge check --config eth/dualgauge.toml";
+
+/// The arguments of `kit`.
+#[derive(Debug, Args)]
+pub(super) struct KitArguments {
+    /// The kit to show or to write; without it, all kits are listed
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Write the files of the kit into this folder; existing files are not replaced
+    #[arg(long, value_name = "DIR", requires = "name")]
+    write: Option<PathBuf>,
+}
+
+/// A ready configuration for a known system.
+#[derive(Debug)]
+struct Kit {
+    name: &'static str,
+    /// The migration that it serves, in one line.
+    summary: &'static str,
+    /// The names of its files, with their texts.
+    files: [KitFile; 4],
+}
+
+/// A file of a kit.
+#[derive(Debug)]
+struct KitFile {
+    name: &'static str,
+    text: &'static str,
+}
+
+const README: &str = "README.md";
+
+macro_rules! kit {
+    ($name:literal, $summary:literal) => {
+        Kit {
+            name: $name,
+            summary: $summary,
+            files: [
+                kit!(file $name, "README.md"),
+                kit!(file $name, "dualgauge.toml"),
+                kit!(file $name, "routes.toml"),
+                kit!(file $name, "flags.toml"),
+            ],
+        }
+    };
+    (file $kit:literal, $file:literal) => {
+        KitFile {
+            name: $file,
+            text: include_str!(concat!("../../config/kits/", $kit, "/", $file)),
+        }
+    };
+}
+
+/// All kits, in the order of their names.
+const KITS: &[Kit] = &[
+    kit!("aria2", "aria2's JSON-RPC methods as a REST API"),
+    kit!(
+        "ethereum",
+        "the execution API of an Ethereum node as a REST API"
+    ),
+];
+
+/// The reason why a kit cannot be shown or written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KitFault {
+    #[error("there is no kit `{name}`; the kits are {known}")]
+    Unknown { name: String, known: String },
+    #[error("{} exists; write the kit into another folder, or move the file away", path.display())]
+    Exists { path: PathBuf },
+    #[error("{} cannot be written", path.display())]
+    Unwritable {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+pub(super) fn kit(arguments: &KitArguments) -> Result<ExitCode, CommandError> {
+    let mut out = io::stdout().lock();
+    let Some(name) = &arguments.name else {
+        list(&mut out)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let kit = find(name)?;
+    match &arguments.write {
+        None => out.write_all(kit.readme().as_bytes())?,
+        Some(folder) => {
+            kit.write_files(folder)?;
+            report(kit, folder, &mut out)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(name: &str) -> Result<&'static Kit, KitFault> {
+    let found = KITS.iter().find(|kit| kit.name == name);
+    found.ok_or_else(|| KitFault::Unknown {
+        name: name.to_owned(),
+        known: KITS
+            .iter()
+            .map(|kit| format!("`{}`", kit.name))
+            .collect::<Vec<_>>()
+            .join(", "),
+    })
+}
+
+/// Lists all kits, with the command that writes one.
+fn list(out: &mut impl Write) -> io::Result<()> {
+    let width = KITS.iter().map(|kit| kit.name.len()).max().unwrap_or(0);
+    for kit in KITS {
+        writeln!(out, "{:width$}  {}", kit.name, kit.summary)?;
+    }
+    writeln!(
+        out,
+        "\n`dualgauge kit NAME` describes a kit, `dualgauge kit NAME --write DIR` writes it."
+    )
+}
+
+/// Lists the written files, and the commands that come next.
+fn report(kit: &Kit, folder: &Path, out: &mut impl Write) -> io::Result<()> {
+    for file in &kit.files {
+        writeln!(out, "wrote {}", folder.join(file.name).display())?;
+    }
+    let main = folder.join("dualgauge.toml");
+    writeln!(
+        out,
+        "\nSet the `url` of the upstream in {}, then:",
+        main.display()
+    )?;
+    writeln!(out, "  dualgauge check --config {}", main.display())?;
+    writeln!(out, "  dualgauge run --config {}", main.display())
+}
+
+impl Kit {
+    fn readme(&self) -> &'static str {
+        let readme = self.files.iter().find(|file| file.name == README);
+        readme.map_or("", |file| file.text)
+    }
+
+    /// Writes the files into a folder, which is created if it is missing.
+    ///
+    /// Fails if one of them exists, and then writes none.
+    fn write_files(&self, folder: &Path) -> Result<(), KitFault> {
+        let unwritable = |path: &Path| {
+            let path = path.to_owned();
+            move |cause| KitFault::Unwritable { path, cause }
+        };
+        let paths = self.files.each_ref().map(|file| folder.join(file.name));
+        if let Some(path) = paths.iter().find(|path| path.exists()) {
+            return Err(KitFault::Exists { path: path.clone() });
+        }
+        fs::create_dir_all(folder).map_err(unwritable(folder))?;
+        for (file, path) in self.files.iter().zip(&paths) {
+            let opened = OpenOptions::new().write(true).create_new(true).open(path);
+            let written = opened.and_then(|mut opened| opened.write_all(file.text.as_bytes()));
+            written.map_err(unwritable(path))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every folder of `config/kits` is a kit with exactly its files, and the list is sorted.
+    #[test]
+    fn the_list_has_every_folder_and_file() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/kits");
+        let names = |folder: &Path| {
+            let entries = fs::read_dir(folder).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.collect::<BTreeSet<String>>()
+        };
+        let listed: Vec<&str> = KITS.iter().map(|kit| kit.name).collect();
+        assert!(listed.is_sorted());
+        assert_eq!(listed, names(&root).iter().collect::<Vec<_>>());
+        for kit in KITS {
+            let files = kit.files.iter().map(|file| file.name.to_owned());
+            assert_eq!(files.collect::<BTreeSet<_>>(), names(&root.join(kit.name)));
+        }
+    }
+
+    #[test]
+    fn a_file_that_exists_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = folder.path().join("flags.toml");
+        fs::write(&kept, "mine").unwrap();
+        let written = KITS[0].write_files(folder.path());
+        assert!(matches!(written, Err(KitFault::Exists { path }) if path == kept));
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "mine");
+        assert!(!folder.path().join("dualgauge.toml").exists());
+    }
+}
