@@ -7,22 +7,18 @@
 //! Used by `app` and `server`.
 
 mod access_record;
-mod body_decoding;
 mod call_context;
 mod call_response;
 mod cancellation;
 mod client_requests;
 mod cors;
-mod decision;
 mod event_sessions;
 mod event_stream;
 mod exchange;
 mod failures;
-mod forwarded_headers;
 mod guard_recorder;
 mod headers;
 mod identity;
-mod incoming_request;
 mod labels;
 mod legacy_socket;
 mod link_call;
@@ -42,7 +38,6 @@ mod request_target;
 mod resource_challenges;
 mod resource_metadata;
 mod response;
-mod response_annotations;
 mod response_body;
 mod response_observer;
 mod rest;
@@ -61,7 +56,6 @@ mod token_cache;
 mod translate;
 mod tunnel;
 mod undelivered;
-mod upstream_response;
 mod upstream_stream;
 mod worker;
 
@@ -91,9 +85,9 @@ pub use shared_state::Shared;
 pub use worker::{ConnectionGuard, Worker};
 
 use access_record::AccessRecord;
-use incoming_request::IncomingRequest;
 use max_forwards::ForwardDecision;
 use request_line::RequestLine;
+use serve::IncomingRequest;
 
 /// Serves one HTTP request. The call starts here: dropping the future before its first poll cancels the call.
 ///

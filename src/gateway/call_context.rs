@@ -12,7 +12,6 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, Version};
 use tokio::time::Instant;
 
-use super::headers::{InboundHop, add_hop};
 use super::peers::Peer as CountedPeer;
 use super::request_line::{RequestLine, Target};
 use super::request_origin::RequestOrigin;
@@ -59,9 +58,9 @@ pub(super) struct CallContext {
     peer: Option<Rc<CountedPeer>>,
     /// Receiver of server notifications for this call alone; if unset, they go to the connection's receiver.
     notifications: Option<NotificationSender>,
-    /// Trace context of the call.
     /// The client's `Authorization`, if an upstream of the plan has links for each.
-    pub(super) authorization: Option<HeaderValue>,
+    authorization: Option<HeaderValue>,
+    /// Trace context of the call.
     pub(super) trace: Option<Trace>,
 }
 
@@ -211,12 +210,9 @@ impl CallContext {
         self.trace = self.worker.trace(&self.runtime_plan.plan, headers);
     }
 
-    /// Adds this proxy's hop headers and the trace context to a forwarded request.
-    pub(super) fn add_forwarding_headers(&self, headers: &mut HeaderMap, from: InboundHop<'_>) {
-        add_hop(headers, from, &self.runtime_plan.plan);
-        if let Some(trace) = &self.trace {
-            trace.propagate(headers);
-        }
+    /// Returns the trace context of the call.
+    pub(super) fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
     }
 
     /// Removes and returns the timer of the client's connection; returns a new one if that timer is in use.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, response};
 use hyper::upgrade::OnUpgrade;
@@ -54,6 +55,14 @@ pub(super) struct UpgradeResponse {
     pub(super) idle_timeout: Duration,
     /// Maximum age, after which the tunnel is closed.
     pub(super) max_age: Option<Duration>,
+}
+
+/// A complete response of an upstream.
+#[derive(Clone, Debug)]
+pub(super) struct UpstreamResponse {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
 }
 
 /// Renders a failure as a problem document.

@@ -13,13 +13,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
+use super::call_response::UpstreamResponse;
 use super::failures::{
     aborted_upload, from_upstream_error, total_timeout, unreadable_response, upload_stalled,
     upstream_timeout,
 };
-use super::forwarded_headers::strip_trace_secrets;
-use super::headers::first_value;
-use super::upstream_response::UpstreamResponse;
+use super::headers::{first_value, strip_trace_secrets};
 use crate::telemetry::clock;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::{Failure, Reason};

@@ -1,18 +1,24 @@
-//! Header rules of forwarded messages: hop-by-hop fields are removed, and this hop is added. The model decides which
-//! headers a translated call carries.
+//! Headers of forwarded messages: hop-by-hop fields are removed, and this hop, the trace and the caller's identity are
+//! added. The model decides which headers a translated call carries.
 //!
 //! Used throughout `gateway`.
 
-use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
-use http::{HeaderMap, Version};
+use std::net::IpAddr;
 
+use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
+use http::{HeaderMap, Method, Version};
+
+use super::call_context::CallContext;
 use super::request_origin::{ClientRequest, RequestOrigin};
 use dualgauge_model::forwarding::LastHop;
+use dualgauge_model::headers::translated;
 pub(super) use dualgauge_model::headers::{
     HasBody, accept_values_of, credentials, credentials_of, first_value, from_response,
     named_by_connection, require_host, set, withhold_credentials,
 };
-use dualgauge_model::plan::Plan;
+use dualgauge_model::identity_headers::{Facts, IdentityFact};
+use dualgauge_model::plan::{Plan, UpstreamPlan};
+use dualgauge_net::OutgoingRequest;
 use dualgauge_transport::wire::ADDED_TE;
 
 /// Returns true for hop-by-hop fields (RFC 9110 §7.6.1), whether or not `Connection` names them. `Trailer` is
@@ -80,9 +86,21 @@ pub(super) fn announce_trailers(headers: &mut HeaderMap) {
     headers.insert(CONNECTION, const { HeaderValue::from_static("te") });
 }
 
+/// Adds this proxy's hop headers and the trace context of a call to a forwarded request.
+pub(super) fn add_forwarding_headers(
+    context: &CallContext,
+    headers: &mut HeaderMap,
+    from: InboundHop<'_>,
+) {
+    add_hop(headers, from, &context.runtime_plan().plan);
+    if let Some(trace) = context.trace() {
+        trace.propagate(headers);
+    }
+}
+
 /// Adds this hop: `Via` (RFC 9110 §7.6.3) and the forwarding headers of the plan. `from` describes the client's
 /// request.
-pub(super) fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan) {
+fn add_hop(headers: &mut HeaderMap, from: InboundHop<'_>, plan: &Plan) {
     let via = match from.version {
         Version::HTTP_10 => const { HeaderValue::from_static("1.0 dualgauge") },
         Version::HTTP_2 => const { HeaderValue::from_static("2.0 dualgauge") },
@@ -116,4 +134,81 @@ impl<'a> InboundHop<'a> {
             origin,
         }
     }
+}
+
+/// Returns the headers of a translated call, with this hop and the trace context.
+pub(super) fn translated_headers(
+    context: &CallContext,
+    request: ClientRequest<'_>,
+    upstream: &UpstreamPlan,
+    has_body: HasBody,
+) -> HeaderMap {
+    let mut headers = translated(&request.head.headers, upstream, has_body);
+    add_forwarding_headers(context, &mut headers, InboundHop::new(request));
+    headers
+}
+
+/// The caller's identity, as it is written to identity headers for servers.
+pub(super) struct IdentityFields<'a> {
+    context: &'a CallContext,
+    origin: &'a RequestOrigin,
+    address: IpAddr,
+}
+
+impl<'a> IdentityFields<'a> {
+    /// Reads the identity from a request; `None` if the plan writes no identity headers.
+    pub(super) fn new(
+        context: &'a CallContext,
+        from: &HeaderMap,
+        origin: &'a RequestOrigin,
+    ) -> Option<IdentityFields<'a>> {
+        let plan = &context.runtime_plan().plan;
+        if plan.identity_headers.written.is_empty() {
+            return None;
+        }
+        let hops = plan.rollout.clients.hops();
+        Some(IdentityFields {
+            context,
+            origin,
+            address: hops.caller(origin.peer().address(), from),
+        })
+    }
+
+    /// Writes the identity headers of a request to a server.
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        let plan = &self.context.runtime_plan().plan;
+        plan.identity_headers.write(headers, self);
+    }
+}
+
+impl Facts for IdentityFields<'_> {
+    fn text(&self, fact: IdentityFact) -> Option<String> {
+        match fact {
+            IdentityFact::Client => {
+                let clients = &self.context.runtime_plan().plan.rollout.clients;
+                Some(clients.name(self.context.client()).to_owned())
+            }
+            IdentityFact::Proof => Some(self.context.proof().as_str().to_owned()),
+            IdentityFact::Address => Some(self.address.to_string()),
+            IdentityFact::Subject => self.origin.subject()?.text(),
+        }
+    }
+}
+
+/// Removes credentials and other secrets from a TRACE request, because its recipient returns all fields in the
+/// response.
+pub(super) fn strip_trace_secrets(
+    context: &CallContext,
+    mut outgoing: OutgoingRequest,
+) -> OutgoingRequest {
+    if outgoing.head.method == Method::TRACE {
+        let plan = &context.runtime_plan().plan;
+        let headers = &mut outgoing.head.headers;
+        let secret_names = headers.keys().filter(|name| plan.is_secret(name));
+        let secret_names: Vec<_> = secret_names.cloned().collect();
+        for name in secret_names {
+            headers.remove(name);
+        }
+    }
+    outgoing
 }

@@ -10,10 +10,10 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 
 use super::access_record::AccessRecord;
+use super::call_response::UpstreamResponse;
 use super::exchange::{client_timeout_failure, ensure_client_open, remaining_time};
 use super::failures::{memory_exhausted, upstream_timeout};
 use super::rpc_reply::RpcReply;
-use super::upstream_response::UpstreamResponse;
 use crate::telemetry::clock;
 use crate::upstream::link::{
     CallListener, CancelSignal, LinkReply, LinkUpstream, Requester, ServerRequest, SuspendedCall,

@@ -8,18 +8,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::body_decoding::{BodyEncoding, decode_json};
+use super::failures::memory_exhausted;
 use super::offload::{is_long, is_long_coded};
 use super::rpc_reply::{RpcReply, context, read_response};
 use super::worker::Worker;
-use dualgauge_model::failure::Failure;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::form::FormType;
 use dualgauge_model::jsonrpc::{self, Call, Incoming, MessageError};
 use dualgauge_model::outcome::{RestAnswer, RestReply, RpcAnswer, TranslatedReply};
 use dualgauge_model::plan::{Limits, Plan};
 use dualgauge_model::rejections;
 use dualgauge_model::route::Route;
 use dualgauge_model::translate::{self, MethodCall, ToRest, ToRpc};
-use dualgauge_net::{BodyCopy, ContentEncoding, pinned};
+use dualgauge_net::{
+    BodyCopy, BudgetExhausted, ContentEncoding, DecodeError, MemoryBudget, pinned,
+};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
 
@@ -34,6 +37,14 @@ impl<'p> RouteHandle<'p> {
     pub(super) fn route(self) -> &'p Route {
         self.plan.routes.route(self.index)
     }
+}
+
+/// The encoding of a request body: its content coding, and the format of the content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BodyEncoding {
+    pub(super) coding: ContentEncoding,
+    /// The type of a form; `None` for JSON.
+    pub(super) form_type: Option<FormType>,
 }
 
 /// Parses the messages of a body.
@@ -95,6 +106,36 @@ pub(super) async fn parse_json(
     let (limits, memory) = (*limits, worker.memory().clone());
     let job = move || decode_json(&encoding, body, &limits, &memory, None);
     pinned(|| worker.offload().run(job)).await?
+}
+
+/// Decodes and parses a body; `None` for an empty one.
+fn decode_json(
+    encoding: &BodyEncoding,
+    body: Bytes,
+    limits: &Limits,
+    memory: &MemoryBudget,
+    budget: Option<&BodyCopy>,
+) -> Result<Option<Json>, Failure> {
+    let decoded = encoding
+        .coding
+        .decode_within(body, limits.body, memory, budget);
+    let body = decoded.map_err(|error| match (&error, budget) {
+        (DecodeError::Malformed(_), _) => Failure::new(Reason::MalformedBody, error.to_string()),
+        (DecodeError::TooLarge(_), _) => Failure::new(Reason::BodyTooLarge, error.to_string()),
+        (DecodeError::NoRoom, None) => memory_exhausted(BudgetExhausted),
+        // A second run has its own budget; exhausting that does not mean that the proxy is out of memory.
+        (DecodeError::NoRoom, Some(_)) => rejections::large_body(limits.body),
+    })?;
+    let parsed = rejections::parse_body(body, encoding.form_type.as_ref(), limits.depth)?;
+    match (parsed, &encoding.form_type) {
+        // The object of a form is a copy, and may be larger than the form.
+        (Some(parsed), Some(_)) => {
+            let text = memory.account(parsed.into_bytes());
+            text.map(|text| Some(Json::written(text)))
+                .map_err(memory_exhausted)
+        }
+        (parsed, _) => Ok(parsed),
+    }
 }
 
 /// Translates a REST call to an RPC call.

@@ -14,8 +14,7 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::{CallResponse, StreamingResponse, UpgradeResponse};
 use super::exchange::{self, HeadDeadline};
-use super::forwarded_headers::IdentityFields;
-use super::headers::{self, InboundHop};
+use super::headers::{self, IdentityFields, InboundHop};
 use super::request_origin::RequestOrigin;
 use super::resource_challenges;
 use super::stream_end::is_event_stream;
@@ -240,7 +239,8 @@ fn prepare_request(
     let identity_fields = IdentityFields::new(context, &head.headers, origin);
     headers::strip_hop_by_hop(&mut head.headers);
     let host = headers::first_value(&head.headers, &HOST).cloned();
-    context.add_forwarding_headers(
+    headers::add_forwarding_headers(
+        context,
         &mut head.headers,
         InboundHop {
             version: head.version,

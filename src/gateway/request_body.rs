@@ -9,16 +9,16 @@ use futures_util::FutureExt;
 use http::HeaderMap;
 use tokio::time::timeout;
 
-use super::body_decoding::{BodyEncoding, coding};
 use super::failures::{aborted_upload, memory_exhausted};
-use super::offloaded_parsing;
+use super::offloaded_parsing::{self, BodyEncoding};
 use super::worker::Worker;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::form::BodyFormat;
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
 use dualgauge_net::{
-    BodyCopy, CollectError, ContentEncoding, IncomingBody, UploadBreak, collect_accounted,
+    BodyCopy, CollectError, ContentEncoding, IncomingBody, MemoryBudget, UploadBreak,
+    collect_accounted,
 };
 use dualgauge_patterns::json::Json;
 
@@ -143,5 +143,33 @@ pub(super) async fn read_raw(
         CollectError::TooLarge(limit) => rejections::large_body(limit),
         CollectError::NoRoom(full) => memory_exhausted(full),
         CollectError::Cut(error) => aborted_upload(UploadBreak::new(&error)).because(error),
+    })
+}
+
+/// Returns the decoded text of an RPC request body; `None` if it cannot be decoded.
+pub(super) fn message_text(
+    headers: &HeaderMap,
+    body: &Bytes,
+    limits: &Limits,
+    memory: &MemoryBudget,
+) -> Result<Option<Bytes>, Failure> {
+    match coding(headers) {
+        Ok(ContentEncoding::Identity) => Ok(Some(body.clone())),
+        Ok(coding) => match coding.decode(body.clone(), limits.body, |_| true) {
+            Ok(text) => memory.account(text).map(Some).map_err(memory_exhausted),
+            Err(_) => Ok(None),
+        },
+        Err(_) => Ok(None),
+    }
+}
+
+/// Returns the content coding of a request; fails if it is not supported.
+fn coding(headers: &HeaderMap) -> Result<ContentEncoding, Failure> {
+    ContentEncoding::from_headers(headers).map_err(|name| {
+        let message = format!(
+            "the content coding `{}` is not supported; send gzip, br or an unencoded body",
+            name.escape_default()
+        );
+        Failure::new(Reason::UnsupportedMediaType, message)
     })
 }

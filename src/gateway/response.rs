@@ -3,9 +3,10 @@
 //! Used throughout `gateway`.
 
 use http::header::CONTENT_LENGTH;
-use http::{Method, Response, StatusCode, response};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, response};
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::{
     CallResponse, FullResponse, StreamingResponse, UpgradeResponse, rest_failure, rpc_failure,
     status,
@@ -18,6 +19,7 @@ use super::upstream_stream::StreamBody;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::RequestId;
+use dualgauge_model::plan::Plan;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
@@ -204,4 +206,37 @@ pub(super) fn respond_then(full: FullResponse, observers: Vec<Observer>) -> Resp
     *response.status_mut() = full.status;
     *response.headers_mut() = full.headers;
     response
+}
+
+/// Headers that the proxy adds to responses: the deprecation of the route and, if configured, the decision that served
+/// the call.
+pub(super) struct ResponseAnnotations {
+    route: Option<usize>,
+    side: Side,
+    decision: Option<HeaderValue>,
+}
+
+impl ResponseAnnotations {
+    /// Creates the annotations of a call that was served.
+    pub(super) fn new(context: &CallContext) -> ResponseAnnotations {
+        let rollout = &context.runtime_plan().plan.rollout;
+        let decision = rollout.decision_header.as_ref().map(|_| {
+            let stage = context.stage().map_or("none", |stage| stage.as_str());
+            format!("{stage}; {}", rollout.describe(context.why()))
+        });
+        ResponseAnnotations {
+            route: context.route(),
+            side: context.side(),
+            // A flag name may contain characters that a header value cannot.
+            decision: decision.and_then(|decision| HeaderValue::try_from(decision).ok()),
+        }
+    }
+
+    /// Writes the annotations to the response headers.
+    pub(super) fn write(self, plan: &Plan, headers: &mut HeaderMap) {
+        plan.lifecycle.announce(self.route, self.side, headers);
+        if let (Some(name), Some(decision)) = (&plan.rollout.decision_header, self.decision) {
+            headers.insert(name.clone(), decision);
+        }
+    }
 }

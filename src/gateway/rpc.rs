@@ -27,8 +27,8 @@ use std::rc::Rc;
 use http::{Method, Response};
 
 use super::call_context::CallContext;
-use super::incoming_request::IncomingRequest;
 use super::response_body::ResponseBody;
+use super::serve::IncomingRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::cors;
 use crate::gateway::exchange::with_total_timeout;

@@ -2,7 +2,7 @@
 //!
 //! Used by `offloaded_parsing`, `translate`, `legacy_socket`, `link_call` and `rpc`.
 
-use super::upstream_response::UpstreamResponse;
+use super::call_response::UpstreamResponse;
 use crate::telemetry::clock;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, Response, ResponseFault, parse_response};

@@ -3,12 +3,28 @@
 //! [`choose_way`] serves REST calls, JSON-RPC calls, legacy frames and requests for event streams. Each adapter
 //! first identifies the caller. After the choice it sends the call on the chosen way.
 //!
-//! Used by `event_stream`, `legacy_socket`, `rest` and `rpc`.
+//! Used by `gateway` and the adapters of its protocols.
+
+use http::request;
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
+use super::request_origin::RequestOrigin;
 use dualgauge_model::failure::Failure;
-use dualgauge_model::rollout::{Stage, Way};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Requester, Stage, Way};
+use dualgauge_model::routing;
+use dualgauge_net::IncomingBody;
+
+/// One HTTP request before it is dispatched to an adapter. The client and its connection may already be gone.
+pub(super) struct IncomingRequest {
+    /// Belongs to the side that the request addresses.
+    pub(super) record: Box<AccessRecord>,
+    /// Boxed, because it is passed through several functions.
+    pub(super) head: Box<request::Parts>,
+    pub(super) body: IncomingBody,
+    pub(super) origin: RequestOrigin,
+}
 
 /// One call of a protocol, as the pipeline serves it.
 pub(super) trait ProtocolCall {
@@ -65,4 +81,23 @@ pub(super) async fn choose_way<C: ProtocolCall>(
         (Some(Way::New), Some(index)) => Ok(ChosenWay::Translate(index)),
         (Some(Way::Old), _) | (_, None) => Ok(ChosenWay::PassThrough(route)),
     }
+}
+
+/// Decides the stage of a call by its flags, and records it. Unrouted calls pass through.
+pub(super) fn decide(
+    context: &mut CallContext,
+    plan: &Plan,
+    requester: Requester<'_>,
+    selected: Option<usize>,
+) -> Stage {
+    let decision = routing::decide(
+        plan,
+        requester,
+        selected,
+        context.side(),
+        context.wall_time(),
+    );
+    let stage = decision.stage;
+    context.set_decision(selected, decision);
+    stage
 }

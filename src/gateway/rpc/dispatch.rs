@@ -11,20 +11,18 @@ use super::era_bridge::AnswerHead;
 use super::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
-use crate::gateway::call_response::{CallResponse, rpc_message_with_headers};
+use crate::gateway::call_response::{CallResponse, UpstreamResponse, rpc_message_with_headers};
 use crate::gateway::cancellation::{
     CancelScope, CancellableCall, CancellationRegistry, MCP_SESSION,
 };
 use crate::gateway::exchange;
-use crate::gateway::forwarded_headers::{IdentityFields, translated_headers};
-use crate::gateway::headers::HasBody;
+use crate::gateway::headers::{HasBody, IdentityFields, translated_headers};
 use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward};
 use crate::gateway::request_target::upstream_uri;
 use crate::gateway::rpc_reply::{RpcReply, check_id, no_response};
 use crate::gateway::translate;
-use crate::gateway::upstream_response::UpstreamResponse;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Failure, Reason};

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::rpc_request::{BatchContext, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::progress_stream::{ProgressReply, ProgressStream};
-use crate::gateway::response_annotations::ResponseAnnotations;
+use crate::gateway::response::ResponseAnnotations;
 use crate::gateway::response_body::ResponseBody;
 use crate::upstream::link::channel;
 use dualgauge_model::jsonrpc::{Call, LISTEN, MessageItem};

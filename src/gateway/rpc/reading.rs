@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::gateway::body_decoding::message_text;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::offloaded_parsing;
-use crate::gateway::request_body::{self, RequestBody};
+use crate::gateway::request_body::{self, RequestBody, message_text};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::mcp::ClientInfo;
