@@ -30,6 +30,7 @@ mod offloaded_parsing;
 mod passthrough;
 mod peers;
 mod progress_stream;
+mod protocol_call;
 mod request_body;
 mod request_ids;
 mod request_line;

@@ -1,6 +1,7 @@
 //! Checks that the files of a folder of `src`, or of a crate, do not import each other in cycles of more than two files.
 //!
-//! An import counts for the file that defines the name: re-exports are followed.
+//! An import counts for the file that defines the name: re-exports are followed. The files of one translated call, as
+//! `ARCHITECTURE.md` lists them, import downwards only.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,6 +17,9 @@ type Module = Vec<String>;
 
 /// The largest group of files that may import each other.
 const LARGEST: usize = 2;
+
+/// The most files that a reader of one translated call follows.
+const MOST_OF_A_CALL: usize = 25;
 
 /// The sources of a crate.
 #[derive(Clone, Copy)]
@@ -203,8 +207,8 @@ fn largest_group(
     groups.max_by_key(BTreeSet::len).unwrap_or_default()
 }
 
-#[test]
-fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
+/// Returns the product files of the program and of all crates.
+fn all_files() -> BTreeMap<Module, String> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = BTreeMap::new();
     let folder = &repository.join("src");
@@ -216,6 +220,86 @@ fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
         collect(folder, Root { folder, name }, &mut files);
     }
     assert!(files.len() > 100, "the sources were not found");
+    files
+}
+
+/// Returns the module of a file, from its path in the repository.
+fn module_of(path: &str) -> Module {
+    let path = path.trim_end_matches(".rs");
+    match path.split_once("/src/") {
+        Some((name, rest)) => {
+            let rest = rest.split('/').filter(|part| *part != "lib");
+            [name].into_iter().chain(rest).map(str::to_owned).collect()
+        }
+        None => path
+            .trim_start_matches("src/")
+            .split('/')
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+/// Returns the files of one translated call, as the table of `ARCHITECTURE.md` lists them.
+fn listed_files() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, section) = page
+        .split_once("\n## The files of one translated call\n")
+        .unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+    let paths = rows.filter_map(|row| row.split('`').nth(1));
+    paths.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_translated_call_is_followed_through_few_files_from_top_to_bottom() {
+    let files = all_files();
+    let edges = edges(&files);
+    let imports = |from: &Module, of: &Module| edges.get(from).is_some_and(|all| all.contains(of));
+    let listed = listed_files();
+    assert!((20..=MOST_OF_A_CALL).contains(&listed.len()), "{listed:?}");
+    let mut faults = Vec::new();
+    for (at, path) in listed.iter().enumerate() {
+        let own = module_of(path);
+        if !files.contains_key(&own) {
+            faults.push(format!("{path} does not exist"));
+        }
+        let above: Vec<Module> = listed[..at].iter().map(|path| module_of(path)).collect();
+        for (other, path_above) in above.iter().zip(&listed) {
+            if imports(&own, other) {
+                faults.push(format!("{path} imports {path_above}, which is above it"));
+            }
+        }
+        let path_in_program = program_path(&own);
+        let is_reached = |other: &Module| {
+            imports(other, &own)
+                || own[..own.len() - 1] == other[..]
+                || files[other].contains(&path_in_program)
+        };
+        // The first file of a crate may be reached through a re-export, which is not followed across crates.
+        let is_first = !above.iter().any(|other| crate_of(other) == crate_of(&own));
+        if !is_first && !above.iter().any(is_reached) {
+            faults.push(format!("no file above {path} imports it"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Returns the path of a module of a crate as the program writes it, such as `dualgauge_model::plan`.
+fn program_path(module: &Module) -> String {
+    let path = module.join("::");
+    path.replace("crates/", "dualgauge_")
+}
+
+/// Returns the crate of a module; `None` for the program.
+fn crate_of(module: &Module) -> Option<&String> {
+    module.first().filter(|first| first.starts_with("crates/"))
+}
+
+#[test]
+fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
+    let files = all_files();
     let edges = edges(&files);
     let folders: BTreeSet<&String> = files.keys().map(|module| &module[0]).collect();
     let mut faults = Vec::new();

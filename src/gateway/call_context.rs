@@ -23,7 +23,7 @@ use crate::upstream::Upstream;
 use crate::upstream::link::{AuthorizedLinks, ClientLinks, NotificationSender};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::{Caller, Decision, DecisionReason, Proof, Stage, Way};
+use dualgauge_model::rollout::{Caller, Decision, DecisionReason, Proof, Requester, Stage, Way};
 use dualgauge_model::routing;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::trace::Trace;
@@ -351,6 +351,20 @@ impl CallContext {
     /// Returns the failure for a call whose decision has no backend to serve it.
     pub(super) fn unserved_failure(&self, plan: &Plan, route: usize) -> Failure {
         routing::refused(plan, self.why, route, self.side, self.start.wall_time)
+    }
+
+    /// Decides the stage by flags, and records the decision. Unrouted calls pass through.
+    pub(super) fn decide(
+        &mut self,
+        plan: &Plan,
+        requester: Requester<'_>,
+        route: Option<usize>,
+    ) -> Stage {
+        let at = self.start.wall_time;
+        let decision = routing::decide(plan, requester, route, self.side, at);
+        let stage = decision.stage;
+        self.set_decision(route, decision);
+        stage
     }
 
     /// Sets the route and the decision.

@@ -60,7 +60,7 @@ impl Exchange {
 #[derive(Debug)]
 pub struct ConnectionPool {
     settings: PoolSettings,
-    endpoints: Endpoints,
+    endpoints: Rc<Endpoints>,
     tasks: Tasks,
     permits: Permits,
     uploads: Uploads,
@@ -105,7 +105,7 @@ impl Lease {
             reused,
             is_unusable: false,
             permit,
-            _in_use: ActiveCall::count(pool, endpoint),
+            _in_use: ActiveCall::count(&pool.endpoints, endpoint),
         }
     }
 
@@ -151,7 +151,7 @@ impl ConnectionPool {
     #[must_use]
     pub fn new(settings: PoolSettings, tasks: Tasks) -> ConnectionPool {
         ConnectionPool {
-            endpoints: Endpoints::new(&settings),
+            endpoints: Rc::new(Endpoints::new(&settings)),
             permits: Permits::new(settings.connections),
             uploads: Uploads::default(),
             settings,
@@ -323,7 +323,7 @@ impl ConnectionPool {
     /// Starts to track a call; the tracker reports its outcome to the endpoint.
     #[must_use]
     pub fn track_call(&self, now: Instant) -> CallTracker<'_> {
-        CallTracker::new(self, now)
+        CallTracker::new(&self.endpoints, &self.settings, now)
     }
 
     /// Sends a call and waits for the response head. The caller bounds the time; dropping it closes the connection.

@@ -14,7 +14,6 @@ use tokio::time::Instant;
 
 use super::channel::Channel;
 use super::connect::Connector;
-use super::connection_pool::ConnectionPool;
 use super::error::UpstreamError;
 use super::http1::IdleConnection;
 use super::http2::Http2Connection;
@@ -291,7 +290,8 @@ fn new_http2_pool(settings: &PoolSettings, address: &str) -> Option<Box<Http2Poo
 /// as abandoned.
 #[derive(Debug)]
 pub struct CallTracker<'a> {
-    pool: &'a ConnectionPool,
+    endpoints: &'a Endpoints,
+    settings: &'a PoolSettings,
     endpoint: Cell<Option<ChosenEndpoint>>,
     end: Cell<End>,
     began: Instant,
@@ -300,9 +300,14 @@ pub struct CallTracker<'a> {
 }
 
 impl<'a> CallTracker<'a> {
-    pub(super) fn new(pool: &'a ConnectionPool, now: Instant) -> CallTracker<'a> {
+    pub(super) fn new(
+        endpoints: &'a Endpoints,
+        settings: &'a PoolSettings,
+        now: Instant,
+    ) -> CallTracker<'a> {
         CallTracker {
-            pool,
+            endpoints,
+            settings,
             endpoint: Cell::new(None),
             end: Cell::new(End::Abandoned),
             began: now,
@@ -317,7 +322,7 @@ impl<'a> CallTracker<'a> {
 
     /// Records the chosen endpoint.
     pub(super) fn set_endpoint(&self, chosen: ChosenEndpoint) {
-        if self.pool.endpoints().is_monitored {
+        if self.endpoints.is_monitored {
             self.endpoint.set(Some(chosen));
         }
     }
@@ -366,10 +371,8 @@ impl<'a> CallTracker<'a> {
 
     fn report_end(&self) {
         if let Some(chosen) = self.endpoint.take() {
-            let upstream = &self.pool.settings().name;
-            self.pool
-                .endpoints()
-                .record_end(upstream, chosen, self.end.get());
+            let upstream = &self.settings.name;
+            self.endpoints.record_end(upstream, chosen, self.end.get());
         }
     }
 }
@@ -377,7 +380,7 @@ impl<'a> CallTracker<'a> {
 impl Drop for CallTracker<'_> {
     fn drop(&mut self) {
         // The owner of a link measures the time and drops the tracker without calling `record_timeout`.
-        let limit = self.pool.settings().timeout;
+        let limit = self.settings.timeout;
         if self.end.get() == End::Abandoned && clock::now() - self.began >= limit {
             self.retire();
         }
@@ -388,20 +391,19 @@ impl Drop for CallTracker<'_> {
 /// A connection in use, counted for its endpoint.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
-    pool: Rc<ConnectionPool>,
+    endpoints: Rc<Endpoints>,
     index: usize,
 }
 
 impl ActiveCall {
     /// Counts a connection if the load balancer uses the count.
-    pub(super) fn count(pool: &Rc<ConnectionPool>, index: usize) -> Option<ActiveCall> {
-        let endpoints = pool.endpoints();
+    pub(super) fn count(endpoints: &Rc<Endpoints>, index: usize) -> Option<ActiveCall> {
         if !endpoints.is_monitored {
             return None;
         }
         endpoints.core.borrow_mut().acquire(index);
         Some(ActiveCall {
-            pool: pool.clone(),
+            endpoints: endpoints.clone(),
             index,
         })
     }
@@ -409,6 +411,6 @@ impl ActiveCall {
 
 impl Drop for ActiveCall {
     fn drop(&mut self) {
-        self.pool.endpoints().core.borrow_mut().release(self.index);
+        self.endpoints.core.borrow_mut().release(self.index);
     }
 }

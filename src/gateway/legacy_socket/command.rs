@@ -13,11 +13,12 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::failures::memory_exhausted;
 use crate::gateway::identity::identify;
+use crate::gateway::protocol_call::ProtocolCall;
 use crate::gateway::request_line::RequestLine;
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
-use crate::gateway::serve::{ChosenWay, ProtocolCall, choose_way, decide};
+use crate::gateway::serve::{ChosenWay, choose_way};
 use crate::gateway::sessions::SessionLookup;
 use crate::gateway::translate::{parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
@@ -192,7 +193,7 @@ impl ProtocolCall for FrameCall<'_> {
         let session = Some(sessions.for_socket(self.client.socket));
         let requester =
             Requester::new(self.caller, &self.client.head.headers).with_session(session);
-        decide(context, &self.runtime_plan.plan, requester, route)
+        context.decide(&self.runtime_plan.plan, requester, route)
     }
 
     /// The origin was checked when the WebSocket was accepted.

@@ -9,10 +9,10 @@ use super::replay::{self, ShadowCall};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::CallResponse;
+use crate::gateway::protocol_call::ProtocolCall;
 use crate::gateway::request_body::{self, BodyHead, RequestBody};
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::runtime_plan::RuntimePlan;
-use crate::gateway::serve::{ProtocolCall, decide};
 use crate::gateway::sessions::SessionLookup;
 use crate::gateway::{cors, local_reply};
 use crate::telemetry::clock;
@@ -95,7 +95,7 @@ impl ProtocolCall for RestCall<'_> {
         };
         let session = sessions.for_rest(self.head, route);
         let requester = Requester::new(self.caller, &self.parts.headers).with_session(session);
-        decide(context, &self.runtime_plan.plan, requester, route)
+        context.decide(&self.runtime_plan.plan, requester, route)
     }
 
     fn check_origin(&self) -> Result<(), Failure> {

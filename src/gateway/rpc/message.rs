@@ -11,10 +11,11 @@ use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{FullResponse, acknowledgement, rpc_failure, status};
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::passthrough::InterimResponses;
+use crate::gateway::protocol_call::ProtocolCall;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
-use crate::gateway::serve::{ChosenWay, ProtocolCall, choose_way, decide};
+use crate::gateway::serve::{ChosenWay, choose_way};
 use crate::gateway::{cors, local_reply, shadow};
 use crate::telemetry::metrics::McpCall;
 use crate::upstream::Upstream;
@@ -318,7 +319,7 @@ impl ProtocolCall for RpcCall<'_> {
             .for_rpc(headers, self.call, route)
             .or_else(|| Some(sessions.for_socket(request.socket?)));
         let requester = Requester::new(request.caller(), headers).with_session(session);
-        decide(context, &request.runtime_plan.plan, requester, route)
+        context.decide(&request.runtime_plan.plan, requester, route)
     }
 
     fn check_origin(&self) -> Result<(), Failure> {
