@@ -18,8 +18,8 @@ mod websocket;
 pub use http::HttpUpstream;
 pub use idle_timer::{Activity, IdleAction, IdleTimer};
 pub use legacy_socket::{
-    ClientConnections, LegacyServerMessage, LegacySocketUpstream, PendingReply, SocketCallError,
-    SocketContext, SocketReply, SocketRequest,
+    ClientConnections, LegacyServerMessage, LegacySocketUpstream, PendingReply, SocketCall,
+    SocketCallError, SocketContext, SocketReply, SocketRequest,
 };
 pub use mcp::{Mcp, Session, SseServer, SseSession};
 pub use stdio::{Child, Stdio};

@@ -12,5 +12,5 @@ mod server;
 
 pub use connection::SocketContext;
 pub use connections::{ClientConnections, PendingReply};
-pub use request::{LegacyServerMessage, SocketCallError, SocketReply, SocketRequest};
+pub use request::{LegacyServerMessage, SocketCall, SocketCallError, SocketReply, SocketRequest};
 pub use server::LegacySocketUpstream;

@@ -12,8 +12,8 @@ use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{
-    LegacySocketUpstream, PendingReply, SocketCallError, SocketContext, SocketReply, SocketRequest,
-    Upstream,
+    LegacySocketUpstream, PendingReply, SocketCall, SocketCallError, SocketContext, SocketReply,
+    SocketRequest, Upstream,
 };
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::Call;
@@ -79,8 +79,14 @@ pub(super) fn queue_request(
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(context)?;
     origin.links().record_request(Side::Rest);
-    let context = socket_context(context.worker(), context.runtime_plan());
-    let pending = origin.sockets().send(&context, upstream, request, limit);
+    let (worker, runtime_plan) = (context.worker(), context.runtime_plan());
+    let call = SocketCall {
+        plan: runtime_plan.plan.clone(),
+        request,
+        limit,
+    };
+    let context = || socket_context(worker, runtime_plan);
+    let pending = origin.sockets().send(context, upstream, call);
     pending.map_err(|error| link_call::request_failure(error, upstream.plan(), limit))
 }
 

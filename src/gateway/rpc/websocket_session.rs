@@ -352,7 +352,8 @@ impl WebSocketSession {
             (Some(frames), None) => {
                 self.origin.links().record_request(Side::Rest);
                 let sockets = self.origin.sockets();
-                sockets.subscribe(&socket_context(&self.worker, &runtime_plan), frames);
+                let context = || socket_context(&self.worker, &runtime_plan);
+                sockets.subscribe(context, frames);
             }
             (None, Some(Upstream::Link(link))) => link.listen(self.origin.links()),
             (_, Some(_)) | (None, None) => {}

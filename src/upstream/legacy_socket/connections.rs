@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 use super::client_queue::ClientSender;
 use super::connection::{ConnectionTask, QUEUE, SocketContext, serve};
 use super::request::{
-    LegacyServerMessage, QueuedRequest, SequencedSocketReply, SocketCallError, SocketReply,
-    SocketRequest,
+    LegacyServerMessage, QueuedRequest, SequencedSocketReply, SocketCall, SocketCallError,
+    SocketReply,
 };
 use super::server::LegacySocketUpstream;
 use crate::telemetry::clock;
@@ -100,29 +100,38 @@ impl ClientConnections {
             || client_sender.has_receiver() && self.sockets.borrow().iter().any(is_over)
     }
 
-    /// Opens a socket if none is open, for a client that only listens.
-    pub fn subscribe(&self, context: &SocketContext, upstream: &Rc<LegacySocketUpstream>) {
+    /// Opens a socket if none is open, for a client that only listens. Only a socket that is opened needs a context.
+    pub fn subscribe(
+        &self,
+        context: impl FnOnce() -> SocketContext,
+        upstream: &Rc<LegacySocketUpstream>,
+    ) {
         // A failure is ignored: the next call tries again, and reports it to its caller.
         let _ = self.connection_to(context, upstream);
     }
 
-    /// Queues a request on the socket of this client; requests are written in order.
+    /// Queues a request on the socket of this client; requests are written in order. Only a socket that is opened needs
+    /// a context.
     ///
     /// # Errors
     /// Returns [`RequestError::Busy`] if there are too many sockets or queued requests, and
     /// [`RequestError::Unreachable`] if the socket was lost.
     pub fn send(
         &self,
-        context: &SocketContext,
+        context: impl FnOnce() -> SocketContext,
         upstream: &Rc<LegacySocketUpstream>,
-        request: SocketRequest,
-        limit: Duration,
+        call: SocketCall,
     ) -> Result<PendingReply, RequestError> {
+        let SocketCall {
+            plan,
+            request,
+            limit,
+        } = call;
         let handle = self.connection_to(context, upstream)?;
         let (reply, answer) = oneshot::channel();
         let deadline = clock::now() + limit;
         let queued = QueuedRequest {
-            plan: context.plan.clone(),
+            plan,
             request,
             deadline,
             reply,
@@ -145,7 +154,7 @@ impl ClientConnections {
 
     fn connection_to(
         &self,
-        context: &SocketContext,
+        context: impl FnOnce() -> SocketContext,
         upstream: &Rc<LegacySocketUpstream>,
     ) -> Result<ConnectionHandle, RequestError> {
         if self.has_lost() {
@@ -166,9 +175,10 @@ impl ClientConnections {
             caller_gone: Rc::default(),
         };
         let client_sender = self.client_sender.borrow().clone();
-        let task = ConnectionTask::new(context.clone(), upstream, client_sender);
-        let run = serve(task, permit, inbox, handle.caller_gone.clone());
-        context.tasks.start(run);
+        let context = context();
+        let tasks = context.tasks.clone();
+        let task = ConnectionTask::new(context, upstream, client_sender);
+        tasks.start(serve(task, permit, inbox, handle.caller_gone.clone()));
         sockets.push((upstream.clone(), handle.clone()));
         Ok(handle)
     }

@@ -3,6 +3,7 @@
 //! Used by `gateway` and `legacy_socket`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -31,6 +32,17 @@ pub enum SocketRequest {
         /// The frame as received.
         text: Bytes,
     },
+}
+
+/// A request to queue.
+#[derive(Debug)]
+pub struct SocketCall {
+    /// The plan that the request is served under.
+    pub plan: Arc<Plan>,
+    /// The request.
+    pub request: SocketRequest,
+    /// The maximum time until the reply.
+    pub limit: Duration,
 }
 
 /// The reply to a request.
