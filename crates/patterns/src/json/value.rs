@@ -96,41 +96,60 @@ impl Json {
         }
     }
 
-    /// Returns a value that the caller wrote from literals and valid values. A debug build panics if it is not valid.
+    /// Returns a value that the caller wrote from literals and valid values.
+    ///
+    /// The text is trusted: a release build passes an invalid one on unchecked. Use [`Json::parse`] for texts of others.
+    ///
+    /// # Panics
+    ///
+    /// A debug build panics if the text is not one JSON value.
     pub fn written(text: impl AsRef<[u8]> + Into<Bytes>) -> Json {
-        let whole = || 0..text.as_ref().len();
-        debug_assert_eq!(scan_value(text.as_ref(), u16::MAX), Ok(whole()));
-        match InlineBytes::short(text.as_ref()) {
+        let json = match InlineBytes::short(text.as_ref()) {
             Some(short) => Json(short),
             None => Json(InlineBytes::Shared(text.into())),
-        }
+        };
+        json.checked_in_debug()
     }
 
     /// Returns a short value that this crate wrote.
     #[inline(always)]
     pub(crate) fn short(text: InlineBuffer) -> Json {
-        let json = Json(text.finish());
-        debug_assert!(scan_value(json.as_bytes(), u16::MAX).is_ok());
-        json
+        Json(text.finish()).checked_in_debug()
     }
 
-    /// Returns a message that the caller wrote from literals and valid values.
+    /// Returns a message that the caller wrote from literals and valid values. It is trusted as in [`Json::written`].
     #[must_use]
     pub fn sent(pieces: Rope) -> Json {
         Json::written(pieces.into_bytes())
     }
 
-    /// Returns a part of this value that a scan found to be a value.
+    /// Returns a part of this value that a scan found to be a value. It is trusted as in [`Json::written`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if the text has no such range.
     #[must_use]
     #[inline(always)]
     pub fn piece(&self, range: Range<usize>) -> Json {
         Json(self.0.piece(range))
     }
 
-    /// Returns a part of `text` that a scan found to be a value.
+    /// Returns a part of `text` that a scan found to be a value. It is trusted as in [`Json::written`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if the text has no such range, and in a debug build if the part is not one JSON value.
     #[inline]
     pub fn scanned(text: &Bytes, range: Range<usize>) -> Json {
-        Json(InlineBytes::part(text, range))
+        Json(InlineBytes::part(text, range)).checked_in_debug()
+    }
+
+    /// Checks in a debug build that a trusted text is one JSON value.
+    #[inline(always)]
+    fn checked_in_debug(self) -> Json {
+        let length = self.as_bytes().len();
+        debug_assert_eq!(scan_value(self.as_bytes(), u16::MAX), Ok(0..length));
+        self
     }
 
     /// Returns the text.
