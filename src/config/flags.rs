@@ -11,7 +11,7 @@ use crate::config::decode::identity::header_globs;
 use crate::config::decode::shared::{SIDES, STAGES};
 use crate::config::digest::Digests;
 use crate::config::key::{
-    Key, NamedValues, SubTable, TableShape, key, named_values, section, table,
+    Key, NamedValues, Rule, SubTable, TableShape, key, named_values, section, table,
 };
 use crate::config::kind::{NAME, PERCENT, STRING, TEXT, words};
 use crate::config::layer::{Layer, Merged};
@@ -51,6 +51,9 @@ section! {
         /// Headers, each with a glob: all must match
         HEADERS: NamedValues<String> = named_values("header", STRING);
     }
+    rules [
+        Rule::Needs("ramp", &["guard"]),
+    ]
 }
 
 section! {

@@ -1,6 +1,7 @@
 //! JSON Schemas (2020-12) of the main file and of the flags file, from the table of keys.
 //!
-//! They describe the form of values. Rules between keys, such as two that exclude each other, are left to `check`.
+//! They describe the form of values, and the rules between keys of one table. Like required keys, these rules hold for a
+//! table as a whole, also if variables supply some of its keys. Rules that depend on values are left to `check`.
 //!
 //! Used by `cli`.
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config::decode;
 use crate::config::flags;
-use crate::config::key::{DefaultValue, DescribedValue, Description, Section, TableShape};
+use crate::config::key::{DefaultValue, DescribedValue, Description, Rule, Section, TableShape};
 
 /// Returns the schema of the main file, which is also that of included files.
 #[must_use]
@@ -57,7 +58,36 @@ fn table(section: &Section) -> Value {
     if !required.is_empty() {
         schema["required"] = required.into();
     }
+    let more = section.more.iter().flat_map(|more| more.rules);
+    let rules: Vec<Value> = section.rules.iter().chain(more).map(rule).collect();
+    if !rules.is_empty() {
+        schema["allOf"] = rules.into();
+    }
     schema
+}
+
+/// Returns the schema of the tables that follow a rule.
+fn rule(rule: &Rule) -> Value {
+    let has = |key: &&str| json!({ "required": [key] });
+    match rule {
+        Rule::ExactlyOne(keys) => {
+            let keys: Vec<Value> = keys.iter().map(has).collect();
+            json!({ "oneOf": keys })
+        }
+        Rule::Excludes(key, others) => {
+            let others: Vec<Value> = others.iter().map(has).collect();
+            json!({ "not": { "required": [key], "anyOf": others } })
+        }
+        Rule::Needs(key, [only]) => {
+            let needed = Map::from_iter([((*key).to_owned(), json!([only]))]);
+            json!({ "dependentRequired": needed })
+        }
+        Rule::Needs(key, others) => {
+            let others: Vec<Value> = others.iter().map(has).collect();
+            let needed = Map::from_iter([((*key).to_owned(), json!({ "anyOf": others }))]);
+            json!({ "dependentSchemas": needed })
+        }
+    }
 }
 
 /// Adds the form of a key; several entries of one name are alternatives.

@@ -99,6 +99,19 @@ pub(super) struct Section {
     pub(super) keys: &'static [&'static dyn Describe],
     /// Further keys, which only some of its tables may have.
     pub(super) more: &'static [&'static Section],
+    /// Rules between the keys. The decoder enforces them; the JSON Schema states them.
+    pub(super) rules: &'static [Rule],
+}
+
+/// A rule between the keys of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The table has exactly one of these keys.
+    ExactlyOne(&'static [&'static str]),
+    /// The key excludes each of the others.
+    Excludes(&'static str, &'static [&'static str]),
+    /// The key needs one of the others.
+    Needs(&'static str, &'static [&'static str]),
 }
 
 /// Returns an optional key.
@@ -390,7 +403,8 @@ impl Describe for SubTable {
     }
 }
 
-/// Declares the keys of a table, and the table as a [`Section`]. The documentation of a key is its description.
+/// Declares the keys of a table, the rules between them, and the table as a [`Section`]. The documentation of a key is its
+/// description.
 macro_rules! section {
     (
         $(#[doc = $text:literal])+
@@ -400,6 +414,7 @@ macro_rules! section {
                 $of_key:vis $key:ident: $type:ty = $value:expr;
             )*
         }
+        $(rules [$($rule:expr),* $(,)?])?
     ) => {
         $(
             $(#[doc = $about])+
@@ -409,6 +424,7 @@ macro_rules! section {
         $visibility static $section: $crate::config::key::Section = $crate::config::key::Section {
             keys: &[$(&$key),*],
             more: &[$(&$more),*],
+            rules: &[$($($rule),*)?],
         };
     };
 }

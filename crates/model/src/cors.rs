@@ -96,15 +96,6 @@ pub enum RequestHeaders {
     Listed(Vec<HeaderName>),
 }
 
-/// Permission for a page to send the browser's credentials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithCredentials {
-    /// Credentials are allowed.
-    Yes,
-    /// Credentials are not allowed.
-    No,
-}
-
 /// The CORS policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cors {
@@ -114,8 +105,8 @@ pub struct Cors {
     pub headers: RequestHeaders,
     /// Response headers that pages may read.
     pub expose: Vec<HeaderName>,
-    /// Permission to send credentials.
-    pub credentials: WithCredentials,
+    /// True if pages may send the browser's credentials.
+    pub allows_credentials: bool,
     /// Time that a browser may cache the preflight response; the browser's default if `None`.
     pub max_age: Option<Duration>,
 }
@@ -187,7 +178,7 @@ impl Cors {
             return false;
         };
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, named);
-        if self.credentials == WithCredentials::Yes {
+        if self.allows_credentials {
             answer.insert(
                 ACCESS_CONTROL_ALLOW_CREDENTIALS,
                 HeaderValue::from_static("true"),

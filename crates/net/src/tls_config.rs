@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use dualgauge_transport::tls::{ClientTls, Http2, Pem, ServerTls};
+use dualgauge_transport::tls::{ClientTls, Pem, ServerTls};
 
 const HTTP_1: &[u8] = b"http/1.1";
 
@@ -82,9 +82,9 @@ pub fn server(tls: &ServerTls) -> Result<Arc<ServerConfig>, TlsFault> {
         .with_single_cert(chain, key)
         .map_err(|error| fault(TlsPart::Certificate, error))?;
     // The listener supports only these, so TLS rejects clients that require another protocol.
-    config.alpn_protocols = match tls.http2 {
-        Http2::Offered => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
-        Http2::Off => vec![HTTP_1.to_vec()],
+    config.alpn_protocols = match tls.offers_http2 {
+        true => vec![HTTP_2.to_vec(), HTTP_1.to_vec()],
+        false => vec![HTTP_1.to_vec()],
     };
     Ok(Arc::new(config))
 }

@@ -46,17 +46,8 @@ pub struct ServerTls {
     pub own: TlsIdentity,
     /// The CAs trusted for client certificates; `None` if no certificate is requested.
     pub client_ca: Option<Pem>,
-    /// The offer of HTTP/2.
-    pub http2: Http2,
-}
-
-/// The offer of HTTP/2 in addition to HTTP/1.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Http2 {
-    /// HTTP/2 is offered and preferred.
-    Offered,
-    /// HTTP/1.1 only.
-    Off,
+    /// True if HTTP/2 is offered and preferred, in addition to HTTP/1.1.
+    pub offers_http2: bool,
 }
 
 /// TLS to an upstream.

@@ -4,7 +4,7 @@ use http::HeaderName;
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawCors, RawOrigin};
-use dualgauge_model::cors::{Cors, Origins, RequestHeaders, WithCredentials};
+use dualgauge_model::cors::{Cors, Origins, RequestHeaders};
 
 pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
     let any = raw
@@ -16,7 +16,7 @@ pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
         if raw.origins.len() > 1 {
             problems.push(any.problem("`*` matches every origin; write it alone, or remove it"));
         }
-        if credentials.value == WithCredentials::Yes {
+        if credentials.value {
             let message = "`*` and credentials exclude each other: any page could send requests as its user; list the origins";
             problems.push(any.problem(message));
         }
@@ -41,18 +41,14 @@ pub(super) fn compile(raw: &RawCors, problems: &mut Vec<Problem>) -> Cors {
             None => RequestHeaders::Mirrored,
         },
         expose: names(&raw.expose),
-        credentials: credentials.value,
+        allows_credentials: credentials.value,
         max_age: raw.max_age.as_ref().map(|age| age.value),
     }
 }
 
 /// Rejects `*` with credentials: there it is an ordinary header name (Fetch, CORS protocol and credentials).
-fn check_name(
-    name: &Spanned<HeaderName>,
-    credentials: WithCredentials,
-    problems: &mut Vec<Problem>,
-) {
-    if name.value == "*" && credentials == WithCredentials::Yes {
+fn check_name(name: &Spanned<HeaderName>, allows_credentials: bool, problems: &mut Vec<Problem>) {
+    if name.value == "*" && allows_credentials {
         let message = "`*` is not a wildcard when credentials are sent; list the names";
         problems.push(name.problem(message));
     }

@@ -5,17 +5,14 @@
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawClientTls, RawFile, RawStore, RawTls};
 use dualgauge_net::tls_config::{Alpn, TlsFault, TlsPart, client, roots, server, server_name};
-use dualgauge_transport::tls::{ClientTls, Http2, Pem, ServerTls, TlsIdentity};
+use dualgauge_transport::tls::{ClientTls, Pem, ServerTls, TlsIdentity};
 
 /// Compiles `[listen.tls]`, and reports every part that is invalid.
 pub(super) fn listener(raw: &RawTls, problems: &mut Vec<Problem>) -> ServerTls {
     let tls = ServerTls {
         own: identity(&raw.certificate, &raw.key),
         client_ca: raw.client_ca.as_ref().map(pem),
-        http2: raw
-            .http2
-            .as_ref()
-            .map_or(Http2::Offered, |http2| http2.value),
+        offers_http2: raw.http2.as_ref().is_none_or(|http2| http2.value),
     };
     let own = ServerTls {
         client_ca: None,

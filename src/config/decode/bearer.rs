@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::key::{Key, List, SubTable, TableShape, key, one_or_many, section, table};
+use crate::config::key::{Key, List, Rule, SubTable, TableShape, key, one_or_many, section, table};
 use crate::config::kind::{DURATION, FILE, TEXT, words};
 use crate::config::raw::{RawBearer, RawFile, RawTokenKey, RawTokenKeyFile};
 use crate::config::table_reader::{Shape, Table};
@@ -24,6 +24,12 @@ section! {
         /// Algorithm of the public key
         OF_PUBLIC_KEY: Key<Algorithm> = key("algorithm", words(Algorithm::OF_PUBLIC_KEYS));
     }
+    rules [
+        Rule::ExactlyOne(&["file", "secret_file", "public_key_file"]),
+        Rule::Excludes("file", &["algorithm"]),
+        Rule::Needs("secret_file", &["algorithm"]),
+        Rule::Needs("public_key_file", &["algorithm"]),
+    ]
 }
 
 section! {

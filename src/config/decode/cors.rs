@@ -9,7 +9,7 @@ use crate::config::kind::{DURATION, HEADER, Kind, SOME_TEXT, boolean, other};
 use crate::config::raw::{RawCors, RawOrigin};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, cut, string};
-use dualgauge_model::cors::{OriginError, WebOrigin, WithCredentials};
+use dualgauge_model::cors::{OriginError, WebOrigin};
 use dualgauge_model::hosts::HostName;
 
 /// A host name of the proxy.
@@ -32,8 +32,7 @@ section! {
         /// Response headers that pages may read
         EXPOSE: List<HeaderName> = list("expose", HEADER);
         /// Pages may send credentials
-        CREDENTIALS: Key<WithCredentials> =
-            key("credentials", boolean(&[WithCredentials::No, WithCredentials::Yes])).or("false");
+        CREDENTIALS: Key<bool> = key("credentials", boolean(&[false, true])).or("false");
         /// Lifetime of preflights; that of the browser by default
         MAX_AGE: Key<Duration> = key("max_age", DURATION);
     }

@@ -1,6 +1,6 @@
 //! `[[event]]` Used by `decode`.
 
-use crate::config::key::{Key, SubTable, Tree, key, section, table, tree};
+use crate::config::key::{Key, Rule, SubTable, Tree, key, section, table, tree};
 use crate::config::kind::{STRING, TEXT};
 use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::event::{EventSource, OtherSide, RpcEventSource, SseSource};
@@ -41,6 +41,9 @@ section! {
         /// Reason for an accepted loss
         LOSSY: Key<String> = key("lossy", TEXT);
     }
+    rules [
+        Rule::Excludes("frame", &["sse"]),
+    ]
 }
 
 pub(super) fn event(table: &mut Table<'_>) -> Option<EventSource> {

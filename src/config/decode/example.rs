@@ -6,7 +6,7 @@
 
 use super::frame;
 use super::outcome::not_exactly_one;
-use crate::config::key::{Key, SubTable, Tree, key, section, table, tree, tree_table};
+use crate::config::key::{Key, Rule, SubTable, Tree, key, section, table, tree, tree_table};
 use crate::config::kind::{STRING, TEXT, whole, words};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
@@ -55,6 +55,9 @@ section! {
         /// Text of the response
         REPLY_TEXT: Key<String> = key("text", STRING);
     }
+    rules [
+        Rule::Excludes("body", &["text"]),
+    ]
 }
 
 section! {
@@ -77,6 +80,9 @@ section! {
         /// Error
         OF_ERROR: SubTable = table("error", &ERROR);
     }
+    rules [
+        Rule::ExactlyOne(&["result", "error"]),
+    ]
 }
 
 section! {
@@ -89,6 +95,9 @@ section! {
         /// JSON-RPC response
         OF_RPC_REPLY: SubTable = table("rpc", &RPC_REPLY).required();
     }
+    rules [
+        Rule::Excludes("rest", &["frame"]),
+    ]
 }
 
 section! {
@@ -105,6 +114,9 @@ section! {
         /// Response
         OF_REPLY: SubTable = table("reply", &REPLY);
     }
+    rules [
+        Rule::ExactlyOne(&["rest", "frame"]),
+    ]
 }
 
 /// `error` as a whole; its members are entries of [`ERROR`].

@@ -5,7 +5,7 @@
 use http::HeaderName;
 
 use crate::config::key::{
-    Key, List, NamedValues, SubTable, key, named_values, one_or_many, section, table,
+    Key, List, NamedValues, Rule, SubTable, key, named_values, one_or_many, section, table,
 };
 use crate::config::kind::{HEADER, KEY_HASH, Kind, NAME, SOME_TEXT, STRING, TEXT, Words, other};
 use crate::config::problem::Spanned;
@@ -85,6 +85,9 @@ section! {
         /// Glob for the `user-agent` header
         USER_AGENT: Key<String> = key("user_agent", TEXT);
     }
+    rules [
+        Rule::ExactlyOne(&SOURCES),
+    ]
 }
 
 section! {
@@ -97,6 +100,9 @@ section! {
         /// Cookie whose value identifies the caller
         KEY_COOKIE: Key<String> = key("cookie", other("cookie name", SOME_TEXT, cookie));
     }
+    rules [
+        Rule::ExactlyOne(&["header", "claim", "cookie"]),
+    ]
 }
 
 section! {

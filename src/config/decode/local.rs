@@ -4,8 +4,8 @@ use http::Method;
 
 use super::outcome::not_exactly_one;
 use crate::config::key::{
-    Key, List, NamedValues, SubTable, Tree, key, named_values, one_or_many, section, table, tree,
-    tree_table,
+    Key, List, NamedValues, Rule, SubTable, Tree, key, named_values, one_or_many, section, table,
+    tree, tree_table,
 };
 use crate::config::kind::{Kind, SOME_TEXT, STRING, TEXT, Words, other, whole};
 use crate::config::problem::Spanned;
@@ -56,6 +56,13 @@ section! {
         /// Headers of the response
         ANSWER_HEADERS: NamedValues<String> = named_values("headers", STRING);
     }
+    rules [
+        Rule::ExactlyOne(&["frame", "result", "error", "status"]),
+        Rule::Needs("body", &["status"]),
+        Rule::Needs("text", &["status"]),
+        Rule::Needs("headers", &["status"]),
+        Rule::Excludes("body", &["text"]),
+    ]
 }
 
 section! {
@@ -94,6 +101,9 @@ section! {
         /// Title of an API document
         DOCUMENT_TITLE: Key<String> = key("title", TEXT);
     }
+    rules [
+        Rule::ExactlyOne(&["rest", "rpc", "frame"]),
+    ]
 }
 
 pub(super) fn local(table: &mut Table<'_>) -> Option<RawLocal> {

@@ -1,7 +1,7 @@
 //! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows. Used by `decode`.
 
 use super::frame;
-use crate::config::key::{Key, SubTable, Tree, key, section, table, tree, tree_table};
+use crate::config::key::{Key, Rule, SubTable, Tree, key, section, table, tree, tree_table};
 use crate::config::kind::{STRING, TEXT};
 use crate::config::problem::Problem;
 use crate::config::table_reader::{Shape, Table};
@@ -41,6 +41,9 @@ section! {
         /// Pattern of the error
         OF_ERROR: SubTable = table("error", &ERROR);
     }
+    rules [
+        Rule::ExactlyOne(&["result", "error"]),
+    ]
 }
 
 section! {
@@ -55,6 +58,9 @@ section! {
         /// Reason for an accepted loss
         LOSSY: Key<String> = key("lossy", TEXT);
     }
+    rules [
+        Rule::Excludes("rest", &["frame"]),
+    ]
 }
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {

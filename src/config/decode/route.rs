@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::route_docs::DOCS;
 use super::{compare, example, frame, lifecycle, outcome, route_docs};
 use crate::config::key::{
-    Key, List, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree, tree_table,
+    Key, List, Rule, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree,
+    tree_table,
 };
 use crate::config::kind::{NAME, TEXT, TIMEOUT, boolean, words};
 use crate::config::problem::Spanned;
@@ -108,6 +109,11 @@ section! {
         /// Further comparison rules
         COMPARE: SubTable = table("compare", &compare::COMPARE);
     }
+    rules [
+        Rule::ExactlyOne(&["rest", "frame"]),
+        Rule::Excludes("frame", &["query", "headers", "body"]),
+        Rule::Needs("silence", &["frame"]),
+    ]
 }
 
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {

@@ -4,12 +4,11 @@
 
 use std::path::PathBuf;
 
-use crate::config::key::{Key, key, section};
+use crate::config::key::{Key, Rule, key, section};
 use crate::config::kind::{FILE, TEXT, boolean};
 use crate::config::raw::{RawClientTls, RawFile, RawTls};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
-use dualgauge_transport::tls::Http2;
 
 section! {
     /// `[listen.tls]`
@@ -21,7 +20,7 @@ section! {
         /// PEM file with the CAs of client certificates, which are optional
         CLIENT_CA: Key<PathBuf> = key("client_ca", FILE);
         /// Offers HTTP/2 beside HTTP/1.1; `true` by default
-        HTTP2: Key<Http2> = key("http2", boolean(&[Http2::Off, Http2::Offered]));
+        HTTP2: Key<bool> = key("http2", boolean(&[false, true]));
     }
 }
 
@@ -37,6 +36,10 @@ section! {
         /// Required name in the certificate of the server; its host by default
         SERVER_NAME: Key<String> = key("server_name", TEXT);
     }
+    rules [
+        Rule::Needs("certificate", &["key"]),
+        Rule::Needs("key", &["certificate"]),
+    ]
 }
 
 /// Decodes `[listen.tls]`.

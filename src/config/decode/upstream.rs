@@ -13,7 +13,7 @@ use super::shared::{MOST, SIDES};
 use super::stdio::STDIO;
 use super::websocket::WEBSOCKET;
 use super::{addresses, mcp, stdio, tls, websocket};
-use crate::config::key::{Key, List, SubTable, TableShape, key, list, section, table};
+use crate::config::key::{Key, List, Rule, SubTable, TableShape, key, list, section, table};
 use crate::config::kind::{DURATION, HEADER, NAME, TIMEOUT, boolean, other, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawServer, RawUpstream};
@@ -97,6 +97,16 @@ section! {
         /// Other MCP server: stages choose between the two, with this one as the control
         CANDIDATE: Key<String> = key("candidate", NAME);
     }
+    rules [
+        Rule::ExactlyOne(&["url", "urls", "command"]),
+        Rule::Excludes("command", OF_URL),
+        Rule::Excludes("command", addresses::OWN),
+        Rule::Excludes("command", websocket::OWN),
+        Rule::Excludes("command", HEADERS),
+        Rule::Excludes("command", mcp::OVER_HTTP),
+        Rule::Excludes("url", stdio::OWN),
+        Rule::Excludes("urls", stdio::OWN),
+    ]
 }
 
 pub(super) fn upstream(table: &mut Table<'_>, chosen: &str) -> Option<RawUpstream> {

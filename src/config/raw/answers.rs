@@ -6,7 +6,7 @@ use http::{HeaderName, Method};
 use serde_json::{Map, Value};
 
 use crate::config::problem::Spanned;
-use dualgauge_model::cors::{WebOrigin, WithCredentials};
+use dualgauge_model::cors::WebOrigin;
 use dualgauge_model::jsonrpc::ErrorObject;
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::frame_line;
@@ -23,7 +23,7 @@ pub struct RawCors {
     /// `expose`
     pub expose: Vec<Spanned<HeaderName>>,
     /// `credentials`
-    pub credentials: Spanned<WithCredentials>,
+    pub credentials: Spanned<bool>,
     /// `max_age`
     pub max_age: Option<Spanned<Duration>>,
 }

@@ -10,7 +10,6 @@ use crate::config::problem::Spanned;
 use dualgauge_model::client_ip::Network;
 use dualgauge_model::rollout::SubjectPattern;
 use dualgauge_model::token::Algorithm;
-use dualgauge_transport::tls::Http2;
 
 /// `[[client]]`
 #[derive(Debug, Clone, PartialEq)]
@@ -109,7 +108,7 @@ pub struct RawTls {
     /// `client_ca`: the trusted CAs of client certificates.
     pub client_ca: Option<RawFile>,
     /// `http2`: offered by default.
-    pub http2: Option<Spanned<Http2>>,
+    pub http2: Option<Spanned<bool>>,
 }
 
 /// `[upstream.NAME.tls]`

@@ -1,14 +1,19 @@
 //! The JSON Schemas accept every shipped configuration, have every key, and refuse what the decoder refuses.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use serde_json::Value;
 
+use super::Fixture;
 use super::documented::{answer, keys, put, table_keys};
+use crate::config::compile;
+use crate::config::decode::CONFIG;
+use crate::config::flags::{FILE, parse_flags};
 use crate::config::json_schema::{flags_file, main_file};
-use crate::config::key::DescribedValue;
+use crate::config::key::{DescribedValue, Section};
 
 /// Returns a value of a file as a JSON value, as editors do: a date is a string.
 fn json(value: &toml::Value) -> Value {
@@ -174,4 +179,215 @@ fn a_number_that_no_key_of_a_kind_accepts_is_refused_by_the_schema() {
         }
     }
     assert!(refused > 100, "{refused}");
+}
+
+/// Tables that break a rule between keys each, and their place in the main file or in the flags file.
+const BROKEN: &[(&str, &str, &[&str])] = &[
+    (
+        "upstream.tls",
+        "[upstream.a]\nside = 'rest'\nurl = 'https://a'\ntls = { @ }\n",
+        &["certificate = 'a.pem'", "key = 'a.pem'"],
+    ),
+    (
+        "rollout.store.tls",
+        "[rollout.store]\nurl = 'rediss://a'\ntls = { @ }\n",
+        &["certificate = 'a.pem'", "key = 'a.pem'"],
+    ),
+    (
+        "rollout.bearer.keys",
+        "[[rollout.bearer.keys]]\n@\n",
+        &[
+            "",
+            "file = 'a'\nsecret_file = 'b'\nalgorithm = 'HS256'",
+            "file = 'a'\nalgorithm = 'HS256'",
+            "secret_file = 'a'",
+            "public_key_file = 'a'",
+        ],
+    ),
+    (
+        "local.answer",
+        "[[local]]\nrest = 'GET /a'\n[local.answer]\n@\n",
+        &[
+            "",
+            "status = 200\nresult = {}",
+            "body = {}",
+            "text = 'a'",
+            "headers = { a = 'a' }",
+            "status = 200\nbody = {}\ntext = 'a'",
+        ],
+    ),
+    (
+        "local",
+        "[[local]]\nanswer = 'openapi'\n@\n",
+        &["", "rest = 'GET /a'\nrpc = 'a'", "rpc = 'a'\nframe = {}"],
+    ),
+    (
+        "client.match",
+        "[[client]]\nname = 'a'\n[client.match]\n@\n",
+        &["", "user_agent = 'a'\naddress = ['10.0.0.1']"],
+    ),
+    (
+        "client.key",
+        "[[client]]\nname = 'a'\nmatch = { user_agent = 'a' }\n[client.key]\n@\n",
+        &["", "header = 'a'\ncookie = 'b'"],
+    ),
+    (
+        "upstream",
+        "[upstream.a]\nside = 'rpc'\n@\n",
+        &[
+            "",
+            "url = 'http://a'\ncommand = ['a']",
+            "command = ['a']\nkeep_alive = '1s'",
+            "command = ['a']\nretry = {}",
+            "command = ['a']\nsharing = 'client'",
+            "command = ['a']\nheaders = { a = 'a' }",
+            "command = ['a']\ntransport = 'sse'",
+            "url = 'http://a'\nmode = 'serial'",
+            "urls = ['http://a']\nmode = 'serial'",
+        ],
+    ),
+    (
+        "route",
+        "[[route]]\nname = 'a'\nrpc = 'a'\n@\n",
+        &[
+            "",
+            "rest = 'GET /a'\nframe = { a = 'a' }",
+            "frame = { a = 'a' }\nquery = { a = '{a}' }",
+            "rest = 'GET /a'\nsilence = '1s'",
+        ],
+    ),
+    (
+        "route.outcome",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nframe = { a = 'a' }\n[[route.outcome]]\n\
+         rpc = { result = {} }\n@\n",
+        &["rest = { status = 200 }\nframe = {}"],
+    ),
+    (
+        "route.outcome.rpc",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nrest = 'GET /a'\n[[route.outcome]]\n\
+         rest = { status = 200 }\n[route.outcome.rpc]\n@\n",
+        &["", "result = {}\nerror = { code = 1 }"],
+    ),
+    (
+        "outcomes",
+        "[[outcomes.a]]\nrpc = { result = {} }\n@\n",
+        &["rest = { status = 200 }\nframe = {}"],
+    ),
+    (
+        "outcomes.rpc",
+        "[[outcomes.a]]\nrest = { status = 200 }\n[outcomes.a.rpc]\n@\n",
+        &["", "result = {}\nerror = { code = 1 }"],
+    ),
+    (
+        "route.example",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nframe = { a = 'a' }\n[[route.example]]\n\
+         rpc = { method = 'a' }\n@\n",
+        &["", "rest = { call = 'GET /a' }\nframe = {}"],
+    ),
+    (
+        "route.example.reply",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nframe = { a = 'a' }\n[[route.example]]\n\
+         rpc = { method = 'a' }\nframe = {}\n[route.example.reply]\nrpc = { result = {} }\n@\n",
+        &["rest = { status = 200 }\nframe = {}"],
+    ),
+    (
+        "route.example.reply.rest",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nrest = 'GET /a'\n[[route.example]]\n\
+         rest = { call = 'GET /a' }\nrpc = { method = 'a' }\n[route.example.reply]\n\
+         rpc = { result = {} }\nrest = { status = 200, @ }\n",
+        &["body = {}, text = 'a'"],
+    ),
+    (
+        "route.example.reply.rpc",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nrest = 'GET /a'\n[[route.example]]\n\
+         rest = { call = 'GET /a' }\nrpc = { method = 'a' }\n[route.example.reply]\n\
+         rest = { status = 200 }\nrpc = { @ }\n",
+        &["", "result = {}, error = { code = 1, message = 'a' }"],
+    ),
+    (
+        "event",
+        "[[event]]\nrpc = { method = 'a' }\n@\n",
+        &["frame = {}\nsse = { data = {} }"],
+    ),
+    (
+        "flag",
+        "[[flag]]\nname = 'a'\nstage = 'translate'\npercent = 1\n@\n",
+        &["ramp = { steps = [5, 10], every = '1h' }"],
+    ),
+];
+
+/// Adds the number of rules of each table.
+fn count_rules(under: &str, section: &Section, found: &mut BTreeMap<String, usize>) {
+    let tables = section.more.iter().copied().chain([section]);
+    for table in tables {
+        if !table.rules.is_empty() {
+            *found.entry(under.to_owned()).or_default() += table.rules.len();
+        }
+        for key in table.keys.iter().map(|key| key.describe()) {
+            if let DescribedValue::Tables(inside, _) = key.value {
+                let path = format!("{under}.{}", key.name);
+                count_rules(path.trim_start_matches('.'), inside, found);
+            }
+        }
+    }
+}
+
+/// Removes the rules between keys from a schema.
+fn remove_rules(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.remove("allOf");
+            members.values_mut().for_each(remove_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_rules),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns the validators of a schema, with and without its rules between keys.
+fn with_and_without_rules(mut schema: Value) -> [Validator; 2] {
+    let with_rules = validator(&schema);
+    remove_rules(&mut schema);
+    [with_rules, validator(&schema)]
+}
+
+/// Returns true if flags are refused.
+fn are_refused(text: &str) -> bool {
+    let Ok(flags) = parse_flags(Path::new("flags.toml"), text) else {
+        return true;
+    };
+    let mut problems = Vec::new();
+    for flag in flags {
+        let guard = flag
+            .guard
+            .map(|guard| compile::guard::guard(&guard, &mut problems));
+        let ramp = flag.ramp;
+        ramp.and_then(|ramp| compile::guard::ramp(&ramp, guard.as_ref(), &mut problems));
+    }
+    !problems.is_empty()
+}
+
+#[test]
+fn the_schema_refuses_what_the_decoder_refuses_for_rules_between_keys() {
+    let mut rules = BTreeMap::new();
+    count_rules("", &CONFIG, &mut rules);
+    count_rules("", &FILE, &mut rules);
+    let main = with_and_without_rules(main_file());
+    let flags = with_and_without_rules(flags_file());
+    for (table, text, broken) in BROKEN {
+        let count = rules.remove(*table).unwrap_or_default();
+        assert!(broken.len() >= count, "{table} has {count} rules");
+        for broken in *broken {
+            let text = text.replace('@', broken);
+            let [schema, without_rules] = if *table == "flag" { &flags } else { &main };
+            assert_eq!(fault(without_rules, &text), None, "{text}");
+            assert!(fault(schema, &text).is_some(), "the schema accepts {text}");
+            let is_refused = match *table {
+                "flag" => are_refused(&text),
+                _ => Fixture::new(&text).load().is_err(),
+            };
+            assert!(is_refused, "the decoder accepts {text}");
+        }
+    }
+    assert!(rules.is_empty(), "rules without a broken table: {rules:?}");
 }

@@ -31,7 +31,7 @@ fn listed() -> Cors {
         origins: Origins::Listed(vec![WebOrigin::parse(APP).unwrap()]),
         headers: RequestHeaders::Mirrored,
         expose: vec![HeaderName::from_static("x-total")],
-        credentials: WithCredentials::Yes,
+        allows_credentials: true,
         max_age: Some(Duration::from_millis(600_900)),
     }
 }
@@ -41,7 +41,7 @@ fn any() -> Cors {
         origins: Origins::Any,
         headers: RequestHeaders::Listed(vec![HeaderName::from_static("x-tenant")]),
         expose: Vec::new(),
-        credentials: WithCredentials::No,
+        allows_credentials: false,
         max_age: None,
     }
 }

@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue, StatusCode, Uri};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cors::{Cors, Origins, RequestHeaders, WebOrigin, WithCredentials};
+use crate::cors::{Cors, Origins, RequestHeaders, WebOrigin};
 use crate::hosts::Reach;
 use crate::lifecycle::{Brownouts, Lifecycle};
 use crate::local_reply::{LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply};
@@ -87,7 +87,7 @@ fn cors() -> Cors {
         origins: Origins::Listed(vec![WebOrigin::parse(APP).unwrap()]),
         headers: RequestHeaders::Mirrored,
         expose: Vec::new(),
-        credentials: WithCredentials::No,
+        allows_credentials: false,
         max_age: None,
     }
 }

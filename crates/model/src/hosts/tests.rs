@@ -2,7 +2,7 @@ use http::header::FORWARDED;
 use http::{HeaderName, HeaderValue, Uri};
 
 use super::*;
-use crate::cors::{Origins, RequestHeaders, WebOrigin, WithCredentials};
+use crate::cors::{Origins, RequestHeaders, WebOrigin};
 
 const APP: &str = "https://app.example";
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -24,7 +24,7 @@ fn cors(origins: Origins) -> Cors {
         origins,
         headers: RequestHeaders::Mirrored,
         expose: Vec::new(),
-        credentials: WithCredentials::No,
+        allows_credentials: false,
         max_age: None,
     }
 }

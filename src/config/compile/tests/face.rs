@@ -9,7 +9,7 @@ use crate::config::load::load;
 use crate::config::problem::{SourceLocation, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawLocal, RawLocalCall, RawReply, RawServerInfo};
 use crate::config::tests::Fixture;
-use dualgauge_model::cors::{Origins, RequestHeaders, WithCredentials};
+use dualgauge_model::cors::{Origins, RequestHeaders};
 use dualgauge_model::local_reply::{LocalAnswer, LocalMatch, RestLocalReply};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Glob;
@@ -37,7 +37,7 @@ fn cors_becomes_part_of_the_plan() {
     let cors = listed.cors.unwrap();
     assert!(matches!(cors.origins, Origins::Listed(listed) if listed.len() == 1));
     assert!(matches!(cors.headers, RequestHeaders::Listed(listed) if listed == ["x-a"]));
-    assert_eq!(cors.credentials, WithCredentials::Yes);
+    assert!(cors.allows_credentials);
     let open = plan(&format!("{BOTH}[cors]\norigins = ['*']\nexpose = ['*']\n"));
     let cors = open.cors.unwrap();
     assert_eq!(cors.origins, Origins::Any);
