@@ -1,5 +1,7 @@
 //! A plan with the worker-local state that serves it: upstreams, label handles and caches. Used throughout `gateway`.
 
+mod connections;
+
 use std::cell::{LazyCell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,14 +15,12 @@ use super::request_target::parse_target;
 use super::shared_state::Shared;
 use super::token_cache::TokenCache;
 use crate::telemetry::metrics::{LabelId, Pool};
-use crate::upstream::link::{LinkSharing, LinkStats, LinkUpstream, Links};
-use crate::upstream::{HttpUpstream, LegacySocketUpstream, Upstream};
+use crate::upstream::link::Links;
+use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::descriptors::{Budget, Descriptors};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::Priority;
-use dualgauge_model::plan::{
-    Credentials, FramesPlan, Plan, Sharing, Transport, Unrouted, UpstreamPlan,
-};
+use dualgauge_model::plan::{Plan, Sharing, Transport, Unrouted};
 use dualgauge_model::rollout::{Digest, FlagHistory, Generation, PlanStart};
 use dualgauge_model::token::{Claims, TokenFault};
 use dualgauge_net::Tasks;
@@ -28,9 +28,10 @@ use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::schema::MemoryShare;
 use dualgauge_patterns::side::Side;
 
-/// Concurrent requests of a worker for the metadata of an MCP server, and waiting ones.
-const METADATA_CONNECTIONS: usize = 2;
-const METADATA_QUEUE: usize = 64;
+use connections::{
+    MetadataUpstreams, frames_upstream, limit_connections, link_upstream, metadata_upstreams,
+    reuse_or_open, shadow_plan,
+};
 
 /// A plan with the state that one worker needs to serve it.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub struct RuntimePlan {
     /// The same servers with separate connections, for second runs.
     shadow_upstreams: Vec<Upstream>,
     /// Connections for the metadata of MCP servers that are reached over links, by the index of the upstream.
-    metadata_upstreams: BTreeMap<usize, Rc<HttpUpstream>>,
+    metadata_upstreams: MetadataUpstreams,
     labels: PlanLabels,
     /// Generation of the plan.
     generation: Generation,
@@ -127,7 +128,8 @@ impl RuntimePlan {
                 }
             })
             .collect();
-        let metadata_upstreams = metadata_upstreams(&plan, previous, budget, tasks);
+        let previous_metadata = previous.map(|previous| &previous.metadata_upstreams);
+        let metadata_upstreams = metadata_upstreams(&plan, previous_metadata, budget, tasks);
         let labels = PlanLabels::new(&plan, &shared.names);
         let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
@@ -378,41 +380,6 @@ fn route_indexes(plan: &Plan) -> BTreeMap<&str, usize> {
     indexes.collect()
 }
 
-fn link_upstream(upstream: &UpstreamPlan, link: &LinkSharing, priority: Priority) -> Upstream {
-    Upstream::Link(LinkUpstream::new(upstream.clone(), link.clone(), priority))
-}
-
-fn frames_upstream(
-    upstream: &UpstreamPlan,
-    frames: &FramesPlan,
-    stats: Option<Arc<LinkStats>>,
-    previous: Option<&[Upstream]>,
-) -> Upstream {
-    let previous = previous.into_iter().flatten();
-    let mut previous = previous.filter_map(Upstream::frames);
-    let previous = previous.find(|previous| previous.plan().is_same_server(upstream));
-    Upstream::Frames(match previous {
-        Some(existing) if existing.plan() == upstream => existing.clone(),
-        previous => {
-            // An upstream without entry in the process-wide status gets statistics that are not reported.
-            let stats = stats.unwrap_or_else(|| Arc::new(LinkStats::for_legacy_sockets()));
-            let new = LegacySocketUpstream::new(upstream.clone(), frames, stats);
-            Rc::new(match previous {
-                Some(previous) => new.following(previous),
-                None => new,
-            })
-        }
-    })
-}
-
-/// Returns the plan of an upstream with at most `connections`, and no more than the open-file limit allows.
-fn limit_connections(upstream: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
-    UpstreamPlan {
-        connections: budget.connections(connections),
-        ..upstream.clone()
-    }
-}
-
 /// Returns the flags of earlier plans, for the sessions that started with them.
 fn flag_history(
     plan: &Plan,
@@ -428,54 +395,4 @@ fn flag_history(
     let flags = &previous.plan.rollout.flags;
     let history = &previous.flag_history;
     plan.rollout.history_after(history, flags, start)
-}
-
-/// Returns the plan of an upstream for second runs, which have no circuit breaker and start no health checks.
-fn shadow_plan(upstream: &UpstreamPlan, connections: usize, budget: Budget) -> UpstreamPlan {
-    let mut upstream = limit_connections(upstream, connections, budget);
-    (upstream.watch.breaker, upstream.watch.check) = (None, None);
-    upstream
-}
-
-/// Returns connections for the metadata of the MCP server of the RPC side, if it is reached over a link. They are few,
-/// and carry no credentials.
-fn metadata_upstreams(
-    plan: &Plan,
-    previous: Option<&RuntimePlan>,
-    budget: Budget,
-    tasks: &Tasks,
-) -> BTreeMap<usize, Rc<HttpUpstream>> {
-    let index = plan.upstreams.of(None, Side::Rpc);
-    let server = index.and_then(|index| Some((index, plan.upstreams.all.get(index)?)));
-    let server = server.filter(|(_, server)| matches!(server.transport, Transport::Mcp(_)));
-    let opened = server.map(|(index, server)| {
-        let server = UpstreamPlan {
-            credentials: Credentials::Drop,
-            queue: METADATA_QUEUE,
-            ..limit_connections(server, METADATA_CONNECTIONS, budget)
-        };
-        let mut existing = previous
-            .into_iter()
-            .flat_map(|plan| plan.metadata_upstreams.values());
-        let existing = existing
-            .find(|existing| *existing.plan() == server)
-            .cloned();
-        let open = || Rc::new(HttpUpstream::new(server.clone(), tasks.clone()));
-        (index, existing.unwrap_or_else(open))
-    });
-    opened.into_iter().collect()
-}
-
-fn reuse_or_open(
-    upstream: &UpstreamPlan,
-    previous: Option<&[Upstream]>,
-    tasks: &Tasks,
-) -> Rc<HttpUpstream> {
-    let previous = previous.into_iter().flatten();
-    let mut previous = previous.filter_map(Upstream::http);
-    let existing = previous.find(|existing| existing.plan() == upstream);
-    existing.map_or_else(
-        || Rc::new(HttpUpstream::new(upstream.clone(), tasks.clone())),
-        Rc::clone,
-    )
 }
