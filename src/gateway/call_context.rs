@@ -58,8 +58,8 @@ pub(super) struct CallContext {
     peer: Option<Rc<CountedPeer>>,
     /// Receiver of server notifications for this call alone; if unset, they go to the connection's receiver.
     notifications: Option<NotificationSender>,
-    /// The client's `Authorization`, if an upstream of the plan has links for each.
-    authorization: Option<HeaderValue>,
+    /// The client's `Authorization`, if an upstream of the plan has links for each. Boxed, because few plans have one.
+    authorization: Option<Box<HeaderValue>>,
     /// Trace context of the call.
     pub(super) trace: Option<Trace>,
 }
@@ -403,18 +403,18 @@ impl CallContext {
     /// Keeps the client's `Authorization`, if an upstream of the plan has links for each.
     pub(super) fn set_authorization(&mut self, headers: &HeaderMap) {
         if self.runtime_plan.has_authorized_links() {
-            let mut authorization = headers.get(AUTHORIZATION).cloned();
-            authorization
-                .iter_mut()
-                .for_each(|value| value.set_sensitive(true));
-            self.authorization = authorization;
+            self.authorization = headers.get(AUTHORIZATION).map(|value| {
+                let mut value = value.clone();
+                value.set_sensitive(true);
+                Box::new(value)
+            });
         }
     }
 
     /// Returns the links that belong to one `Authorization`, and that of the client.
     pub(super) fn authorized_links(&self) -> Option<(&AuthorizedLinks, Option<HeaderValue>)> {
         let links = self.worker.authorized_links();
-        Some((links, self.authorization.clone()))
+        Some((links, self.authorization.as_deref().cloned()))
     }
 
     /// Sets the caller.

@@ -24,6 +24,7 @@ use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
 use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_net::pinned;
 use dualgauge_patterns::side::Side;
 
 use call::RestCall;
@@ -86,7 +87,8 @@ async fn serve_call(
     let runtime_plan = record.context.runtime_plan().clone();
     let identity = identify(&mut record.context, &head.headers, origin);
     if let Some(request) = routing::metadata_request(&runtime_plan.plan, RequestHead::new(&head)) {
-        return resource_metadata::serve(record, &head, origin, request).await;
+        // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+        return pinned(|| resource_metadata::serve(record, &head, origin, request)).await;
     }
     let mut call = RestCall {
         runtime_plan: &runtime_plan,

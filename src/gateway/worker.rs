@@ -288,7 +288,7 @@ impl Worker {
 
     /// Returns true when a call that has just been counted may proceed.
     pub(super) fn may_call(&self, peer: Option<&Rc<Peer>>) -> bool {
-        let limit = self.per_worker(self.runtime_plan().plan.limits.in_flight);
+        let limit = self.per_worker(self.runtime_plan.borrow().plan.limits.in_flight);
         let previous = self.in_flight.get() - 1;
         previous < limit && peer.is_none_or(|peer| peer.may_call(limit, previous))
     }
