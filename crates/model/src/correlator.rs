@@ -86,12 +86,11 @@ impl<K: Copy + Ord, C: PendingCall> Correlator<K, C> {
     /// Adds a call that is sent. The owner has asked [`Correlator::has_capacity`], and the key is greater than those of
     /// all calls that wait.
     pub fn begin(&mut self, key: K, call: C) {
-        debug_assert!(self.has_capacity(), "a call beyond the limit");
+        debug_assert!(self.has_capacity());
         debug_assert!(
             self.calls
                 .last_key_value()
-                .is_none_or(|(last, _)| *last < key),
-            "a key that is not greater than those of all calls that wait"
+                .is_none_or(|(last, _)| *last < key)
         );
         self.calls.insert(key, call);
     }
