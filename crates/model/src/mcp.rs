@@ -48,7 +48,7 @@ pub use revision::{
     DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
     discover, discover_result, initialize_response,
 };
-pub use server_request::{OpenRequest, request_state, state_of_retry};
+pub use server_request::{OpenRequest, request_state, state_of_retry, withdrawal};
 pub use session_metadata::with_session_metadata;
 pub use session_resources::{SessionResources, listen_request};
 pub use sse_endpoint::{

@@ -7,6 +7,7 @@
 //! Used by `rpc::dispatch` and `rpc::input`.
 
 use bytes::Bytes;
+use http::header::AUTHORIZATION;
 use tokio::time::timeout;
 
 use super::dispatch::LinkedCall;
@@ -16,13 +17,14 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::exchange::remaining_time;
 use crate::gateway::link_call::{self, CallProgress, LinkRequest, ResumedCall};
 use crate::gateway::rpc_reply::RpcReply;
-use crate::gateway::suspended_calls::WaitingCall;
-use crate::upstream::link::{CallListener, ServerRequest};
+use crate::gateway::suspended_calls::{CallOwner, WaitingCall};
+use crate::upstream::link::{CallListener, LinkUpstream, ServerRequest, SuspendedCall};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::mcp::{
-    BridgeAction, ClientRevision, InputCapabilities, OpenRequest, ServerEra, state_of_retry,
+    BridgeAction, ClientRevision, InputCapabilities, OpenRequest, ServerEra, state_of_retry, withdrawal,
 };
 use dualgauge_model::pending::INPUT_TIMEOUT;
+use dualgauge_model::rollout::Proof;
 
 impl RpcRequest {
     /// Returns the requests of a server with sessions that the client answers during this call. The era of a server
@@ -64,7 +66,7 @@ impl RpcRequest {
                 link_call::send_interactive(record, link, request, limit).await?
             }
             Some(waiting) => match waiting.request.response_of_retry(call.params.as_ref()) {
-                None => return self.require_input(waiting),
+                None => return self.require_input(link, waiting),
                 Some(response) => {
                     self.count_conversion(BridgeAction::ServerResponse);
                     let resumed = ResumedCall {
@@ -78,7 +80,11 @@ impl RpcRequest {
         };
         let depth = self.runtime_plan.plan.limits.depth;
         loop {
-            let ServerRequest { id, message, call } = match progress {
+            let ServerRequest {
+                id,
+                message,
+                mut call,
+            } = match progress {
                 CallProgress::Reply(reply) => return Ok(reply),
                 CallProgress::ServerRequest(request) => request,
             };
@@ -87,12 +93,12 @@ impl RpcRequest {
             };
             self.count_conversion(BridgeAction::ServerRequest);
             if self.client_revision(linked.call) == ClientRevision::Stateless {
-                return self.require_input(WaitingCall { call, request });
+                return self.require_input(link, WaitingCall { call, request });
             }
-            let response = self.ask_session(record, &request).await?;
+            let response = self.ask_session(record, &request, &mut call).await?;
             let resumed = ResumedCall {
                 call,
-                responses: vec![response],
+                responses: Vec::from_iter(response),
                 listener: None,
             };
             progress = link_call::resume(record, link, resumed).await?;
@@ -110,7 +116,7 @@ impl RpcRequest {
         let Some(state) = state_of_retry(call.params.as_ref()) else {
             return Ok(None);
         };
-        match self.worker.suspended_calls().take(self.caller(), &state) {
+        match self.worker.suspended_calls().take(self.owner(link), &state) {
             Some(waiting) => Ok(Some(waiting)),
             None if era == ServerEra::Unknown => Ok(None),
             None => {
@@ -121,41 +127,72 @@ impl RpcRequest {
     }
 
     /// Keeps a call until its client sends it again, and returns the response that asks for the input.
-    fn require_input(&self, waiting: WaitingCall) -> Result<RpcReply, Failure> {
+    fn require_input(
+        &self,
+        link: &LinkUpstream,
+        waiting: WaitingCall,
+    ) -> Result<RpcReply, Failure> {
         let request = waiting.request.clone();
-        let state = self.worker.suspended_calls().add(self.caller(), waiting);
+        let owner = self.owner(link);
+        let state = self.worker.suspended_calls().add(owner, waiting);
         let state = state.ok_or_else(|| no_input("too many clients are asked for input"))?;
         Ok(link_call::own_reply(|id| {
             request.input_required(id, &state)
         }))
     }
 
-    /// Sends a request to a client with a session, and returns the response for the server.
+    /// Returns the owner of a call. A caller that is not authenticated is known by its `Authorization` as well, and so is
+    /// each caller of a link that belongs to one `Authorization`.
+    fn owner(&self, link: &LinkUpstream) -> CallOwner<'_> {
+        let caller = self.caller();
+        let is_known = caller.proof == Proof::Authenticated && link.is_shared();
+        let authorization = self.head.headers.get(AUTHORIZATION);
+        CallOwner {
+            caller,
+            authorization: authorization.filter(|_| !is_known),
+        }
+    }
+
+    /// Sends a request to a client with a session, and returns the response for the server. Returns `None` if the server
+    /// no longer waits for it, because its reply has ended the call.
     async fn ask_session(
         &self,
         record: &AccessRecord,
         request: &OpenRequest,
-    ) -> Result<Bytes, Failure> {
+        call: &mut SuspendedCall,
+    ) -> Result<Option<Bytes>, Failure> {
+        let failure = |why| Ok(Some(request.failure(why)));
         let (Some(notifier), Some(session)) = (record.context.notifications(), self.scope()) else {
-            return Ok(request.failure("\"the client cannot be asked\""));
+            return failure("\"the client cannot be asked\"");
         };
         let Some(mut asked) = self.worker.client_requests().register(session) else {
-            return Ok(request.failure("\"too many requests wait for clients\""));
+            return failure("\"too many requests wait for clients\"");
         };
         if !notifier.ask(request.message(&asked.id)) {
-            return Ok(request.failure("\"the client is too slow\""));
+            return failure("\"the client is too slow\"");
         }
         let limit = remaining_time(&record.context, INPUT_TIMEOUT)?;
         let depth = self.runtime_plan.plan.limits.depth;
         // The registry keeps the sender until the response comes.
         let answered = timeout(limit, &mut asked.response);
-        Ok(match self.worker.until_shutdown(answered).await? {
-            Ok(Ok(response)) => {
-                self.count_conversion(BridgeAction::ServerResponse);
-                request.response_of_client(&response, depth)
+        // Both branches are cancel-safe: the response and the reply stay in their channels.
+        let answered = tokio::select! {
+            answered = self.worker.until_shutdown(answered) => answered?,
+            () = call.replied() => {
+                let _ = notifier.ask(withdrawal(&asked.id));
+                if self.socket.is_none() {
+                    // The event stream ends with the reply.
+                    notifier.precede_reply();
+                }
+                return Ok(None);
             }
-            Ok(Err(_)) | Err(_) => request.failure("\"the client did not answer in time\""),
-        })
+        };
+        if let Ok(Ok(response)) = answered {
+            self.count_conversion(BridgeAction::ServerResponse);
+            return Ok(Some(request.response_of_client(&response, depth)));
+        }
+        let _ = notifier.ask(withdrawal(&asked.id));
+        failure("\"the client did not answer in time\"")
     }
 }
 

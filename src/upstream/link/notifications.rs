@@ -192,6 +192,14 @@ impl NotificationSender {
         self.notify(text) == Delivery::Delivered
     }
 
+    /// Lets the client have all messages sent so far before the next reply that it takes.
+    pub fn precede_reply(&self) {
+        let notified = self.counters.notified.load(Ordering::Relaxed);
+        self.counters
+            .before_last_reply
+            .fetch_max(notified, Ordering::Relaxed);
+    }
+
     /// Returns true for the first drop since the channel was last less than half full.
     pub(super) fn is_first_drop(&self) -> bool {
         !self.counters.misses.swap(true, Ordering::Relaxed)

@@ -5,6 +5,7 @@
 //! Used by `gateway` and `link`.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -44,21 +45,30 @@ impl ReplySlot {
         mut self,
         until: Option<Instant>,
     ) -> Result<LinkReply, RequestError> {
-        let answer = &mut self.answer;
-        let answered = match until {
-            Some(until) => timeout_at(until, answer).await,
-            None => Ok(answer.await),
-        };
-        match answered {
-            Ok(Ok(answered)) => self.held = Some(answered),
-            // The link task has ended, or has not answered in time.
-            Ok(Err(_)) => return Err(RequestError::Cut),
-            Err(_) => return Err(RequestError::Late),
+        match until {
+            Some(until) => timeout_at(until, self.arrived())
+                .await
+                .map_err(|_| RequestError::Late)?,
+            None => self.arrived().await,
         }
         if let Some(answered) = &self.held {
             answered.wait_for_turn().await;
         }
+        // Without a reply, the link task has ended.
         self.take().unwrap_or(Err(RequestError::Cut))
+    }
+
+    /// Waits until the reply is there, or the link task has ended; cancel-safe.
+    async fn arrived(&mut self) {
+        if self.held.is_none() && !self.answer.is_terminated() {
+            self.held = (&mut self.answer).await.ok();
+        }
+    }
+
+    /// Returns true if the reply that is there, if any, is a request of the server.
+    fn holds_request(&self) -> bool {
+        let held = self.held.as_ref().map(|held| &held.result);
+        matches!(held, Some(Ok(LinkReply::ServerRequest(_))))
     }
 
     fn take(&mut self) -> Option<Result<LinkReply, RequestError>> {
@@ -126,6 +136,27 @@ pub(super) struct CallerAnswer {
 }
 
 impl SuspendedCall {
+    /// Returns a call of a link that has ended.
+    #[cfg(test)]
+    pub(crate) fn detached() -> SuspendedCall {
+        let (_, answer) = oneshot::channel();
+        let (answers, _) = mpsc::channel(1);
+        SuspendedCall {
+            ticket: Ticket(0),
+            slot: ReplySlot::new(answer, Arc::default()),
+            answers,
+        }
+    }
+
+    /// Waits until the call has its last reply, which [`SuspendedCall::resume`] returns; cancel-safe. Another request of
+    /// the server is no last reply.
+    pub async fn replied(&mut self) {
+        self.slot.arrived().await;
+        if self.slot.holds_request() {
+            pending().await
+        }
+    }
+
     /// Sends responses to the server's requests and waits for the next reply until `until`.
     ///
     /// # Errors

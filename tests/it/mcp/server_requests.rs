@@ -106,6 +106,54 @@ fn a_stateless_client_supplies_the_input_by_sending_the_call_again() {
     assert_eq!(*declared, wanted);
 }
 
+/// Calls the tool with credentials. The API key `sesame` is that of a client.
+fn call_tool_with(proxy: &Proxy, credentials: [(&str, &str); 2], more: &Value) -> Value {
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "t"),
+    ];
+    let headers = [&headers[..], &credentials].concat();
+    let body = tool(more, ABLE);
+    proxy.rest("POST", "/rpc", &headers, body).json()
+}
+
+/// Asks a client for input, and returns its retry with it.
+fn asked_for_input(proxy: &Proxy, credentials: [(&str, &str); 2]) -> Value {
+    let asked = call_tool_with(proxy, credentials, &json!({}))["result"].clone();
+    assert_eq!(asked["resultType"], "input_required");
+    let given = json!({ "action": "accept" });
+    json!({ "requestState": asked["requestState"], "inputResponses": { "request": given } })
+}
+
+#[test]
+fn only_a_client_with_the_same_authorization_continues_a_call() {
+    let known = "[rollout.api_key]\nheader = \"x-api-key\"\n[[client]]\nname = \"known\"\n\
+        match = { api_key = \"sha256:d0c04f4b1951e4aeaaec8223ed2039e542f3aae805a6fa7f6d794e5afff5d272\" }\n";
+    let credentials = |key, token| [("X-Api-Key", key), ("Authorization", token)];
+    for (link, key, is_enough) in [
+        ("", "none", false),
+        ("", "sesame", true),
+        ("authorization = \"client\"\n", "none", false),
+        ("authorization = \"client\"\n", "sesame", false),
+    ] {
+        let proxy = before(&asking(), &format!("{link}{known}"));
+        let retry = asked_for_input(&proxy, credentials(key, "Bearer a"));
+        // A caller that is authenticated may renew its token, unless the link belongs to the token.
+        let other = call_tool_with(&proxy, credentials(key, "Bearer b"), &retry);
+        match is_enough {
+            true => assert_eq!(other["result"]["got"]["action"], "accept", "{link}{key}"),
+            false => assert_eq!(rpc_failure(&other).0, -32602, "{link}{key}"),
+        }
+        let end = call_tool_with(&proxy, credentials(key, "Bearer a"), &retry);
+        match is_enough {
+            true => assert_eq!(rpc_failure(&end).0, -32602, "{link}{key}"),
+            false => assert_eq!(end["result"]["got"]["action"], "accept", "{link}{key}"),
+        }
+    }
+}
+
 #[test]
 fn the_request_is_declined_for_a_client_that_did_not_declare_the_capability() {
     let server = asking();
@@ -160,6 +208,27 @@ fn a_client_with_a_session_gets_the_request_on_the_stream_of_its_call() {
     post_in(&proxy, &session, &response.to_string()).read_answer();
     assert_eq!(json_of(&mut client)["result"], json!({ "got": given }));
     assert_eq!(client.read_chunk(), None);
+}
+
+#[test]
+fn a_client_with_a_session_gets_a_reply_that_its_server_gives_without_the_answer() {
+    let calls = |_: &Message, called: &Called<'_>| {
+        let asks = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": { "message": "who?" } });
+        let end = response(called, r#"{"got":"nothing"}"#);
+        stream(&format!("data: {asks}\n\ndata: {end}\n\n"))
+    };
+    let none = |_: &Message| answer("405 Method Not Allowed", &[], "");
+    let proxy = before(&sessions_observed(|_| {}, none, calls), "");
+    let session = begin_session(&proxy, ABLE);
+    let body = call("tools/call", r#"{"name":"t"}"#);
+    let mut client = post_in(&proxy, &session, &body);
+    begins(&mut client);
+    let asked = json_of(&mut client);
+    assert_eq!(asked["method"], "elicitation/create");
+    let withdrawn = json_of(&mut client);
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    assert_eq!(json_of(&mut client)["result"], json!({ "got": "nothing" }));
 }
 
 #[test]

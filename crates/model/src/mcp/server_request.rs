@@ -111,6 +111,16 @@ impl OpenRequest {
     }
 }
 
+/// Returns the notification that a request to a client with a session needs no answer any more (MCP, "Cancellation").
+#[must_use]
+pub fn withdrawal(id: &str) -> Bytes {
+    let mut params = RopeWriter::with_capacity(64);
+    params.copy(b"{\"requestId\":");
+    params.string(id);
+    params.push(b'}');
+    jsonrpc::notification("notifications/cancelled", params.finish(), &[]).into_bytes()
+}
+
 /// Returns the text of a request state; `unique` must not be guessable.
 #[must_use]
 pub fn request_state(unique: &str) -> String {
