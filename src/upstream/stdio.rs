@@ -275,6 +275,11 @@ impl Link for RunningChild {
 }
 
 impl RunningChild {
+    /// Starts to write a message of the transport itself, and another one after it. [`Event::Written`] follows once.
+    fn write_both(&mut self, first: &[u8], second: &[u8]) {
+        self.writing = [to_line(first), to_line(second)].concat().into();
+    }
+
     /// Waits for the next event of the child. Cancel-safe, as each branch is.
     async fn next_event(&mut self) -> ChildEvent {
         let RunningChild {

@@ -14,6 +14,7 @@ use crate::gateway::response::ResponseAnnotations;
 use crate::gateway::response_body::ResponseBody;
 use crate::upstream::link::channel;
 use dualgauge_model::jsonrpc::{Call, LISTEN, MessageItem};
+use dualgauge_model::mcp::LogLevel;
 use dualgauge_model::sse;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, header};
@@ -22,7 +23,7 @@ use http::{HeaderValue, Response, header};
 type CallFuture = Pin<Box<dyn Future<Output = (ItemReply, ResponseAnnotations)>>>;
 
 /// Returns true if the client accepts event streams and notifications about the call are possible: the call has a
-/// progress token, an upstream sends response streams, or the call is a subscription.
+/// progress token or a log level, an upstream sends response streams, or the call is a subscription.
 pub(super) fn is_wanted(request: &RpcRequest, item: &MessageItem) -> bool {
     let MessageItem::Call(call) = item else {
         return false;
@@ -33,6 +34,7 @@ pub(super) fn is_wanted(request: &RpcRequest, item: &MessageItem) -> bool {
         && accept.any(sse::is_accepted)
         && (request.runtime_plan.has_response_streams()
             || has_token(call)
+            || has_log_level(call)
             || *call.method == *LISTEN)
 }
 
@@ -44,6 +46,15 @@ fn has_token(call: &Call) -> bool {
             && params
                 .member("_meta")
                 .is_some_and(|meta| meta.has("progressToken"))
+    })
+}
+
+/// Returns true if the call asks for log messages.
+fn has_log_level(call: &Call) -> bool {
+    let params = call.params.as_ref();
+    params.is_some_and(|params| {
+        memchr::memmem::find(params.as_bytes(), b"logLevel").is_some()
+            && LogLevel::of_request(Some(params)).is_some()
     })
 }
 

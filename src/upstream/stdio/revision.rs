@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use memchr::memmem;
 use tokio::time::timeout;
 
 use super::{RunningChild, Stdio};
@@ -18,17 +19,21 @@ use crate::upstream::link::{Event, Link, Transport};
 use dualgauge_model::jsonrpc::{PeerMessage, parse_response};
 use dualgauge_model::local_reply::STATELESS;
 use dualgauge_model::mcp::{
-    DiscoverResult, McpMessage, Revision, ServerEra, annotated, answer_locally, discover,
-    discover_result, initialize_response,
+    DiscoverResult, McpMessage, Revision, ServerEra, SessionLogLevel, annotated, answer_locally,
+    discover, discover_result, initialize_response,
 };
 use dualgauge_patterns::json::Json;
 
 /// The time limit for discovery. Some children never answer a method they do not know.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The method of the request that begins a session.
+const INITIALIZE: &[u8] = b"\"initialize\"";
 /// The number of other messages that are kept during discovery.
 const MAX_BUFFERED_MESSAGES: usize = 16;
 /// The id of the discovery request, which no call uses.
 const PROBE_ID: u64 = 0;
+/// The id of requests that set the level of log messages. The discovery is over by then.
+const OWN_ID: u64 = 0;
 
 /// The reactions of an upstream's children to discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +54,12 @@ pub struct Child {
     /// Events that wait to be returned.
     ready_events: VecDeque<Event>,
     depth: u16,
+    /// The level of log messages of a child with a handshake.
+    log_level: SessionLogLevel,
+    /// The id of `initialize`, until it is answered.
+    greeting: Option<u64>,
+    /// The number of requests with [`OWN_ID`] that are not answered.
+    own_requests: usize,
 }
 
 /// The protocol mode of a child.
@@ -81,6 +92,9 @@ impl Transport for Stdio {
             mode: ProtocolMode::Handshake,
             ready_events: VecDeque::new(),
             depth: self.plan.link.settings.depth,
+            log_level: SessionLogLevel::default(),
+            greeting: None,
+            own_requests: 0,
         };
         let found = match (self.plan.revision, self.probe_history.get()) {
             (None | Some(Revision::Sessions(_)), _)
@@ -197,11 +211,58 @@ impl Child {
     }
 }
 
+impl Child {
+    /// Writes a message to a child with a handshake, after the request for the log level that its call needs.
+    fn write_with_level(&mut self, message: Bytes) {
+        if memmem::find(&message, INITIALIZE).is_some()
+            && let McpMessage::Initialize(id) = McpMessage::new(&message, self.depth)
+        {
+            self.greeting = Some(id);
+        }
+        let level = self.log_level.concerns(&message).then(|| {
+            let outgoing = McpMessage::new(&message, self.depth);
+            self.log_level.before(&outgoing, &message, self.depth)
+        });
+        match level.flatten() {
+            Some(level) => {
+                self.own_requests += 1;
+                self.running.write_both(&level, &message);
+            }
+            None => self.running.write(message),
+        }
+    }
+
+    /// Returns true for the response to a request of the transport itself. Learns from the response to `initialize`.
+    fn is_own(&mut self, message: &Bytes) -> bool {
+        if self.greeting.is_none() && self.own_requests == 0 {
+            return false;
+        }
+        let PeerMessage::Answer(id) = PeerMessage::new(message, self.depth) else {
+            return false;
+        };
+        if self.greeting == Some(id) {
+            self.greeting = None;
+            self.log_level = SessionLogLevel::greeted(message, self.depth);
+        }
+        let is_own = id == OWN_ID && self.own_requests > 0;
+        self.own_requests -= usize::from(is_own);
+        is_own
+    }
+}
+
 impl Link for Child {
     async fn event(&mut self) -> Event {
-        match self.ready_events.pop_front() {
-            Some(event) => event,
-            None => self.running.event().await,
+        if let Some(event) = self.ready_events.pop_front() {
+            return event;
+        }
+        loop {
+            let event = self.running.event().await;
+            if let Event::Message(message) = &event
+                && self.is_own(message)
+            {
+                continue;
+            }
+            return event;
         }
     }
 
@@ -211,7 +272,7 @@ impl Link for Child {
             server_info,
         } = &self.mode
         else {
-            return self.running.write(message);
+            return self.write_with_level(message);
         };
         match McpMessage::new(&message, self.depth) {
             // The handshake is answered locally: a stateless child does not know it.

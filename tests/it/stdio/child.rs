@@ -106,8 +106,13 @@ fn of_era(method: &str, id: &Value, era: &str) -> Option<String> {
         "initialize" => {
             let version = Some(era).filter(|era| era.starts_with("20"));
             let version = version.unwrap_or("2025-11-25");
-            result(id, &json!({"protocolVersion": version, "serverInfo": info}))
+            let mut greeting = json!({"protocolVersion": version, "serverInfo": info});
+            if era == "logging" {
+                greeting["capabilities"] = json!({ "logging": {} });
+            }
+            result(id, &greeting)
         }
+        "logging/setLevel" if era == "logging" => result(id, &json!({})),
         "server/discover" => {
             let server =
                 json!({"io.modelcontextprotocol/serverInfo": {"name": "modern", "version": "2"}});
@@ -121,6 +126,11 @@ fn of_era(method: &str, id: &Value, era: &str) -> Option<String> {
             match era {
                 // Servers of this revision may put several messages into one array.
                 "2025-03-26" => format!("[{told}, {answer}]"),
+                "logging" => {
+                    let levels = ["debug", "error"]
+                        .map(|level| notification("message", &json!({ "level": level })));
+                    format!("{}\n{answer}", levels.join("\n"))
+                }
                 _ => answer,
             }
         }

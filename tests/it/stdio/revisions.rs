@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::child::command_of;
 use super::{STARTS, ask, metric, pid, seen, strays};
+use crate::links::telling::BOTH;
 use crate::scene::{body_of, call, rpc_failure};
 use crate::support::{Proxy, becomes, eventually};
 
@@ -40,6 +41,42 @@ fn a_child_without_a_handshake_is_told_with_each_call_who_asks() {
     assert_eq!(seen(&proxy), ["server/discover", "echo", "seen"]);
     assert_eq!(rpc_failure(&ask(&proxy, "crash")), (-31023, "upstream_cut"));
     assert_eq!(seen(&proxy), ["server/discover", "seen"]);
+}
+
+#[test]
+fn a_child_with_a_handshake_gets_the_log_level_that_a_call_asks_for() {
+    let proxy = before("logging", "");
+    let levels = |level: &str| {
+        let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/logLevel": level });
+        let body = call(
+            "tools/call",
+            &json!({ "name": "t", "_meta": meta }).to_string(),
+        );
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Accept", BOTH),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "t"),
+        ];
+        let said = proxy.rest("POST", "/rpc", &headers, body);
+        let text = said.text().to_owned();
+        ["debug", "error"].map(|level| text.contains(&format!(r#""level":"{level}""#)))
+    };
+    assert_eq!(levels("warning"), [false, true]);
+    assert_eq!(levels("debug"), [true, true]);
+    assert_eq!(levels("error"), [false, true]);
+    let calls = seen(&proxy).into_iter().skip(2);
+    let wanted = [
+        "logging/setLevel",
+        "tools/call",
+        "logging/setLevel",
+        "tools/call",
+        "tools/call",
+        "seen",
+    ];
+    assert_eq!(calls.collect::<Vec<_>>(), wanted);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 use bytes::Bytes;
+use memchr::memmem;
 
 use super::outgoing::McpMessage;
 use super::result::ClientRevision;
@@ -162,6 +163,13 @@ impl SessionLogLevel {
             is_supported: capabilities.is_some_and(|all| all.has("logging")),
             level: None,
         }
+    }
+
+    /// Returns true if a message may need a level: the server has log messages, and the message names a level.
+    #[must_use]
+    pub fn concerns(&self, text: &[u8]) -> bool {
+        let names = [LEVEL_KEY.as_bytes(), SET_LEVEL.as_bytes()];
+        self.is_supported && names.iter().any(|name| memmem::find(text, name).is_some())
     }
 
     /// Returns the request that sets the level which a message needs, if that is below the session's. Its id is 0.

@@ -9,10 +9,12 @@ use super::recipients::recipients;
 use super::server_requests::ServerRequest;
 use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
-use super::{LinkFault, LinkOutput, MessageOrigin, RequestError};
+use super::{AnswerOrder, LinkFault, LinkOutput, LogMessages, MessageOrigin, RequestError};
 use crate::jsonrpc::{self, PeerMessage, ResponseReply, parse_response};
 use crate::mcp::check_revision;
 use dualgauge_patterns::rope::Rope;
+
+const LOG_MESSAGE: &str = "notifications/message";
 
 impl LinkMachine {
     /// Handles a message from the server. `stream` is the id of the request in whose response stream it arrived, if
@@ -72,6 +74,7 @@ impl LinkMachine {
         else {
             return;
         };
+        let origin = self.origin_of_log(&method, origin);
         let recipients =
             subscriber.unwrap_or_else(|| recipients(&method, origin, self.settings.log_messages));
         self.out.push_back(LinkOutput::Notified {
@@ -79,6 +82,16 @@ impl LinkMachine {
             message,
             recipients,
         });
+    }
+
+    /// Returns the origin of a notification. A serial server works on one call at a time, so its log messages belong to
+    /// that call.
+    fn origin_of_log(&self, method: &str, origin: MessageOrigin) -> MessageOrigin {
+        let is_log = method == LOG_MESSAGE && self.settings.log_messages == LogMessages::Drop;
+        if !is_log || self.settings.order != AnswerOrder::Serial {
+            return origin;
+        }
+        self.caller_of(origin).map_or(origin, MessageOrigin::Call)
     }
 
     pub(super) fn overlong(&mut self, now: Duration) {

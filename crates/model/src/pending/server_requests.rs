@@ -109,6 +109,14 @@ impl LinkMachine {
         id.filter(|_| is_ready).ok_or(Decline::NoCall)
     }
 
+    /// Returns the caller of the call during which the server sent a message, as far as that is certain.
+    pub(super) fn caller_of(&self, origin: MessageOrigin) -> Option<Ticket> {
+        let id = self.addressee(origin).ok()?;
+        let mut calls = self.in_flight.calls();
+        let call = calls.find(|(known, _)| *known == id);
+        call.map(|(_, call)| call.request.ticket)
+    }
+
     fn call_of(&self, ticket: Ticket) -> Option<u64> {
         let mut calls = self.in_flight.calls();
         let call = calls.find(|(_, call)| call.request.ticket == ticket);
