@@ -59,6 +59,19 @@ pub(super) fn list_tools(
     Ok((listed.document, name))
 }
 
+/// Returns true if a server speaks MCP over HTTP with SSE, the transport of 2024-11-05.
+///
+/// # Errors
+/// [`DiscoverError`] if the URL or a header is not valid.
+pub(super) fn speaks_sse(
+    url: &str,
+    headers: &[String],
+    limit: Duration,
+) -> Result<bool, DiscoverError> {
+    let server = discover::DiscoverServer::parse(url, headers, None)?;
+    Ok(server.speaks_sse(limit))
+}
+
 /// The exit code of a refreshed table with conflicts.
 const IN_CONFLICT: u8 = 3;
 

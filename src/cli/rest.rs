@@ -25,7 +25,7 @@ use crate::cli::drafted_server::{
     ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, probe, probe_program,
     toml_string, without_credentials,
 };
-use crate::cli::import::{DiscoverError, list_tools};
+use crate::cli::import::{DiscoverError, list_tools, speaks_sse};
 use crate::cli::plural::count;
 use dualgauge_model::import::{DocumentFault, RestApi, RestApiOptions, draft_rest_api, printable};
 
@@ -50,6 +50,8 @@ const MOST_PRINTED: usize = 20;
 const LOAD_ATTEMPTS: usize = 60;
 /// The pause between two of them: while a read is late, the admin API answers at once.
 const LOAD_PAUSE: Duration = Duration::from_millis(500);
+/// The time in which a server shows that it speaks HTTP with SSE.
+const TRANSPORT_LIMIT: Duration = Duration::from_secs(10);
 /// Calls that the proxy answers itself, beside those of tools.
 const RESERVED: [(&str, &str); 6] = [
     ("POST", "/mcp"),
@@ -62,7 +64,7 @@ const RESERVED: [(&str, &str); 6] = [
 
 #[derive(Debug, Args)]
 pub(super) struct RestArguments {
-    /// The URL of an MCP server over Streamable HTTP
+    /// The URL of an MCP server over Streamable HTTP, or over HTTP with SSE
     #[arg(
         long,
         value_name = "URL",
@@ -188,6 +190,23 @@ impl RestArguments {
         }
     }
 
+    /// Returns the line for a server that speaks HTTP with SSE; empty for any other.
+    fn transport(&self, url: &str) -> Result<&'static str, RestFault> {
+        let headers = self.serve.headers()?.into_iter();
+        let headers: Vec<String> = headers
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        let limit = TRANSPORT_LIMIT.min(Duration::from_secs(self.timeout));
+        let is_sse = speaks_sse(url, &headers, limit).map_err(|source| RestFault::List {
+            server: self.server(),
+            source,
+        })?;
+        Ok(match is_sse {
+            true => "transport = \"sse\"\n",
+            false => "",
+        })
+    }
+
     /// Writes the configuration with the server only.
     fn write_first(&self, folder: &ConfigFolder, key: Option<&str>) -> Result<(), RestFault> {
         folder.write(ROUTES, "")?;
@@ -195,7 +214,9 @@ impl RestArguments {
         let upstream = match &self.mcp {
             Some(url) => {
                 let headers = headers.map_or(String::new(), |value| format!("headers = {value}\n"));
-                format!("url = {}\nprotocol = \"mcp\"\n{headers}", toml_string(url))
+                let transport = self.transport(url)?;
+                let url = toml_string(url);
+                format!("url = {url}\nprotocol = \"mcp\"\n{transport}{headers}")
             }
             None => {
                 let words = self.command.iter().map(|word| toml_string(word));

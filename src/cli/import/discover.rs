@@ -3,22 +3,23 @@
 //! Each call has a connection of its own; all share one time limit, and each response has a size limit. A response is
 //! JSON, or the event stream that an MCP server may send.
 
+mod sse;
 pub(super) mod tools;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use self::tools::all_pages;
 use super::message::message;
 use super::{LARGEST, Method};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
@@ -271,41 +272,24 @@ impl DiscoverServer {
     /// Lists the tools; opens a session if the server requires one.
     async fn tools(&self) -> Result<SourceDocument, DiscoverError> {
         let first = self.call("tools/list", json!({}), &self.headers).await;
-        let (headers, mut answer) = match first {
+        let (headers, answer) = match first {
             Ok(answer) => (self.headers.clone(), answer),
             Err(fault) if fault.is_refusal() => {
-                let Ok(headers) = self.initialize().await else {
-                    return Err(fault);
+                let headers = match self.initialize().await {
+                    Ok(headers) => headers,
+                    Err(DiscoverError::Status { status, .. }) if status.is_client_error() => {
+                        return self.tools_over_sse().await.map_err(|_| fault);
+                    }
+                    Err(_) => return Err(fault),
                 };
                 let answer = self.call("tools/list", json!({}), &headers).await?;
                 (headers, answer)
             }
             Err(fault) => return Err(fault),
         };
-        let mut tools = Vec::new();
-        let mut cursors = BTreeSet::new();
-        let mut size = answer.size;
-        while cursors.len() < MOST_PAGES {
-            let page = answer.result.get_mut("tools").map(Value::take);
-            let Some(Value::Array(page)) = page else {
-                return Err(DiscoverError::NoRpc("tools/list"));
-            };
-            tools.extend(page);
-            let next = answer.result.get("nextCursor").and_then(Value::as_str);
-            let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
-            // A repeated cursor would lead to the same pages again.
-            let Some(next) = next.filter(|next| cursors.insert(next.clone())) else {
-                let document = json!({ "tools": tools });
-                return Ok(self.given("tools/list", DocumentKind::Tools, document));
-            };
-            let params = json!({ "cursor": next });
-            answer = self.call("tools/list", params, &headers).await?;
-            size += answer.size;
-            if size > LARGEST {
-                return Err(DiscoverError::TooLargeTogether);
-            }
-        }
-        Err(DiscoverError::TooManyPages)
+        let next = async |params| self.call("tools/list", params, &headers).await;
+        let document = all_pages(answer, next).await?;
+        Ok(self.given("tools/list", DocumentKind::Tools, document))
     }
 
     /// Opens an MCP session, and returns the headers that identify it.
@@ -378,16 +362,11 @@ impl DiscoverServer {
         mut request: Request<Full<Bytes>>,
         method: &'static str,
     ) -> Result<(Option<HeaderValue>, Vec<u8>), DiscoverError> {
-        if let Ok(host) = HeaderValue::from_str(&self.authority) {
-            request.headers_mut().entry(HOST).or_insert(host);
-        }
+        self.add_host(&mut request);
         let outcome = exchange(&self.connector, async |sender| {
             self.exchange(sender, request, method).await
         });
-        outcome.await.map_err(|fault| match fault {
-            ConnectionFault::Unreachable(source) => DiscoverError::Unreachable(self.name(), source),
-            ConnectionFault::Broken(source) => DiscoverError::Broken(self.name(), source),
-        })?
+        outcome.await.map_err(|fault| self.fault(fault))?
     }
 
     async fn exchange(

@@ -1,11 +1,12 @@
 //! The list of tools of a server for the command `rest`, which a signal can stop. Used by `import`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{DiscoverError, DiscoverServer, SourceDocument};
+use super::{DiscoverAnswer, DiscoverError, DiscoverServer, LARGEST, MOST_PAGES, SourceDocument};
 use crate::cli::connection::within;
 use dualgauge_model::import::printable;
 
@@ -54,6 +55,36 @@ impl DiscoverServer {
         });
         Ok((document, name))
     }
+}
+
+/// Collects the pages of a list of tools into one document. `next` asks for the page with the given params.
+pub(super) async fn all_pages(
+    mut answer: DiscoverAnswer,
+    mut next: impl AsyncFnMut(Value) -> Result<DiscoverAnswer, DiscoverError>,
+) -> Result<Value, DiscoverError> {
+    let mut tools = Vec::new();
+    let mut cursors = BTreeSet::new();
+    let mut size = answer.size;
+    while cursors.len() < MOST_PAGES {
+        let page = answer.result.get_mut("tools").map(Value::take);
+        let Some(Value::Array(page)) = page else {
+            return Err(DiscoverError::NoRpc("tools/list"));
+        };
+        tools.extend(page);
+        let cursor = answer.result.get("nextCursor").and_then(Value::as_str);
+        let cursor = cursor.filter(|cursor| !cursor.is_empty());
+        // A repeated cursor would lead to the same pages again.
+        let cursor = cursor.map(str::to_owned);
+        let Some(cursor) = cursor.filter(|cursor| cursors.insert(cursor.clone())) else {
+            return Ok(json!({ "tools": tools }));
+        };
+        answer = next(json!({ "cursor": cursor })).await?;
+        size += answer.size;
+        if size > LARGEST {
+            return Err(DiscoverError::TooLargeTogether);
+        }
+    }
+    Err(DiscoverError::TooManyPages)
 }
 
 /// Returns the params of `initialize`.
