@@ -9,6 +9,7 @@ mod message;
 mod outcome;
 mod report;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use super::request_line::RequestLine;
 use super::runtime_plan::RuntimePlan;
 use super::worker::Worker;
 use crate::telemetry::clock;
+use dualgauge_model::mcp::{BridgeAction, BridgeActions};
 use dualgauge_net::{BodyCopy, boxed};
 use dualgauge_patterns::side::Side;
 
@@ -41,6 +43,8 @@ pub(super) struct AccessRecord {
     /// Facts about the JSON-RPC message of the call.
     message: MessageNote,
     outcome: CallOutcome,
+    /// The conversions between the eras of MCP.
+    conversions: Cell<BridgeActions>,
 }
 
 impl AccessRecord {
@@ -67,6 +71,7 @@ impl AccessRecord {
             dropped: 0,
             message: MessageNote::default(),
             outcome: CallOutcome::default(),
+            conversions: Cell::default(),
         }
     }
 
@@ -97,6 +102,11 @@ impl AccessRecord {
     /// Sets the RPC method of the call, for the log.
     pub(super) fn set_rpc_method(&mut self, method: &Arc<str>) {
         self.rpc_method = Some(method.clone());
+    }
+
+    /// Notes a conversion between the eras of MCP.
+    pub(super) fn note_conversion(&self, action: BridgeAction) {
+        self.conversions.set(self.conversions.get().with(action));
     }
 
     /// Adds to the number of members or query parameters that the translation dropped.

@@ -10,10 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::cancellation::CancelScope;
-use dualgauge_model::mcp::SessionResources;
+use dualgauge_model::mcp::{ResourceChange, SessionResources, Subscribed};
 
 /// The maximum number of sessions with resources.
 const SESSIONS: usize = 16 * 1024;
@@ -31,8 +31,25 @@ type SessionKey = [u64; 2];
 #[derive(Debug)]
 struct State {
     resources: SessionResources<SessionKey>,
-    /// The open streams, with the signal that something has changed for them.
-    streams: HashMap<SessionKey, Arc<Notify>>,
+    /// The open streams.
+    streams: HashMap<SessionKey, OpenStream>,
+}
+
+/// An open stream, as the registry knows it.
+#[derive(Debug)]
+struct OpenStream {
+    signals: Arc<StreamSignals>,
+    /// The number of the current resources of the session, which grows with each change.
+    changes: u64,
+}
+
+/// The signals to and from a stream.
+#[derive(Debug, Default)]
+struct StreamSignals {
+    /// The resources have changed, or the stream is to end.
+    changed: Notify,
+    /// The number of changes that the subscription of the stream includes.
+    included: watch::Sender<u64>,
 }
 
 impl Default for SessionStreams {
@@ -52,41 +69,115 @@ impl Default for SessionStreams {
 pub(super) struct SessionStream {
     registry: Arc<SessionStreams>,
     key: SessionKey,
-    changed: Arc<Notify>,
+    signals: Arc<StreamSignals>,
+}
+
+/// The state of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StreamState {
+    /// It is the stream of its session.
+    Current(Wanted),
+    /// The session has opened another stream.
+    Replaced,
+    /// The session has ended.
+    Ended,
+}
+
+/// The resources that a stream is to deliver updates of.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// The number of changes so far.
+    pub(super) changes: u64,
+    pub(super) resources: BTreeSet<String>,
+}
+
+/// A resource that a session is about to subscribe to. It is removed on drop, unless [`NewResource::keep`] is called.
+#[derive(Debug)]
+pub(super) struct NewResource {
+    registry: Arc<SessionStreams>,
+    key: SessionKey,
+    uri: String,
+    change: ResourceChange,
 }
 
 impl SessionStreams {
     /// Opens the stream of a session. An earlier one ends.
     pub(super) fn open(self: &Arc<Self>, session: CancelScope<'_>) -> SessionStream {
         let key = self.key(session);
-        let changed = Arc::<Notify>::default();
-        let earlier = self.lock().streams.insert(key, changed.clone());
-        if let Some(earlier) = earlier {
-            earlier.notify_one();
+        self.open_in(&mut self.lock(), key)
+    }
+
+    /// Opens a stream that keeps the resources of a session. Returns `None` if it has a stream or no resources.
+    pub(super) fn hold(self: &Arc<Self>, session: CancelScope<'_>) -> Option<SessionStream> {
+        let key = self.key(session);
+        let mut state = self.lock();
+        let is_needed = !state.streams.contains_key(&key) && !state.resources.get(&key).is_empty();
+        is_needed.then(|| self.open_in(&mut state, key))
+    }
+
+    fn open_in(self: &Arc<Self>, state: &mut State, key: SessionKey) -> SessionStream {
+        let signals = Arc::<StreamSignals>::default();
+        let stream = OpenStream {
+            signals: signals.clone(),
+            changes: 1,
+        };
+        if let Some(earlier) = state.streams.insert(key, stream) {
+            earlier.signals.changed.notify_one();
         }
         SessionStream {
             registry: self.clone(),
             key,
-            changed,
+            signals,
         }
     }
 
-    /// Adds a resource to a session. Returns false if it has too many.
-    pub(super) fn subscribe(&self, session: CancelScope<'_>, uri: String) -> bool {
+    /// Adds a resource to a session. Returns `None` if it has too many.
+    pub(super) fn subscribe(
+        self: &Arc<Self>,
+        session: CancelScope<'_>,
+        uri: String,
+    ) -> Option<NewResource> {
         let key = self.key(session);
         let mut state = self.lock();
-        let is_taken = state.resources.subscribe(key, uri);
-        state.notify(key);
-        is_taken
+        let Subscribed { change, forgotten } = state.resources.subscribe(key, uri.clone());
+        if let Some(forgotten) = forgotten {
+            state.notify(forgotten);
+        }
+        match change {
+            ResourceChange::Added => state.notify(key),
+            ResourceChange::Known => {}
+            ResourceChange::Refused => return None,
+        }
+        drop(state);
+        Some(NewResource {
+            registry: self.clone(),
+            key,
+            uri,
+            change,
+        })
     }
 
     /// Removes a resource from a session. Returns false if it was not subscribed to.
     pub(super) fn unsubscribe(&self, session: CancelScope<'_>, uri: &str) -> bool {
-        let key = self.key(session);
+        self.remove(self.key(session), uri)
+    }
+
+    fn remove(&self, key: SessionKey, uri: &str) -> bool {
         let mut state = self.lock();
         let was_there = state.resources.unsubscribe(&key, uri);
         state.notify(key);
         was_there
+    }
+
+    /// Ends a session: its stream, and its resources. Returns false if it has neither.
+    pub(super) fn end(&self, session: CancelScope<'_>) -> bool {
+        let key = self.key(session);
+        let mut state = self.lock();
+        let stream = state.streams.remove(&key);
+        if let Some(stream) = &stream {
+            stream.signals.changed.notify_one();
+        }
+        state.resources.end(&key) || stream.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -101,25 +192,66 @@ impl SessionStreams {
 }
 
 impl State {
-    fn notify(&self, key: SessionKey) {
-        if let Some(stream) = self.streams.get(&key) {
-            stream.notify_one();
+    /// Tells the stream of a session that the resources have changed.
+    fn notify(&mut self, key: SessionKey) {
+        if let Some(stream) = self.streams.get_mut(&key) {
+            stream.changes += 1;
+            stream.signals.changed.notify_one();
+        }
+    }
+}
+
+impl NewResource {
+    /// Waits until the subscription of the session's stream includes the resource, if there is a stream. Cancel-safe.
+    pub(super) async fn is_included(&self) {
+        let stream = self.registry.lock().streams.get(&self.key).map(|stream| {
+            let included = stream.signals.included.subscribe();
+            (included, stream.changes)
+        });
+        if let Some((mut included, changes)) = stream {
+            // An error means that the stream has ended.
+            let _ = included.wait_for(|included| *included >= changes).await;
+        }
+    }
+
+    /// Keeps the resource: the server has accepted the subscription.
+    pub(super) fn keep(mut self) {
+        self.change = ResourceChange::Known;
+    }
+}
+
+impl Drop for NewResource {
+    fn drop(&mut self) {
+        if self.change == ResourceChange::Added {
+            self.registry.remove(self.key, &self.uri);
         }
     }
 }
 
 impl SessionStream {
-    /// Returns the resources of the session; `None` once it has opened another stream.
-    pub(super) fn resources(&self) -> Option<BTreeSet<String>> {
+    /// Returns the state of the stream.
+    pub(super) fn state(&self) -> StreamState {
         let state = self.registry.lock();
-        let current = state.streams.get(&self.key);
-        let is_current = current.is_some_and(|current| Arc::ptr_eq(current, &self.changed));
-        is_current.then(|| state.resources.get(&self.key))
+        match state.streams.get(&self.key) {
+            None => StreamState::Ended,
+            Some(stream) if Arc::ptr_eq(&stream.signals, &self.signals) => {
+                StreamState::Current(Wanted {
+                    changes: stream.changes,
+                    resources: state.resources.get(&self.key),
+                })
+            }
+            Some(_) => StreamState::Replaced,
+        }
     }
 
-    /// Waits until the resources change or another stream is opened; cancel-safe.
+    /// Records that the subscription of the stream includes so many changes.
+    pub(super) fn include(&self, changes: u64) {
+        self.signals.included.send_replace(changes);
+    }
+
+    /// Waits until the resources change or the stream is to end; cancel-safe.
     pub(super) async fn changed(&self) {
-        self.changed.notified().await;
+        self.signals.changed.notified().await;
     }
 }
 
@@ -127,7 +259,7 @@ impl Drop for SessionStream {
     fn drop(&mut self) {
         let mut state = self.registry.lock();
         let current = state.streams.get(&self.key);
-        if current.is_some_and(|current| Arc::ptr_eq(current, &self.changed)) {
+        if current.is_some_and(|current| Arc::ptr_eq(&current.signals, &self.signals)) {
             state.streams.remove(&self.key);
         }
     }
@@ -139,25 +271,75 @@ mod tests {
 
     use super::*;
 
+    const ONE: CancelScope<'_> = CancelScope::Socket(1);
+    const OTHER: CancelScope<'_> = CancelScope::Socket(2);
+
+    fn subscribe(registry: &Arc<SessionStreams>, session: CancelScope<'_>, uri: &str) {
+        registry.subscribe(session, uri.to_owned()).unwrap().keep();
+    }
+
+    fn resources(stream: &SessionStream) -> BTreeSet<String> {
+        match stream.state() {
+            StreamState::Current(wanted) => wanted.resources,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_stream_learns_of_its_resources_and_of_its_successor() {
         let registry = Arc::<SessionStreams>::default();
-        let (session, other) = (CancelScope::Socket(1), CancelScope::Socket(2));
-        assert!(registry.subscribe(session, "a:b".to_owned()));
-        let stream = registry.open(session);
-        assert_eq!(stream.resources(), Some(BTreeSet::from(["a:b".to_owned()])));
-        assert!(registry.subscribe(other, "c:d".to_owned()));
+        subscribe(&registry, ONE, "a:b");
+        let stream = registry.open(ONE);
+        assert_eq!(resources(&stream), BTreeSet::from(["a:b".to_owned()]));
+        subscribe(&registry, OTHER, "c:d");
         assert_eq!(stream.changed().now_or_never(), None);
-        assert!(registry.unsubscribe(session, "a:b"));
-        assert!(!registry.unsubscribe(session, "a:b"));
+        assert!(registry.unsubscribe(ONE, "a:b"));
+        assert!(!registry.unsubscribe(ONE, "a:b"));
         assert_eq!(stream.changed().now_or_never(), Some(()));
-        assert_eq!(stream.resources(), Some(BTreeSet::new()));
-        let next = registry.open(session);
+        assert_eq!(resources(&stream), BTreeSet::new());
+        let next = registry.open(ONE);
         assert_eq!(stream.changed().now_or_never(), Some(()));
-        assert_eq!(stream.resources(), None);
+        assert_eq!(stream.state(), StreamState::Replaced);
         drop(stream);
-        assert!(next.resources().is_some());
+        assert_eq!(resources(&next), BTreeSet::new());
         drop(next);
         assert!(registry.lock().streams.is_empty());
+    }
+
+    #[test]
+    fn a_new_resource_waits_until_the_stream_includes_it() {
+        let registry = Arc::<SessionStreams>::default();
+        let stream = registry.open(ONE);
+        let new = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
+        assert_eq!(new.is_included().now_or_never(), None);
+        let StreamState::Current(wanted) = stream.state() else {
+            panic!("the stream has ended");
+        };
+        stream.include(wanted.changes);
+        assert_eq!(new.is_included().now_or_never(), Some(()));
+        // The server refuses it.
+        drop(new);
+        assert_eq!(resources(&stream), BTreeSet::new());
+        let new = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
+        drop(stream);
+        assert_eq!(new.is_included().now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn a_session_that_ends_loses_its_stream_and_its_resources() {
+        let registry = Arc::<SessionStreams>::default();
+        assert!(!registry.end(ONE));
+        assert!(registry.hold(ONE).is_none());
+        subscribe(&registry, ONE, "a:b");
+        let held = registry.hold(ONE).unwrap();
+        let new = registry.subscribe(ONE, "c:d".to_owned()).unwrap();
+        assert_eq!(new.is_included().now_or_never(), None);
+        new.keep();
+        assert_eq!(held.changed().now_or_never(), Some(()));
+        assert!(registry.hold(ONE).is_none());
+        assert!(registry.end(ONE));
+        assert_eq!(held.changed().now_or_never(), Some(()));
+        assert_eq!(held.state(), StreamState::Ended);
+        assert!(registry.hold(ONE).is_none());
     }
 }

@@ -12,6 +12,7 @@ mod refused;
 mod revisions;
 pub(crate) mod scripted;
 mod server_requests;
+mod socket;
 mod sse;
 mod subscriptions;
 

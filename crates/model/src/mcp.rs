@@ -27,7 +27,7 @@ mod sse_endpoint;
 pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value, with_subscription};
 pub use era::{CallEra, Era};
-pub use era_bridge::{BridgeAction, ServerEra, discover_from_initialize};
+pub use era_bridge::{BridgeAction, BridgeActions, ServerEra, discover_from_initialize};
 pub use error::{ConvertedError, convert_error};
 pub use header_check::{
     HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
@@ -48,9 +48,11 @@ pub use revision::{
     DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
     discover, discover_result, initialize_response,
 };
-pub use server_request::{OpenRequest, request_state, state_of_retry, withdrawal};
+pub use server_request::{OpenRequest, SuspensionEvent, request_state, state_of_retry, withdrawal};
 pub use session_metadata::with_session_metadata;
-pub use session_resources::{SessionResources, listen_request};
+pub use session_resources::{
+    ListChanges, ResourceChange, SessionResources, Subscribed, listen_request,
+};
 pub use sse_endpoint::{
     EndpointFault, SessionEvent, StreamUrl, check_any_endpoint, endpoint_event, endpoint_of_event,
     endpoint_target,

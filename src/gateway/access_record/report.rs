@@ -306,6 +306,7 @@ impl AccessRecord {
             trace: self.context.trace.map(|trace| trace.context.trace),
             dropped: (self.dropped > 0).then_some(self.dropped as u64),
             message: self.message.fault.map(|(fault, _)| fault),
+            conversions: self.conversions.get(),
         }
         .emit();
     }

@@ -209,7 +209,7 @@ impl RpcRequest {
     async fn send_over_link(
         &self,
         record: &mut AccessRecord,
-        link: &LinkUpstream,
+        link: &Rc<LinkUpstream>,
         call: &Call,
     ) -> Result<CallResult, Failure> {
         // The server behind a link sees neither `Origin` nor `Host`, so the proxy checks them.
@@ -236,6 +236,7 @@ impl RpcRequest {
         let subscription = self.subscription(record, link, call)?;
         let cancellable = self.cancellable(&record.context, id, None);
         let linked = LinkedCall { link, call };
+        let resource = self.add_session_resource(record, link, call).await;
         let request = link_call::LinkRequest {
             method: &call.method,
             call: template,
@@ -251,6 +252,9 @@ impl RpcRequest {
             return Ok(CallResult::Cancelled);
         };
         self.keep_session_level(link, call);
+        if let Some(resource) = resource {
+            self.keep_session_resource(resource, &reply.response.body);
+        }
         let mut result = self.restore_id(record, id, reply, Some(linked)).await?;
         if let CallResult::Answer(full) = &mut result
             && self.socket.is_none()
@@ -281,7 +285,7 @@ impl RpcRequest {
             return Err(Failure::new(Reason::InvalidRequest, message));
         }
         if link.server_era() == ServerEra::Sessions {
-            self.count_conversion(BridgeAction::Subscription);
+            self.count_conversion(record, BridgeAction::Subscription);
         }
         Ok(Some(id.clone()))
     }
@@ -318,7 +322,7 @@ impl RpcRequest {
     /// Returns the scope of ids in which the client cancels its calls.
     pub(super) fn scope(&self) -> Option<CancelScope<'_>> {
         if let Some(socket) = self.socket {
-            return Some(CancelScope::Socket(socket));
+            return Some(CancelScope::Socket(socket.number));
         }
         let name = self.head.headers.get(&MCP_SESSION)?;
         let caller = self.caller();
@@ -346,9 +350,6 @@ impl RpcRequest {
         check_id(&response, reply.id)?;
         let (converted, head) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
-                if let Some(linked) = linked {
-                    self.keep_session_resource(linked.link, linked.call);
-                }
                 let converted = linked
                     .map(|linked| self.convert_result(linked.call, result))
                     .transpose()?;

@@ -2,15 +2,23 @@
 //!
 //! Used by `rpc::dispatch`.
 
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use tokio::time::timeout;
 
 use super::dispatch::LinkedCall;
 use super::rpc_request::{CallResult, RpcRequest};
+use super::session_stream::{self, has_session_streams};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{FullResponse, rpc_message, status};
+use crate::gateway::exchange::remaining_time;
 use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::resource_challenges;
+use crate::gateway::session_streams::NewResource;
 use crate::upstream::link::LinkUpstream;
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{self, Call, ErrorObject, RequestId, ResponseReply};
@@ -37,6 +45,8 @@ impl AnswerHead {
     }
 }
 
+/// The longest wait until a subscription includes a resource.
+const INCLUDED: Duration = Duration::from_secs(5);
 const DISCOVER: &str = "server/discover";
 const SUBSCRIBE: &str = "resources/subscribe";
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
@@ -47,13 +57,10 @@ fn uri_of(call: &Call) -> Option<String> {
 }
 
 impl RpcRequest {
-    /// Counts a conversion.
-    pub(super) fn count_conversion(&self, action: BridgeAction) {
+    /// Counts a conversion, and notes it for the log line of the call.
+    pub(super) fn count_conversion(&self, record: &AccessRecord, action: BridgeAction) {
         self.worker.count(|shard| shard.bridged(action));
-        tracing::debug!(
-            kind = action.as_str(),
-            "converted a message between the eras of MCP"
-        );
+        record.note_conversion(action);
     }
 
     /// Returns a call with the log level and the capabilities of its client's session, if the server reads them there.
@@ -80,7 +87,7 @@ impl RpcRequest {
             return Ok(None);
         };
         if level.is_some() {
-            self.count_conversion(BridgeAction::LogLevel);
+            self.count_conversion(record, BridgeAction::LogLevel);
         }
         self.parse_again(&text).map(Some)
     }
@@ -97,14 +104,36 @@ impl RpcRequest {
         }
     }
 
-    /// Keeps the resource that a session has subscribed to. The link has answered.
-    pub(super) fn keep_session_resource(&self, link: &LinkUpstream, call: &Call) {
-        if *call.method == *SUBSCRIBE
-            && self.may_have_session_stream(link)
-            && self.client_revision(call) == ClientRevision::Sessions
-            && let (Some(session), Some(uri)) = (self.scope(), uri_of(call))
-        {
-            self.worker.session_streams().subscribe(session, uri);
+    /// Adds the resource that a session subscribes to. Returns once the subscription of the session includes it, so that no
+    /// update is lost after the response. A session without a stream gets a subscription that waits for one.
+    pub(super) async fn add_session_resource(
+        &self,
+        record: &AccessRecord,
+        link: &Rc<LinkUpstream>,
+        call: &Call,
+    ) -> Option<NewResource> {
+        let is_old = self.client_revision(call) == ClientRevision::Sessions;
+        if *call.method != *SUBSCRIBE || !is_old || !has_session_streams(link) {
+            return None;
+        }
+        let (session, uri) = (self.scope()?, uri_of(call)?);
+        let resource = self.worker.session_streams().subscribe(session, uri)?;
+        if link.server_era() != ServerEra::Stateless {
+            session_stream::hold(&self.worker, link.clone(), session);
+        }
+        let limit = remaining_time(&record.context, INCLUDED).ok()?;
+        let included = timeout(limit, resource.is_included());
+        // If it takes longer, the call itself fails or the stream subscribes later.
+        let _ = self.worker.until_shutdown(included).await;
+        Some(resource)
+    }
+
+    /// Keeps the resource that a session has subscribed to, if the server accepts that.
+    pub(super) fn keep_session_resource(&self, resource: NewResource, reply: &Bytes) {
+        let depth = self.runtime_plan.plan.limits.depth;
+        let reply = jsonrpc::parse_response(reply, depth).map(|response| response.reply);
+        if let Ok(ResponseReply::Result(_)) = reply {
+            resource.keep();
         }
     }
 
@@ -115,7 +144,7 @@ impl RpcRequest {
         link: &LinkUpstream,
         call: &Call,
     ) -> Option<CallResult> {
-        let is_asked = *call.method == *UNSUBSCRIBE && self.may_have_session_stream(link);
+        let is_asked = *call.method == *UNSUBSCRIBE && has_session_streams(link);
         if !is_asked || self.client_revision(call) != ClientRevision::Sessions {
             return None;
         }
@@ -123,15 +152,9 @@ impl RpcRequest {
         if !self.worker.session_streams().unsubscribe(session, &uri) {
             return None;
         }
-        let result = Rope::from(bytes::Bytes::from_static(b"{}"));
+        let result = Rope::from(Bytes::from_static(b"{}"));
         let full = rpc_message(jsonrpc::result(id, result));
         Some(CallResult::Answer(Box::new(full)))
-    }
-
-    /// Returns true if the client can open the event stream of its session. On a socket, and over a link of its own, the
-    /// server's updates reach the client without one.
-    fn may_have_session_stream(&self, link: &LinkUpstream) -> bool {
-        self.socket.is_none() && link.is_shared() && link.plan().sends_initialize()
     }
 
     /// Answers `server/discover` with the response of a server with sessions to `initialize`. Returns `None` if the
@@ -169,7 +192,7 @@ impl RpcRequest {
         else {
             return Ok(None);
         };
-        self.count_conversion(BridgeAction::Discovery);
+        self.count_conversion(record, BridgeAction::Discovery);
         let result = discover_from_initialize(&greeting);
         record.set_result(&result);
         let result = Rope::from(result.into_bytes());
@@ -224,7 +247,7 @@ impl RpcRequest {
         let LinkedCall { link, call } = linked;
         let client = self.client_revision(call);
         let (action, converted) = convert_error(client, link.server_era(), call, error)?;
-        self.count_conversion(action);
+        self.count_conversion(record, action);
         let (body, code) = match converted {
             ConvertedError::Result(result) => {
                 record.set_result(&result);

@@ -30,8 +30,8 @@ use dualgauge_patterns::json::Json;
 /// The maximum number of rounds of one call.
 const ROUNDS: usize = 8;
 
-/// Returns the capabilities that the client declared when it began its session.
-pub(super) fn capabilities_of(headers: &HeaderMap) -> InputCapabilities {
+/// Returns the capabilities that are part of a session id.
+fn capabilities_of(headers: &HeaderMap) -> InputCapabilities {
     let session = headers.get(&MCP_SESSION);
     let session = session.and_then(|session| session.to_str().ok());
     session
@@ -68,7 +68,7 @@ impl RpcRequest {
             let Some(template) = again.template() else {
                 return Ok(reply);
             };
-            self.count_conversion(BridgeAction::InputResponse);
+            self.count_conversion(record, BridgeAction::InputResponse);
             let request = LinkRequest {
                 method: &call.method,
                 call: template,
@@ -83,8 +83,16 @@ impl RpcRequest {
         Ok(reply)
     }
 
-    /// Returns the capabilities of a client that the proxy can ask during this call. A client on a socket and a client
-    /// that reads no event stream cannot be asked.
+    /// Returns the capabilities that the client declared when it began its session.
+    pub(super) fn session_capabilities(&self) -> InputCapabilities {
+        match self.socket {
+            Some(socket) => socket.input,
+            None => capabilities_of(&self.head.headers),
+        }
+    }
+
+    /// Returns the capabilities of a client that the proxy can ask during this call. A client that posts the call and
+    /// reads no event stream cannot be asked.
     pub(super) fn input_capabilities(
         &self,
         record: &AccessRecord,
@@ -93,7 +101,7 @@ impl RpcRequest {
         let LinkedCall { link, call } = linked;
         let is_old = self.client_revision(call) == ClientRevision::Sessions;
         match is_old && self.is_reachable(record) && link.server_era() != ServerEra::Sessions {
-            true => capabilities_of(&self.head.headers),
+            true => self.session_capabilities(),
             false => InputCapabilities::default(),
         }
     }
@@ -129,7 +137,7 @@ impl RpcRequest {
             return Err(no_input("the client reads no event stream"));
         };
         let depth = self.runtime_plan.plan.limits.depth;
-        let waiting = self.ask_client(&round, &notifier)?;
+        let waiting = self.ask_client(record, &round, &notifier)?;
         let limit = remaining_time(&record.context, INPUT_TIMEOUT)?;
         let collected = timeout(limit, async {
             for (index, mut request) in waiting.into_iter().enumerate() {
@@ -154,6 +162,7 @@ impl RpcRequest {
 
     fn ask_client(
         &self,
+        record: &AccessRecord,
         round: &InputRound,
         notifier: &NotificationSender,
     ) -> Result<Vec<ClientRequest>, Failure> {
@@ -169,7 +178,7 @@ impl RpcRequest {
             if !message.is_some_and(|message| notifier.ask(message)) {
                 return Err(no_input("the client is too slow"));
             }
-            self.count_conversion(BridgeAction::InputRequest);
+            self.count_conversion(record, BridgeAction::InputRequest);
             waiting.push(request);
         }
         Ok(waiting)

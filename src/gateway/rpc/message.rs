@@ -317,7 +317,7 @@ impl ProtocolCall for RpcCall<'_> {
         let sessions = request.sessions();
         let session = sessions
             .for_rpc(headers, self.call, route)
-            .or_else(|| Some(sessions.for_socket(request.socket?)));
+            .or_else(|| Some(sessions.for_socket(request.socket?.number)));
         let requester = Requester::new(request.caller(), headers).with_session(session);
         context.decide(&request.runtime_plan.plan, requester, route)
     }

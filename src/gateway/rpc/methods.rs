@@ -2,7 +2,7 @@
 //!
 //! Used by `rpc`.
 
-use http::{Response, request};
+use http::{Method, Response, request};
 
 use super::session_stream;
 use crate::gateway::access_record::AccessRecord;
@@ -30,7 +30,10 @@ pub(super) async fn forward_other_method(
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     if let Some(link) = session_stream::link_of(&runtime_plan, &head) {
-        return session_stream::serve(record, &head, &origin, link);
+        return match head.method {
+            Method::DELETE => session_stream::end(record, &head, &origin),
+            _ => session_stream::serve(record, &head, &origin, link),
+        };
     }
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
     let answer = forward_to_upstream(&mut record, head, body, &origin).await;

@@ -20,6 +20,7 @@ use crate::gateway::sessions::SessionLookup;
 use crate::gateway::undelivered::UndeliveredRecords;
 use crate::gateway::worker::Worker;
 use dualgauge_model::failure::Failure;
+use dualgauge_model::mcp::InputCapabilities;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, Identity};
 use dualgauge_model::routing::{self, RequestHead};
@@ -36,14 +37,23 @@ pub(super) struct RpcRequest {
     pub(super) body: Bytes,
     pub(super) origin: RequestOrigin,
     pub(super) rpc_caller: Rc<RpcCaller>,
-    /// The number of the client's WebSocket, if the message arrived over one.
-    pub(super) socket: Option<u64>,
+    /// The client's WebSocket, if the message arrived over one.
+    pub(super) socket: Option<ClientSocket>,
     /// Ids under which HTTP upstreams know the call that this message cancels, if they were looked up on receipt.
     pub(super) upstream_ids: Vec<u64>,
     /// Records of answered calls, if the client gets the answers later than they are made.
     pub(super) undelivered: Option<Rc<UndeliveredRecords>>,
     /// The failure of a message that translation rejects: invalid JSON-RPC 2.0, or not sent as such.
     pub(super) fault: Option<Rc<Failure>>,
+}
+
+/// The WebSocket of a client, or its session over HTTP with SSE.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClientSocket {
+    /// Its number, unique in the process.
+    pub(super) number: u64,
+    /// The capabilities to give input that the client declared at `initialize`.
+    pub(super) input: InputCapabilities,
 }
 
 /// The caller of a request.

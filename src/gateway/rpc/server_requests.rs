@@ -11,7 +11,7 @@ use http::header::AUTHORIZATION;
 use tokio::time::timeout;
 
 use super::dispatch::LinkedCall;
-use super::input::{capabilities_of, no_input};
+use super::input::no_input;
 use super::rpc_request::RpcRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::exchange::remaining_time;
@@ -21,7 +21,8 @@ use crate::gateway::suspended_calls::{CallOwner, WaitingCall};
 use crate::upstream::link::{CallListener, LinkUpstream, ServerRequest, SuspendedCall};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::mcp::{
-    BridgeAction, ClientRevision, InputCapabilities, OpenRequest, ServerEra, state_of_retry, withdrawal,
+    BridgeAction, ClientRevision, InputCapabilities, OpenRequest, ServerEra, SuspensionEvent,
+    state_of_retry, withdrawal,
 };
 use dualgauge_model::pending::INPUT_TIMEOUT;
 use dualgauge_model::rollout::Proof;
@@ -41,7 +42,7 @@ impl RpcRequest {
         match self.client_revision(call) {
             ClientRevision::Stateless if is_possible => InputCapabilities::of_call(call),
             ClientRevision::Sessions if is_possible && self.is_reachable(record) => {
-                capabilities_of(&self.head.headers)
+                self.session_capabilities()
             }
             ClientRevision::Stateless | ClientRevision::Sessions => InputCapabilities::default(),
         }
@@ -49,7 +50,7 @@ impl RpcRequest {
 
     /// Returns true if the client can be sent requests during this call.
     pub(super) fn is_reachable(&self, record: &AccessRecord) -> bool {
-        self.socket.is_none() && record.context.notifications().is_some()
+        record.context.notifications().is_some()
     }
 
     /// Sends a call over a link, or continues it if it is a retry. Requests of the server go to the client.
@@ -68,7 +69,7 @@ impl RpcRequest {
             Some(waiting) => match waiting.request.response_of_retry(call.params.as_ref()) {
                 None => return self.require_input(link, waiting),
                 Some(response) => {
-                    self.count_conversion(BridgeAction::ServerResponse);
+                    self.count_conversion(record, BridgeAction::ServerResponse);
                     let resumed = ResumedCall {
                         call: waiting.call,
                         responses: vec![response],
@@ -91,7 +92,7 @@ impl RpcRequest {
             let Some(request) = OpenRequest::new(id, message, depth) else {
                 return Err(no_input("its request is nested too deeply"));
             };
-            self.count_conversion(BridgeAction::ServerRequest);
+            self.count_conversion(record, BridgeAction::ServerRequest);
             if self.client_revision(linked.call) == ClientRevision::Stateless {
                 return self.require_input(link, WaitingCall { call, request });
             }
@@ -117,13 +118,22 @@ impl RpcRequest {
             return Ok(None);
         };
         match self.worker.suspended_calls().take(self.owner(link), &state) {
-            Some(waiting) => Ok(Some(waiting)),
+            Some(waiting) => {
+                self.count_suspension(SuspensionEvent::Continued);
+                Ok(Some(waiting))
+            }
             None if era == ServerEra::Unknown => Ok(None),
             None => {
+                self.count_suspension(SuspensionEvent::Unknown);
                 let message = "the `requestState` is unknown, was used before, or has expired; send the call again without it";
-                Err(Failure::new(Reason::InvalidParams, message))
+                let cause = "no call of this client waits with the request state";
+                Err(Failure::new(Reason::InvalidParams, message).because(cause))
             }
         }
+    }
+
+    fn count_suspension(&self, event: SuspensionEvent) {
+        self.worker.count(|shard| shard.suspended_call(event));
     }
 
     /// Keeps a call until its client sends it again, and returns the response that asks for the input.
@@ -135,7 +145,11 @@ impl RpcRequest {
         let request = waiting.request.clone();
         let owner = self.owner(link);
         let state = self.worker.suspended_calls().add(owner, waiting);
-        let state = state.ok_or_else(|| no_input("too many clients are asked for input"))?;
+        let Some(state) = state else {
+            self.count_suspension(SuspensionEvent::Refused);
+            return Err(no_input("too many clients are asked for input"));
+        };
+        self.count_suspension(SuspensionEvent::Suspended);
         Ok(link_call::own_reply(|id| {
             request.input_required(id, &state)
         }))
@@ -188,7 +202,7 @@ impl RpcRequest {
             }
         };
         if let Ok(Ok(response)) = answered {
-            self.count_conversion(BridgeAction::ServerResponse);
+            self.count_conversion(record, BridgeAction::ServerResponse);
             return Ok(Some(request.response_of_client(&response, depth)));
         }
         let _ = notifier.ask(withdrawal(&asked.id));

@@ -9,6 +9,7 @@
 
 mod call;
 mod events;
+mod listening;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -23,13 +24,13 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 
 use super::batch::BatchReply;
 use super::client_channel::ClientChannel;
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
-use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
+use super::rpc_request::{BatchContext, ClientSocket, RpcCaller, RpcRequest};
 use super::server_messages::{self, ServerMessage, ServerMessages, close_reason};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
@@ -53,7 +54,7 @@ use dualgauge_model::event::EventForm;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::frame::{SocketMessage, Undelivered};
 use dualgauge_model::jsonrpc::{self, RequestId};
-use dualgauge_model::mcp::ClientInfo;
+use dualgauge_model::mcp::{ClientInfo, InputCapabilities};
 use dualgauge_model::pending::Heartbeat;
 use dualgauge_model::plan::{ClientSocketPlan, SocketProtocol};
 use dualgauge_model::rejections;
@@ -108,6 +109,8 @@ pub(super) fn accept(
         form: Cell::new(None),
         close_reason: Cell::new(None),
         program: RefCell::new(None),
+        input: Cell::default(),
+        begun: Notify::new(),
     };
     let connection_guard = worker.count_connection(peer);
     worker.tasks().start(async move {
@@ -117,7 +120,7 @@ pub(super) fn accept(
         {
             let limit = runtime_plan.plan.limits.body;
             let frames = MessageStream::server(TokioIo::new(upgraded), limit).await;
-            Box::pin(Rc::new(session).run(frames)).await;
+            Box::pin(Rc::new(session).run_and_listen(frames)).await;
         }
         // The connection counts against the worker's connection limit until here.
         drop(connection_guard);
@@ -186,6 +189,10 @@ pub(super) struct WebSocketSession {
     close_reason: Cell<Option<CloseReason>>,
     /// The program that the client declared at `initialize`; kept only if the plan recognises clients by it.
     program: RefCell<Option<ClientInfo>>,
+    /// The capabilities to give input that the client declared at `initialize`.
+    input: Cell<InputCapabilities>,
+    /// Notified when an `initialize` of the client was answered.
+    begun: Notify,
 }
 
 /// The intake of client messages.
@@ -268,7 +275,10 @@ impl WebSocketSession {
         match event {
             MessageEvent::Message(message) => {
                 idle_timer.on_activity();
-                in_flight.receive(unmarked(message), |id| self.cancel(id));
+                let message = unmarked(message);
+                if !self.take_response(&message) {
+                    in_flight.receive(message, |id| self.cancel(id));
+                }
             }
             MessageEvent::Written => {
                 idle_timer.on_activity();

@@ -12,6 +12,7 @@ use super::format::{Fields, LineFormat, LogFields, LogLayer, label};
 
 use crate::telemetry::metrics::Outcome;
 use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::mcp::BridgeActions;
 use dualgauge_model::posted::MessageFault;
 use dualgauge_model::rollout::{Proof, Stage};
 use dualgauge_patterns::side::Side;
@@ -72,6 +73,8 @@ pub struct CallLine<'a> {
     pub dropped: Option<u64>,
     /// The deviation of the message from valid JSON-RPC 2.0.
     pub message: Option<MessageFault>,
+    /// The conversions between the eras of MCP; not printed if there is none.
+    pub conversions: BridgeActions,
 }
 
 impl CallLine<'_> {
@@ -91,7 +94,7 @@ impl CallLine<'_> {
             target: TARGET,
             Level::INFO,
             side, method, path, rpc_method, route, client, proof, stage, decision, outcome, blame, status, code, reason,
-            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, message
+            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, message, conversions
         );
         if is_enabled {
             get_default(|log| {
@@ -147,6 +150,9 @@ impl LogFields for CallLine<'_> {
         }
         if let Some(trace) = self.trace {
             fields.word(label!("trace_id"), &format!("{trace:032x}"));
+        }
+        if let Some(conversions) = self.conversions.words() {
+            fields.word(label!("conversions"), &conversions);
         }
         if let Some(dropped) = self.dropped {
             fields.integer(label!("dropped"), dropped);

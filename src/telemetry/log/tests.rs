@@ -10,6 +10,7 @@ use std::io::Write;
 use super::*;
 use crate::telemetry::metrics::Outcome;
 use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::mcp::BridgeActions;
 use dualgauge_model::rollout::{Proof, Stage};
 use dualgauge_patterns::side::Side;
 
@@ -64,6 +65,7 @@ fn success() -> CallLine<'static> {
         trace: Some(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736),
         dropped: Some(2),
         message: None,
+        conversions: BridgeActions::default(),
     }
 }
 
@@ -88,6 +90,7 @@ fn failure() -> CallLine<'static> {
         trace: None,
         dropped: None,
         message: None,
+        conversions: BridgeActions::default(),
         ..success()
     }
 }

@@ -85,6 +85,8 @@ families! {
         "Protected resource metadata of MCP servers, and challenges that name them: metadata_rewritten and challenge_rewritten (they name `listen.public_url`), and metadata_unchanged.");
     EVENT_SESSIONS = COUNTER("dualgauge_mcp_sse_sessions_total", ["result"],
         "Event streams of MCP clients over HTTP with SSE (2024-11-05): opened, ended, or refused because too many were open.");
+    SUSPENDED_CALLS = COUNTER("dualgauge_mcp_suspended_calls_total", ["result"],
+        "Calls of stateless MCP clients that wait for input: suspended, continued by a retry, refused because too many wait; unknown counts retries whose `requestState` names no call.");
     UNVERIFIED_TOKENS = COUNTER("dualgauge_unverified_tokens_total", ["reason"],
         "Bearer tokens that failed verification, by cause; only tokens that a client's rule needs.");
     SOCKET_STRAYS = COUNTER("dualgauge_socket_strays_total", ["kind"],

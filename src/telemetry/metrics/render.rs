@@ -22,7 +22,7 @@ use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
-use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent};
+use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent, SuspensionEvent};
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{Arming, CredentialFault, Kill, Stage};
 use dualgauge_model::series::SeriesRules;
@@ -182,10 +182,15 @@ fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.event_sessions[event as usize];
         counter(&family::EVENT_SESSIONS, &[event.as_str()], count)
     });
+    let suspended = SuspensionEvent::ALL.map(|event| {
+        let count = counts.suspended_calls[event as usize];
+        counter(&family::SUSPENDED_CALLS, &[event.as_str()], count)
+    });
     vec![
         metric_family(&family::ERA_BRIDGE, bridged.into()),
         metric_family(&family::RESOURCE_METADATA, named.into()),
         metric_family(&family::EVENT_SESSIONS, sessions.into()),
+        metric_family(&family::SUSPENDED_CALLS, suspended.into()),
     ]
 }
 

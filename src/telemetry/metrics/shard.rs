@@ -17,7 +17,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
-use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent};
+use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent, SuspensionEvent};
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{CredentialFault, Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
@@ -224,6 +224,11 @@ impl Shard {
         self.counts.event_sessions[event as usize] += 1;
     }
 
+    /// Counts an event in the life of a call that waits for the input of a stateless client.
+    pub fn suspended_call(&mut self, event: SuspensionEvent) {
+        self.counts.suspended_calls[event as usize] += 1;
+    }
+
     /// Counts a connection whose TLS handshake failed.
     pub fn failed_handshake(&mut self) {
         self.counts.failed_handshakes += 1;
@@ -355,6 +360,7 @@ pub(super) struct ShardCounts {
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
     pub(super) named_resources: [u64; ResourceNaming::ALL.len()],
     pub(super) event_sessions: [u64; SessionEvent::ALL.len()],
+    pub(super) suspended_calls: [u64; SuspensionEvent::ALL.len()],
     /// By fault.
     pub(super) unverified_tokens: [u64; TokenFault::ALL.len()],
     pub(super) unauthenticated: [u64; CredentialFault::ALL.len()],
@@ -388,6 +394,7 @@ impl Default for ShardCounts {
             bridged: [0; BridgeAction::ALL.len()],
             named_resources: [0; ResourceNaming::ALL.len()],
             event_sessions: [0; SessionEvent::ALL.len()],
+            suspended_calls: [0; SuspensionEvent::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
             unauthenticated: [0; CredentialFault::ALL.len()],
             strays: [0; Undelivered::ALL.len()],
@@ -449,6 +456,7 @@ impl ShardCounts {
         add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.named_resources, &other.named_resources);
         add_all(&mut self.event_sessions, &other.event_sessions);
+        add_all(&mut self.suspended_calls, &other.suspended_calls);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);
         add_all(&mut self.unauthenticated, &other.unauthenticated);
         add_all(&mut self.strays, &other.strays);

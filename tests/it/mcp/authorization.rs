@@ -327,6 +327,28 @@ fn a_candidate_gets_the_authorization_of_its_call() {
 }
 
 #[test]
+fn a_notification_over_a_rejected_link_is_a_failure() {
+    let server = guarded(&["Bearer one"]);
+    let address = server.address();
+    let proxy = Proxy::start(&format!(
+        "[upstream.m]\nside = \"rpc\"\nurl = \"http://{address}/mcp\"\nprotocol = \"mcp\"\nauthorization = \"client\"\n"
+    ));
+    let notify = |token: &str| {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Authorization", token),
+        ];
+        let body = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+        proxy.rest("POST", "/rpc", &headers, body)
+    };
+    let method = "rpc_method=notifications/roots/list_changed";
+    notify("Bearer one");
+    proxy.log_line(&[method, "outcome=success"]);
+    notify("Bearer two");
+    proxy.log_line(&[method, "reason=upstream_unreachable"]);
+}
+
+#[test]
 fn authorization_of_clients_excludes_that_of_the_proxy_and_event_streams() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dualgauge.toml");

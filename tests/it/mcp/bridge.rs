@@ -85,6 +85,7 @@ fn errors_have_the_codes_of_the_clients_revision() {
     }
     assert_eq!(conversions(&before_old, "missing_resource"), 1.0);
     assert_eq!(conversions(&before_old, "foreign_code"), 1.0);
+    before_old.log_line(&["rpc_method=resources/read", "conversions=missing_resource"]);
     assert_eq!(conversions(&before_new, "missing_resource"), 1.0);
     assert_eq!(conversions(&before_new, "foreign_code"), 3.0);
 }
@@ -244,7 +245,7 @@ pub(super) fn post_in(proxy: &Proxy, session: &str, body: &str) -> Wire {
 }
 
 /// Asks for a name and the roots, then for nothing more; the result is the last params.
-fn interactive(called: &Called<'_>) -> Vec<u8> {
+pub(super) fn interactive(called: &Called<'_>) -> Vec<u8> {
     let params: Value = serde_json::from_str(called.params()).unwrap();
     if params["requestState"] == "first" {
         return result(
@@ -305,6 +306,20 @@ fn input_that_a_server_without_sessions_requires_is_asked_of_a_client_with_a_ses
     assert_eq!(client.read_chunk(), None);
     assert_eq!(conversions(&proxy, "input_request"), 2.0);
     assert_eq!(conversions(&proxy, "input_response"), 1.0);
+    proxy.log_line(&["tools/call", "conversions=input_request,input_response"]);
+}
+
+#[test]
+fn a_client_that_is_asked_for_input_does_not_delay_the_end_of_the_proxy() {
+    let proxy = before(&stateless(|_, called| interactive(called)), "");
+    let session = begin_session(&proxy, r#"{"elicitation":{},"roots":{}}"#);
+    let mut client = post_in(&proxy, &session, &call("tools/call", r#"{"name":"t"}"#));
+    begins(&mut client);
+    assert_eq!(json_of(&mut client)["method"], "elicitation/create");
+    assert_eq!(json_of(&mut client)["method"], "roots/list");
+    proxy.signal("TERM");
+    assert_eq!(rpc_failure(&json_of(&mut client)), (-31044, "draining"));
+    assert!(proxy.wait().status.success());
 }
 
 #[test]

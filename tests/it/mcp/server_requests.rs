@@ -19,7 +19,7 @@ type Given = Arc<(Mutex<Vec<(String, Value)>>, Condvar)>;
 
 /// A server whose calls ask who the user is, and return the answer. The stream of a call ends after the request and is
 /// resumed.
-fn asking() -> Upstream {
+pub(super) fn asking() -> Upstream {
     let given = Given::default();
     let waits = given.clone();
     let streams = move |request: &Message| {
@@ -101,6 +101,12 @@ fn a_stateless_client_supplies_the_input_by_sending_the_call_again() {
     assert_eq!(rpc_failure(&retry(&again["requestState"])).0, -32602);
     assert_eq!(conversions(&proxy, "server_request"), 1.0);
     assert_eq!(conversions(&proxy, "server_response"), 1.0);
+    let results = ["suspended", "continued", "unknown", "refused"];
+    let suspended = results.map(|result| {
+        let series = format!(r#"dualgauge_mcp_suspended_calls_total{{result="{result}"}}"#);
+        proxy.metrics().value(&series)
+    });
+    assert_eq!(suspended, [2.0, 2.0, 2.0, 0.0]);
     let declared = &params_of(&server, "initialize")["capabilities"];
     let wanted = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
     assert_eq!(*declared, wanted);
@@ -237,4 +243,16 @@ fn a_call_that_waits_for_input_does_not_delay_the_end_of_the_proxy() {
     let asked = call_tool(&proxy, &json!({}));
     assert_eq!(asked["result"]["resultType"], "input_required");
     assert!(proxy.stop().status.success());
+}
+
+#[test]
+fn a_client_with_a_session_that_is_asked_does_not_delay_the_end_of_the_proxy() {
+    let proxy = before(&asking(), "");
+    let session = begin_session(&proxy, ABLE);
+    let mut client = post_in(&proxy, &session, &call("tools/call", r#"{"name":"t"}"#));
+    begins(&mut client);
+    assert_eq!(json_of(&mut client)["method"], "elicitation/create");
+    proxy.signal("TERM");
+    assert_eq!(rpc_failure(&json_of(&mut client)), (-31044, "draining"));
+    assert!(proxy.wait().status.success());
 }

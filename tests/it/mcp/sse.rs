@@ -100,13 +100,11 @@ impl State {
                 writer.write_all(first.as_bytes()).unwrap();
                 continue;
             }
-            let session = start
-                .split("session=")
-                .nth(1)
-                .unwrap()
-                .split(' ')
-                .next()
-                .unwrap();
+            let Some(session) = start.split("session=").nth(1) else {
+                wire.send(answer("405 Method Not Allowed", &[], "no session"));
+                continue;
+            };
+            let session = session.split(' ').next().unwrap();
             let Some(mut stream) = self
                 .streams
                 .lock()
@@ -117,6 +115,11 @@ impl State {
                 wire.send(answer("404 Not Found", &[], "no session"));
                 continue;
             };
+            if request.json()["method"] == "notifications/unanswered" {
+                // Until the proxy closes the connection.
+                assert!(wire.next_request().is_none());
+                return;
+            }
             wire.send(answer("202 Accepted", &[], "Accepted"));
             if let Some(said) = reply(&request.json()) {
                 stream
@@ -133,6 +136,9 @@ fn reply(called: &Value) -> Option<Value> {
         "initialize" => json!({ "protocolVersion": "2024-11-05", "capabilities": { "tools": {} },
             "serverInfo": { "name": "old", "version": "1" } }),
         "tools/call" => json!({ "content": [{ "type": "text", "text": "seven" }] }),
+        "tools/list" => {
+            json!({ "tools": [{ "name": "count", "inputSchema": { "type": "object" } }] })
+        }
         _ => json!({ "method": called["method"] }),
     };
     Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
@@ -206,12 +212,47 @@ fn a_stream_that_ends_is_opened_again() {
 }
 
 #[test]
+fn a_message_that_the_server_does_not_accept_in_time_holds_up_no_other() {
+    let server = SseServer::start();
+    let proxy = server.before("timeout = \"300ms\"");
+    assert_eq!(ask(&proxy, "one")["result"]["method"], "one");
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/unanswered"}"#;
+    proxy.rpc(notification);
+    proxy.log_line(&["notifications/unanswered", "reason=upstream_timeout"]);
+    assert_eq!(ask(&proxy, "two")["result"]["method"], "two");
+}
+
+#[test]
 fn an_endpoint_of_another_origin_is_refused() {
     let server = SseServer::naming("http://127.0.0.2:1/messages?session={}");
     let proxy = server.before("connect_timeout = \"300ms\"");
     assert_eq!(proxy.rpc(call("one", "{}")).json()["error"]["code"], -31021);
     proxy.log_line(&["the link is lost", "it is on another origin"]);
     assert!(server.requests("POST").is_empty());
+}
+
+#[test]
+fn import_and_rest_find_a_server_that_speaks_it() {
+    let server = SseServer::start();
+    let url = format!("http://{}/sse", server.address);
+    let mut command = program(&["import", "--from", &url]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = run_to_end(command);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert!(ended.output.contains("count"), "{}", ended.output);
+    let folder = tempfile::tempdir().unwrap();
+    let loopback = ["--listen", "127.0.0.1:0"];
+    let mut command = program(&[&["rest", "--mcp", &url], &loopback[..]].concat());
+    command.env("TMPDIR", folder.path());
+    let proxy = Proxy::launch(command, folder);
+    proxy.printed("Stop with Ctrl-C.");
+    let said = proxy.rest(
+        "POST",
+        "/count",
+        &[("Content-Type", "application/json")],
+        "{}",
+    );
+    assert!(said.text().contains("seven"), "{}", said.text());
 }
 
 #[test]
@@ -308,6 +349,23 @@ fn a_client_hears_how_far_its_call_is() {
     ));
     assert_eq!(event(&mut client.stream), progress(&json!(7), "1"));
     assert_eq!(json_of(&mut client.stream)["id"], 1);
+}
+
+#[test]
+fn a_request_of_the_server_comes_on_the_stream() {
+    let proxy = serving(&super::server_requests::asking(), "");
+    let mut client = SseClient::connect(&proxy);
+    let params = json!({ "protocolVersion": "2024-11-05", "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "c", "version": "1" } });
+    client.post(&call("initialize", &params.to_string()));
+    assert!(json_of(&mut client.stream)["result"].is_object());
+    client.post(&call("tools/call", r#"{"name":"t"}"#));
+    let asked = json_of(&mut client.stream);
+    assert_eq!(asked["method"], "elicitation/create");
+    let given = json!({ "action": "decline" });
+    let response = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": given });
+    assert_eq!(client.post(&response.to_string()).status(), 202);
+    assert_eq!(json_of(&mut client.stream)["result"]["got"], given);
 }
 
 #[test]

@@ -10,14 +10,14 @@ use super::bridge::conversions;
 use super::scripted::{asked, begun, last, result, sessions_observed, stateless, stream};
 use super::{IN_FLIGHT, ask, before};
 use crate::links::telling::{BOTH, begins, json_of, post};
-use crate::scene::{Called, call};
+use crate::scene::{Called, call, json as json_answer};
 use crate::support::{Message, Proxy, Upstream, Wire, becomes};
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 const LISTEN: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}"#;
 
 /// Acknowledges subscriptions and tells each of a change; the stream of every second one ends then.
-fn serve() -> impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync {
+pub(super) fn serve() -> impl Fn(&Message, &Called<'_>) -> Vec<u8> + Send + Sync {
     let (turns, next): (_, Receiver<bool>) = channel();
     [false, true, false, true]
         .into_iter()
@@ -70,7 +70,7 @@ fn a_subscription_takes_no_slot_and_ends_as_either_end_says() {
 }
 
 /// A server with sessions whose stream tells of changes once it got `count` requests to subscribe to a resource.
-fn with_changes(count: usize) -> Upstream {
+pub(super) fn with_changes(count: usize) -> Upstream {
     let subscribed = Arc::<(Mutex<usize>, Condvar)>::default();
     let waits = subscribed.clone();
     let told = [
@@ -129,7 +129,7 @@ fn a_server_with_sessions_serves_the_subscriptions_of_stateless_clients() {
 }
 
 /// A server without sessions that acknowledges each subscription and tells of an update of each of its resources.
-fn updating() -> Upstream {
+pub(super) fn updating() -> Upstream {
     stateless(|_, called| {
         if called.method() != "subscriptions/listen" {
             return result(called, "1");
@@ -188,6 +188,8 @@ fn a_client_with_a_session_hears_of_its_resources_from_a_server_without_sessions
     let filter = || last(&server, "subscriptions/listen").json()["params"]["notifications"].clone();
     assert_eq!(filter()["toolsListChanged"], true);
     in_session(&proxy, "resources/subscribe", "c:d");
+    // The response comes after the server's acknowledgement, so that no update is lost in between.
+    assert_eq!(filter()["resourceSubscriptions"], json!(["a:b", "c:d"]));
     assert_eq!(
         [updated_uri(&mut client), updated_uri(&mut client)],
         ["a:b", "c:d"]
@@ -205,8 +207,8 @@ fn a_client_with_a_session_hears_of_its_resources_from_a_server_without_sessions
 
 #[test]
 fn a_client_with_a_session_hears_of_its_resources_from_a_server_with_sessions() {
-    // One request of the client itself, and one of the link.
-    let server = with_changes(2);
+    // The server tells at once, before it answers the client's own request.
+    let server = with_changes(1);
     let proxy = before(&server, "");
     let mut client = open_stream(&proxy);
     in_session(&proxy, "resources/subscribe", "a:b");
@@ -227,6 +229,72 @@ fn a_client_with_a_session_hears_of_its_resources_from_a_server_with_sessions() 
     in_session(&proxy, "resources/unsubscribe", "a:b");
     let unsubscribed = "POST resources/unsubscribe".to_owned();
     becomes(|| asked(&server).contains(&unsubscribed), &true);
+}
+
+/// Returns the numbers of requests to subscribe to a resource, and no longer to.
+fn subscriptions(server: &Upstream) -> [usize; 2] {
+    let asked = asked(server);
+    ["subscribe", "unsubscribe"].map(|method| {
+        let wanted = format!("POST resources/{method}");
+        asked.iter().filter(|asked| **asked == wanted).count()
+    })
+}
+
+fn delete_session(proxy: &Proxy) -> u16 {
+    let headers = [("Mcp-Session-Id", "s")];
+    proxy.rest("DELETE", "/rpc", &headers, "").status()
+}
+
+#[test]
+fn a_session_without_a_stream_is_unsubscribed_when_it_ends() {
+    let server = with_changes(9);
+    let proxy = before(&server, "");
+    in_session(&proxy, "resources/subscribe", "a:b");
+    assert_eq!(delete_session(&proxy), 204);
+    becomes(|| subscriptions(&server)[1], &1);
+    in_session(&proxy, "resources/subscribe", "a:b");
+    in_session(&proxy, "resources/unsubscribe", "a:b");
+    becomes(|| subscriptions(&server)[1], &2);
+    // A stream that opens takes over without a new subscription. Each of the three is one of the link and one of the client.
+    in_session(&proxy, "resources/subscribe", "a:b");
+    let mut client = open_stream(&proxy);
+    in_session(&proxy, "resources/subscribe", "a:b");
+    assert_eq!(subscriptions(&server), [7, 2]);
+    // The end of the session is the end of its stream.
+    assert_eq!(delete_session(&proxy), 204);
+    assert_eq!(client.read_chunk(), None);
+    becomes(|| subscriptions(&server)[1], &3);
+    assert_eq!(proxy.rest("DELETE", "/rpc", &[], "").status(), 405);
+    assert!(proxy.stop().status.success());
+}
+
+#[test]
+fn a_subscription_that_the_server_refuses_is_not_kept() {
+    let server = sessions_observed(
+        |_| {},
+        |_| begun(""),
+        |_, called| {
+            let id = called.id();
+            json_answer(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32002,"message":"no"}}}}"#
+            ))
+        },
+    );
+    let proxy = before(&server, "");
+    let _client = open_stream(&proxy);
+    let refused = in_session(&proxy, "resources/subscribe", "a:b");
+    assert_eq!(refused["error"]["code"], -32002);
+    becomes(|| subscriptions(&server), &[2, 1]);
+}
+
+#[test]
+fn a_client_with_a_link_of_its_own_unsubscribes_at_the_server() {
+    let server = with_changes(9);
+    let proxy = super::before(&server, "authorization = \"client\"\n");
+    for method in ["resources/subscribe", "resources/unsubscribe"] {
+        assert_eq!(in_session(&proxy, method, "a:b")["result"], json!({}));
+    }
+    assert_eq!(subscriptions(&server), [1, 1]);
 }
 
 #[test]

@@ -97,6 +97,27 @@ impl BridgeAction {
     }
 }
 
+/// The conversions of one call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BridgeActions(u16);
+
+impl BridgeActions {
+    /// Returns the set with one more action.
+    #[must_use]
+    pub const fn with(self, action: BridgeAction) -> BridgeActions {
+        BridgeActions(self.0 | 1 << action as u16)
+    }
+
+    /// Returns the words of the actions, separated by commas; `None` without any.
+    #[must_use]
+    pub fn words(self) -> Option<String> {
+        let all = BridgeAction::ALL.into_iter();
+        let own = all.filter(|action| self.with(*action) == self);
+        let words: Vec<&str> = own.map(BridgeAction::as_str).collect();
+        (!words.is_empty()).then(|| words.join(","))
+    }
+}
+
 /// Returns the result of `server/discover` for a server that answered `initialize` with `result`. It lists the stateless
 /// revision, which the proxy speaks for the server, and the one that the server agreed to. Subscriptions to resources
 /// and log levels are members of it only as far as the server has them. It must not be cached: the server may change.
@@ -128,6 +149,20 @@ pub fn discover_from_initialize(result: &Json) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_conversions_of_a_call_have_words() {
+        let none = BridgeActions::default();
+        assert_eq!(none.words(), None);
+        let some = none
+            .with(BridgeAction::Subscription)
+            .with(BridgeAction::MissingResource)
+            .with(BridgeAction::Subscription);
+        assert_eq!(
+            some.words().as_deref(),
+            Some("missing_resource,subscription")
+        );
+    }
 
     #[test]
     fn a_server_with_sessions_is_described_as_a_stateless_one() {

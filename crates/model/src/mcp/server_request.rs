@@ -111,6 +111,40 @@ impl OpenRequest {
     }
 }
 
+/// An event in the life of a call that waits for the input of a stateless client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuspensionEvent {
+    /// The client was asked; the call waits for its retry.
+    Suspended,
+    /// The retry came.
+    Continued,
+    /// A retry names no call that waits for its caller.
+    Unknown,
+    /// Too many calls wait.
+    Refused,
+}
+
+impl SuspensionEvent {
+    /// All events.
+    pub const ALL: [SuspensionEvent; 4] = [
+        SuspensionEvent::Suspended,
+        SuspensionEvent::Continued,
+        SuspensionEvent::Unknown,
+        SuspensionEvent::Refused,
+    ];
+
+    /// Returns the word used in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SuspensionEvent::Suspended => "suspended",
+            SuspensionEvent::Continued => "continued",
+            SuspensionEvent::Unknown => "unknown",
+            SuspensionEvent::Refused => "refused",
+        }
+    }
+}
+
 /// Returns the notification that a request to a client with a session needs no answer any more (MCP, "Cancellation").
 #[must_use]
 pub fn withdrawal(id: &str) -> Bytes {

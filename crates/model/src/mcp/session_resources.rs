@@ -26,6 +26,26 @@ pub struct SessionResources<K> {
     order: VecDeque<K>,
 }
 
+/// The result of [`SessionResources::subscribe`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscribed<K> {
+    /// The change of the session's resources.
+    pub change: ResourceChange,
+    /// The session that is forgotten for it.
+    pub forgotten: Option<K>,
+}
+
+/// The change of the resources of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceChange {
+    /// The resource is new.
+    Added,
+    /// The session had the resource already.
+    Known,
+    /// The session has too many resources, or the URI is too long.
+    Refused,
+}
+
 impl<K: Copy + Eq + Hash> SessionResources<K> {
     /// Creates a table without sessions.
     #[must_use]
@@ -37,19 +57,33 @@ impl<K: Copy + Eq + Hash> SessionResources<K> {
         }
     }
 
-    /// Adds a resource to a session. Returns false if it has too many, or the URI is too long.
-    pub fn subscribe(&mut self, session: K, uri: String) -> bool {
+    /// Adds a resource to a session.
+    pub fn subscribe(&mut self, session: K, uri: String) -> Subscribed<K> {
+        let mut forgotten = None;
         if !self.resources.contains_key(&session) {
             self.order.push_back(session);
-            if self.order.len() > self.capacity
-                && let Some(first) = self.order.pop_front()
-            {
-                self.resources.remove(&first);
+            if self.order.len() > self.capacity {
+                forgotten = self.order.pop_front();
+            }
+            if let Some(first) = &forgotten {
+                self.resources.remove(first);
             }
         }
         let own = self.resources.entry(session).or_default();
         let has_room = own.len() < MOST && uri.len() <= LONGEST;
-        own.contains(&uri) || (has_room && own.insert(uri))
+        let change = match own.contains(&uri) {
+            true => ResourceChange::Known,
+            false if has_room && own.insert(uri) => ResourceChange::Added,
+            false => ResourceChange::Refused,
+        };
+        Subscribed { change, forgotten }
+    }
+
+    /// Removes a session. Returns false if it has no resources.
+    pub fn end(&mut self, session: &K) -> bool {
+        self.order.retain(|other| other != session);
+        let own = self.resources.remove(session);
+        own.is_some_and(|own| !own.is_empty())
     }
 
     /// Removes a resource from a session. Returns false if it was not subscribed to.
@@ -65,14 +99,26 @@ impl<K: Copy + Eq + Hash> SessionResources<K> {
     }
 }
 
-/// Returns the request that subscribes to these resources and to all changes of lists.
+/// The lists whose changes a subscription of a session names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListChanges {
+    /// All lists.
+    All,
+    /// None: the client receives such changes in another way, or not at all.
+    None,
+}
+
+/// Returns the request that subscribes to these resources, and to changes of lists.
 #[must_use]
-pub fn listen_request(resources: &BTreeSet<String>) -> RequestTemplate {
-    let mut filter = json!({
-        "toolsListChanged": true,
-        "promptsListChanged": true,
-        "resourcesListChanged": true,
-    });
+pub fn listen_request(resources: &BTreeSet<String>, lists: ListChanges) -> RequestTemplate {
+    let mut filter = match lists {
+        ListChanges::All => json!({
+            "toolsListChanged": true,
+            "promptsListChanged": true,
+            "resourcesListChanged": true,
+        }),
+        ListChanges::None => json!({}),
+    };
     if !resources.is_empty() {
         filter["resourceSubscriptions"] = resources.iter().cloned().collect();
     }
@@ -87,27 +133,37 @@ mod tests {
     #[test]
     fn a_session_has_the_resources_that_it_subscribed_to() {
         let mut table = SessionResources::new(2);
-        assert!(table.subscribe(1, "a:b".to_owned()));
-        assert!(table.subscribe(1, "a:b".to_owned()));
-        assert!(table.subscribe(1, "c:d".to_owned()));
+        let mut subscribe = |uri: &str| table.subscribe(1, uri.to_owned()).change;
+        assert_eq!(subscribe("a:b"), ResourceChange::Added);
+        assert_eq!(subscribe("a:b"), ResourceChange::Known);
+        assert_eq!(subscribe("c:d"), ResourceChange::Added);
         assert!(table.unsubscribe(&1, "a:b"));
         assert!(!table.unsubscribe(&1, "a:b"));
         assert!(!table.unsubscribe(&2, "c:d"));
         assert_eq!(table.get(&1), BTreeSet::from(["c:d".to_owned()]));
         assert_eq!(table.get(&2), BTreeSet::new());
+        assert!(table.end(&1) && !table.end(&1));
+        assert_eq!(table.get(&1), BTreeSet::new());
+        assert!(table.order.is_empty());
     }
 
     #[test]
     fn sessions_and_resources_are_bounded() {
         let mut table = SessionResources::new(2);
-        assert!(!table.subscribe(0, "x".repeat(LONGEST + 1)));
+        let mut subscribe = |session, uri: String| table.subscribe(session, uri);
+        let refused = subscribe(0, "x".repeat(LONGEST + 1)).change;
+        assert_eq!(refused, ResourceChange::Refused);
         for number in 0..MOST {
-            assert!(table.subscribe(0, number.to_string()));
+            let added = subscribe(0, number.to_string());
+            assert_eq!(added.change, ResourceChange::Added);
         }
-        assert!(!table.subscribe(0, "more".to_owned()));
-        assert!(table.subscribe(0, "7".to_owned()));
-        for session in 1..=2 {
-            assert!(table.subscribe(session, "a".to_owned()));
+        let refused = subscribe(0, "more".to_owned()).change;
+        assert_eq!(refused, ResourceChange::Refused);
+        let known = subscribe(0, "7".to_owned()).change;
+        assert_eq!(known, ResourceChange::Known);
+        for (session, forgotten) in [(1, None), (2, Some(0))] {
+            let added = subscribe(session, "a".to_owned());
+            assert_eq!(added.forgotten, forgotten);
         }
         assert_eq!(table.get(&0).len(), 0);
         assert_eq!(table.get(&2).len(), 1);
@@ -116,13 +172,18 @@ mod tests {
 
     #[test]
     fn the_request_names_the_lists_and_the_resources() {
-        let read = |resources: &[&str]| {
+        let read = |resources: &[&str], lists| {
             let resources = resources.iter().map(|uri| (*uri).to_owned()).collect();
-            let request = listen_request(&resources).with_id(1);
+            let request = listen_request(&resources, lists).with_id(1);
             let request: serde_json::Value = serde_json::from_slice(&request).unwrap();
-            request["params"]["notifications"]["resourceSubscriptions"].clone()
+            request["params"]["notifications"].clone()
         };
-        assert_eq!(read(&["a:b"]), json!(["a:b"]));
-        assert_eq!(read(&[]), json!(null));
+        let both = read(&["a:b"], ListChanges::All);
+        assert_eq!(both["resourceSubscriptions"], json!(["a:b"]));
+        assert_eq!(both["promptsListChanged"], true);
+        let lists = read(&[], ListChanges::All);
+        assert_eq!(lists["resourceSubscriptions"], json!(null));
+        let resources = read(&["a:b"], ListChanges::None);
+        assert_eq!(resources, json!({ "resourceSubscriptions": ["a:b"] }));
     }
 }

@@ -6,6 +6,15 @@ use crate::gateway::call_response::rpc_failure;
 use crate::gateway::identity::{check_credentials, identify_by_message};
 use crate::gateway::runtime_plan::RuntimePlan;
 
+/// An `initialize` that is being served; dropping it means that it is over.
+struct SessionBegin<'a>(&'a Notify);
+
+impl Drop for SessionBegin<'_> {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 impl WebSocketSession {
     /// Reads and parses a JSON-RPC message.
     async fn read(
@@ -27,7 +36,7 @@ impl WebSocketSession {
     }
 
     /// Checks the credentials of the handshake again, because a token expires and a reload removes keys.
-    fn check_credentials(&self, runtime_plan: &RuntimePlan) -> Result<(), Failure> {
+    pub(super) fn check_credentials(&self, runtime_plan: &RuntimePlan) -> Result<(), Failure> {
         let head = RequestHead::new(&self.head);
         check_credentials(runtime_plan, head, &self.origin).map_err(|fault| {
             self.worker
@@ -45,6 +54,27 @@ impl WebSocketSession {
             self.program.replace(declared.clone());
         }
         declared.or_else(|| self.program.borrow().clone())
+    }
+
+    /// Keeps the capabilities of a client that begins its session with this message.
+    fn begin_session(&self, incoming: &jsonrpc::Incoming) -> Option<SessionBegin<'_>> {
+        match incoming {
+            jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))
+                if *call.method == *"initialize" =>
+            {
+                let declared = InputCapabilities::of_initialize(call.params.as_ref());
+                self.input.set(declared);
+                Some(SessionBegin(&self.begun))
+            }
+            jsonrpc::Incoming::Single(_) | jsonrpc::Incoming::Batch(_) => None,
+        }
+    }
+
+    fn client_socket(&self) -> ClientSocket {
+        ClientSocket {
+            number: self.number,
+            input: self.input.get(),
+        }
     }
 
     /// Serves a JSON-RPC message; returns the answer, if it has one.
@@ -76,6 +106,7 @@ impl WebSocketSession {
             }
         };
         let declared = || self.program(&incoming);
+        let _begins = self.begin_session(&incoming);
         let context = &mut request_record.context;
         let by_message = identify_by_message(context, &self.head.headers, &self.origin, declared);
         let identity = by_message.unwrap_or(identity);
@@ -86,7 +117,7 @@ impl WebSocketSession {
             body,
             origin: self.origin.clone(),
             rpc_caller: RpcCaller::new(identity, &runtime_plan.plan),
-            socket: Some(self.number),
+            socket: Some(self.client_socket()),
             upstream_ids,
             undelivered: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
             runtime_plan,

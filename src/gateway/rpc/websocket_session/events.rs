@@ -24,11 +24,13 @@ impl WebSocketSession {
             form: Cell::new(None),
             close_reason: Cell::new(None),
             program: RefCell::new(None),
+            input: Cell::default(),
+            begun: Notify::new(),
         }
     }
 
     /// Serves the session until the client leaves or the program ends.
     pub(in crate::gateway::rpc) async fn serve(self, channel: EventChannel) {
-        Box::pin(Rc::new(self).run(channel)).await;
+        Box::pin(Rc::new(self).run_and_listen(channel)).await;
     }
 }

@@ -1,0 +1,85 @@
+//! Requests and notifications of servers for a client of MCP with a session on a socket. [`super::WebSocketSession`]
+//! calls this.
+
+use super::*;
+use crate::gateway::rpc::client_channel::ClientChannel;
+use crate::gateway::rpc::session_stream::{Listener, SessionListener, has_session_streams};
+use crate::gateway::session_streams::SessionStreams;
+use dualgauge_patterns::json::Json;
+
+/// The start of the ids of the proxy's requests to clients.
+const OWN_ID: &[u8] = b"\"dualgauge-";
+
+/// A session on a socket; dropping it ends the session in the registry.
+struct SocketScope<'a> {
+    streams: &'a SessionStreams,
+    scope: CancelScope<'static>,
+}
+
+impl Drop for SocketScope<'_> {
+    fn drop(&mut self) {
+        self.streams.end(self.scope);
+    }
+}
+
+impl WebSocketSession {
+    /// Serves the messages of the client, and delivers notifications of the server of its session.
+    pub(super) async fn run_and_listen(self: Rc<Self>, frames: impl ClientChannel) {
+        let listener = self.clone();
+        let _scope = SocketScope {
+            streams: self.worker.session_streams(),
+            scope: CancelScope::Socket(self.number),
+        };
+        tokio::select! {
+            () = self.clone().run(frames) => {}
+            () = listener.listen() => {}
+        }
+    }
+
+    /// Subscribes for the client each time it begins a session. Never ends.
+    async fn listen(&self) {
+        loop {
+            self.begun.notified().await;
+            let runtime_plan = self.worker.runtime_plan();
+            let link = match runtime_plan.upstream(None, Side::Rpc) {
+                Some(Upstream::Link(link)) if has_session_streams(link) => link.clone(),
+                Some(Upstream::Link(_) | Upstream::Http(_) | Upstream::Frames(_)) | None => {
+                    continue;
+                }
+            };
+            drop(runtime_plan);
+            let Some(client) = self.origin.links().notifications() else {
+                continue;
+            };
+            let scope = CancelScope::Socket(self.number);
+            let listener = SessionListener {
+                worker: self.worker.clone(),
+                link,
+                stream: self.worker.session_streams().open(scope),
+                client: Listener::Socket(client),
+            };
+            tokio::select! {
+                () = listener.listen() => {}
+                // The client begins anew.
+                () = self.begun.notified() => self.begun.notify_one(),
+            }
+        }
+    }
+
+    /// Hands a response to the call that asked the client, also while the client may start no more calls. Returns false
+    /// if the message is none, or its client may not answer.
+    pub(super) fn take_response(&self, message: &Bytes) -> bool {
+        if memchr::memmem::find(message, OWN_ID).is_none() {
+            return false;
+        }
+        let runtime_plan = self.worker.runtime_plan();
+        let response = Json::parse(message.clone(), runtime_plan.plan.limits.depth);
+        let response = response.ok().filter(|response| !response.has("method"));
+        let id = response.and_then(|response| response.member("id")?.text()?.ok());
+        let Some(id) = id.filter(|_| self.check_credentials(&runtime_plan).is_ok()) else {
+            return false;
+        };
+        let requests = self.worker.client_requests();
+        requests.respond(CancelScope::Socket(self.number), &id, message.clone())
+    }
+}
