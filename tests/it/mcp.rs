@@ -4,6 +4,7 @@ mod authorization;
 mod bridge;
 mod coded;
 mod eras;
+mod explained;
 mod mirrored;
 mod own_stream;
 mod pair;

@@ -6,6 +6,7 @@
 //!
 //! Used by `app`, `cli` and `server`.
 
+mod era_bridge;
 mod frame;
 mod local_reply;
 mod reply;
@@ -51,8 +52,8 @@ use dualgauge_patterns::side::Side;
 use secrets::Secrets;
 
 pub use view::{
-    Decided, ExplainedAnswer, Explanation, HoleValue, NamedRoute, PassedOver, Refusal, RowLine,
-    SentRequest, Value,
+    Decided, ExplainedAnswer, ExplainedBridge, Explanation, HoleValue, NamedRoute, PassedOver,
+    Refusal, RowLine, SentRequest, Value,
 };
 
 /// A request to explain.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Explained;
 use dualgauge_model::explain::{
-    Decided, ExplainedAnswer, Explanation, Refusal, RowLine, SentRequest,
+    Decided, ExplainedAnswer, ExplainedBridge, Explanation, Refusal, RowLine, SentRequest,
 };
 use dualgauge_model::rollout::Proof;
 
@@ -41,6 +41,9 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
     }
     page.holes(explanation);
     page.list("dropped", &explanation.dropped);
+    if let Some(bridge) = &explanation.bridge {
+        page.bridge(bridge);
+    }
     if let Some(sent) = &explanation.sends {
         page.sent(sent);
     }
@@ -108,6 +111,18 @@ impl ExplainText {
             if let Some(changed) = &flag.changed {
                 self.row("", &format!("  {changed}"));
             }
+        }
+    }
+
+    fn bridge(&mut self, bridge: &ExplainedBridge) {
+        let ExplainedBridge {
+            client,
+            server,
+            conversions,
+        } = bridge;
+        self.row("mcp", &format!("client {client}, server {server}"));
+        for conversion in conversions {
+            self.row("", conversion);
         }
     }
 

@@ -3,6 +3,7 @@
 use http::header::{CONTENT_ENCODING, SEC_WEBSOCKET_PROTOCOL};
 use http::{HeaderMap, HeaderValue, Method};
 
+use super::era_bridge;
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
 use super::rest::{self, outcome_rows, secrets};
@@ -13,7 +14,7 @@ use crate::headers::{
     HasBody, accept_values_of, credentials_of, set, translated, withhold_credentials,
 };
 use crate::jsonrpc::{Call, Incoming, MessageItem, RequestId};
-use crate::plan::{CANCELLED, Credentials, UpstreamPlan};
+use crate::plan::{Credentials, UpstreamPlan};
 use crate::posted::{self, MessageFault, Posted, Poster, classify, rewritten, takes_envelopes};
 use crate::rejections;
 use crate::rollout::Way;
@@ -174,6 +175,13 @@ fn pass(case: &Case<'_>) -> Explanation {
     let mut explanation = case.begin();
     let head = case.request.head;
     if local_reply::preflight(case, &mut explanation) == LocalExplanation::Complete {
+        return explanation;
+    }
+    if let Some((status, note)) = era_bridge::of_session(case) {
+        if let Err(failure) = routing::check_origin(case.plan, head, case.entry()) {
+            return case.refuse(explanation, failure);
+        }
+        explanation.answer = Some(local_reply::noted(case, status, &HeaderMap::new(), note));
         return explanation;
     }
     let Some(upstream) = case.plan.rpc_over_http() else {
@@ -347,7 +355,8 @@ fn pass_call(
         routing::check_origin(plan, case.request.head, case.entry())?;
     }
     routing::check_call_over_link(plan, upstream, Some(case.request.head.headers), call)?;
-    if let Some(note) = link_note(upstream, call) {
+    explanation.bridge = era_bridge::describe(case, upstream, call);
+    if let Some(note) = era_bridge::link_note(upstream, call) {
         let status = match call.id {
             Some(_) => 200,
             None => routing::notification_status(plan, case.request.head.headers).as_u16(),
@@ -376,23 +385,6 @@ fn pass_call(
     explanation.sends = Some(sent);
     explanation.answer = passed(case).filter(|_| call.id.is_some());
     Ok(())
-}
-
-/// Returns a note for a message that the proxy answers itself, because it concerns the shared link to the server.
-fn link_note(upstream: &UpstreamPlan, call: &Call) -> Option<&'static str> {
-    match (&call.id, &*call.method) {
-        (Some(_), "initialize") if upstream.sends_initialize() => {
-            Some("by the proxy: the server's answer to the handshake of the link")
-        }
-        (None, method) if upstream.keeps(method) && method == CANCELLED => Some(
-            "nothing; the named call is cancelled if it belongs to the same session, and the server is notified with \
-             its id of the call",
-        ),
-        (None, method) if upstream.keeps(method) => {
-            Some("nothing, and nothing is sent: the link has its own handshake with the server")
-        }
-        _ => None,
-    }
 }
 
 fn translate(

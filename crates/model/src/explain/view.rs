@@ -41,6 +41,9 @@ pub struct Explanation {
     pub decision: Option<Decided>,
     /// The values of the route's holes in the call.
     pub holes: Vec<HoleValue>,
+    /// The eras of an MCP client and its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<ExplainedBridge>,
     /// The request to the upstream.
     pub sends: Option<SentRequest>,
     /// The members and query parameters that the route has no place for.
@@ -65,6 +68,7 @@ impl Default for Explanation {
             route: None,
             decision: None,
             holes: Vec::new(),
+            bridge: None,
             sends: None,
             dropped: Vec::new(),
             outcomes: Vec::new(),
@@ -142,6 +146,17 @@ pub struct HoleValue {
     pub kind: String,
     /// The value; `None` where it is absent.
     pub value: Option<Value>,
+}
+
+/// The eras of an MCP client and its server (MCP 2026-07-28 and before).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExplainedBridge {
+    /// The era of the client.
+    pub client: Term,
+    /// The era of the server.
+    pub server: Term,
+    /// The conversions that may apply to the call, each with its word in metrics and logs.
+    pub conversions: Vec<Term>,
 }
 
 /// A request to an upstream.
