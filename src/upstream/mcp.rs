@@ -10,6 +10,7 @@ mod call;
 mod coded;
 mod get_stream;
 mod post;
+mod running_post;
 mod session;
 mod sse;
 mod stream_cursor;

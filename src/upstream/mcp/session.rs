@@ -1,7 +1,6 @@
 //! One link to an MCP server.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use tokio::time::timeout;
 use super::call::McpCall;
 use super::get_stream::StreamEnd;
 use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESSION, VERSION};
+use super::running_post::{Completed, PostFuture, PostKind, RunningPost, overdue};
 use super::{Mcp, ServerRevision, SessionMode};
 use crate::upstream::link::{Event, Link};
 use dualgauge_model::jsonrpc::{self, parse_response};
@@ -35,28 +35,8 @@ const NO_CALL: u64 = 0;
 const OWN_AT_A_TIME: usize = 8;
 /// The maximum number of queued POSTs of the link itself. A server can do without these replies and notifications.
 const OWN_WAITING: usize = 64;
-
-/// A running POST, or the GET stream.
-type RunningPost = Abortable<PostFuture>;
-type PostFuture = Pin<Box<dyn Future<Output = Completed>>>;
-
-/// A completed [`RunningPost`].
-enum Completed {
-    Post(PostKind, PostResult),
-    OwnStream(StreamEnd),
-}
-
-/// The purpose of a POST.
-#[derive(Debug, Clone, Copy)]
-enum PostKind {
-    Initialize,
-    Initialized,
-    Call(u64),
-    /// A notification of a caller, who waits for its delivery.
-    Notice,
-    /// A message of the link itself, which has no waiting caller.
-    Own,
-}
+/// The maximum number of cancelled calls whose responses are awaited. They use the other connections of the link itself.
+const MOST_ENDING: usize = 4;
 
 /// A session with a server, or its counterpart for a stateless server.
 #[derive(Debug)]
@@ -75,6 +55,8 @@ pub struct Session {
     /// The number of running POSTs of the link itself, and the queued ones.
     own_posts: (usize, VecDeque<OutboundPost>),
     log_level: SessionLogLevel,
+    /// The number of cancelled calls whose responses are awaited.
+    ending: usize,
 }
 
 impl Link for Session {
@@ -148,6 +130,7 @@ impl Session {
             headers: HeaderMap::new(),
             own_posts: (0, VecDeque::new()),
             log_level: SessionLogLevel::default(),
+            ending: 0,
         }
     }
 
@@ -159,8 +142,7 @@ impl Session {
             McpMessage::Initialized => (None, PostKind::Initialized),
             McpMessage::Call { id, .. } => (Some(id), PostKind::Call(id)),
             McpMessage::Cancelled(id) => {
-                // The notification tells the server, which may then never complete the response.
-                self.abort(id);
+                self.await_end(id);
                 (None, PostKind::Own)
             }
             McpMessage::Notice => (None, PostKind::Notice),
@@ -277,6 +259,16 @@ impl Session {
         self.begin(PostKind::Call(id), Box::pin(call));
     }
 
+    /// Waits a little for the response to a call that is being cancelled. The server may never send one. If it does, it
+    /// has stopped working on the call, and a request outside the streams of calls can belong only to another.
+    fn await_end(&mut self, id: u64) {
+        if self.ending >= MOST_ENDING {
+            return self.abort(id);
+        }
+        self.ending += 1;
+        self.spawn(overdue(id));
+    }
+
     fn abort(&mut self, id: u64) {
         if let Some(post) = self.aborts.remove(&id) {
             post.abort();
@@ -368,6 +360,10 @@ impl Session {
                 return self.mcp.has_no_get_stream.set(true);
             }
             Ok(Completed::OwnStream(StreamEnd::Doubtful)) => return self.ask_for_session(),
+            Ok(Completed::Overdue(id)) => {
+                self.ending -= 1;
+                return self.abort(id);
+            }
             Ok(Completed::OwnStream(StreamEnd::Refused)) | Err(Aborted) => return,
         };
         match kind {

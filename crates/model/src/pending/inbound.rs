@@ -135,7 +135,7 @@ impl LinkMachine {
             self.consecutive_timeouts = 0;
         } else {
             match self.unattributed.answered(id) {
-                Some(UnattributedReply::Abandoned) => self.counts.late += 1,
+                Some(UnattributedReply::Abandoned(_)) => self.counts.late += 1,
                 Some(UnattributedReply::Own) => {}
                 Some(UnattributedReply::Notice) | None => {
                     self.counts.foreign += 1;
@@ -202,7 +202,8 @@ impl LinkMachine {
         self.fail(in_flight.request.ticket, RequestError::Misnumbered);
         if spelled.is_some() {
             // The id only looks like that number: the response may belong to something else.
-            self.unattributed.add(id, UnattributedReply::Abandoned);
+            let never = UnattributedReply::Abandoned(Duration::MAX);
+            self.unattributed.add(id, never);
         }
     }
 

@@ -11,7 +11,7 @@ use super::listen_table::ListenTable;
 use super::queue::{QueuedRequest, RequestQueue};
 use super::state::{Handshake, LinkState, WriteState};
 use super::subscriptions::{SUBSCRIPTIONS, Subscriptions};
-use super::unattributed::{UnattributedReplies, UnattributedReply};
+use super::unattributed::{CancelNotice, UnattributedReplies, UnattributedReply};
 use super::{
     LinkFault, LinkInput, LinkOutput, LinkSettings, Outbound, Request, RequestError, Ticket,
 };
@@ -40,13 +40,6 @@ pub struct LinkCounts {
     pub notified: u64,
 }
 
-/// Selects whether the server is notified of a cancelled request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CancelNotice {
-    Send,
-    Silent,
-}
-
 /// The state machine of a link and its requests.
 #[derive(Debug)]
 pub struct LinkMachine {
@@ -68,6 +61,8 @@ pub struct LinkMachine {
     pub(super) consecutive_timeouts: usize,
     /// Consecutive links that did not last for `backoff.steady`.
     pub(super) attempts: u32,
+    /// The time of the last event.
+    pub(super) now: Duration,
     pub(super) last_received: Duration,
     pinged: Option<Duration>,
     pub(super) counts: LinkCounts,
@@ -93,6 +88,7 @@ impl LinkMachine {
             ids: AssignedIds::from(1),
             consecutive_timeouts: 0,
             attempts: 0,
+            now: Duration::ZERO,
             last_received: Duration::ZERO,
             pinged: None,
             counts: LinkCounts::default(),
@@ -102,6 +98,7 @@ impl LinkMachine {
 
     /// Handles an event. [`LinkMachine::output`] then returns the actions to take.
     pub fn take(&mut self, now: Duration, input: LinkInput) {
+        self.now = now;
         // Deadlines come first: after its deadline, a request can only time out.
         self.expire(now);
         match input {
@@ -239,7 +236,8 @@ impl LinkMachine {
 
     /// Records that the caller gave up on a request to which the server may still reply.
     pub(super) fn abandon(&mut self, id: u64, notice: CancelNotice) {
-        self.unattributed.add(id, UnattributedReply::Abandoned);
+        let abandoned = UnattributedReply::abandoned(self.now, notice);
+        self.unattributed.add(id, abandoned);
         if notice == CancelNotice::Send {
             let params = format!("{{\"requestId\":{id}}}");
             let params = Rope::from(Bytes::from(params));

@@ -102,7 +102,9 @@ impl LinkMachine {
     fn addressee(&self, origin: MessageOrigin) -> Result<u64, Decline> {
         let id = match origin {
             MessageOrigin::Call(ticket) => self.call_of(ticket),
-            MessageOrigin::Link if !self.unattributed.has_abandoned() => self.in_flight.only(),
+            MessageOrigin::Link if !self.unattributed.has_abandoned(self.now) => {
+                self.in_flight.only()
+            }
             MessageOrigin::Link | MessageOrigin::Subscription(_) | MessageOrigin::Abandoned => None,
         };
         let is_ready = matches!(self.state, LinkState::Ready(_) | LinkState::Leaving(_));

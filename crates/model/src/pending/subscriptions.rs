@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::link_machine::{CancelNotice, LinkMachine};
+use super::link_machine::LinkMachine;
+use super::unattributed::CancelNotice;
 use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket};
 use crate::correlator::{Correlator, PendingCall};
 use crate::jsonrpc::{RequestId, cancelled_id, subscription_of, with_client_id};

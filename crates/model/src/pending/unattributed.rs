@@ -1,21 +1,34 @@
 //! Messages without a waiting caller that may still cause a reply: an error without an id may belong to any of them.
 //!
-//! Used by `pending::inbound`, `pending::link_machine`, `pending::outbound` and `pending::server_requests`.
+//! Used by `pending::inbound`, `pending::link_machine`, `pending::outbound`, `pending::server_requests` and
+//! `pending::subscriptions`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::AnswerOrder;
 
 /// The maximum number of entries. A message whose entry is dropped may still cause a reply until the link ends.
 const MOST: usize = 1024;
 
+/// The time for which a server that was told of a cancellation may still ask about the call. It SHOULD stop at once
+/// (MCP 2025-11-25, "Cancellation"), but a message of it may be on the way, and a step of the call may be under way.
+const TOLD: Duration = Duration::from_secs(60);
+
+/// Selects whether the server is notified of a cancelled request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CancelNotice {
+    Send,
+    Silent,
+}
+
 /// A written message without a waiting caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnattributedReply {
     /// A notification, which gets no response.
     Notice,
-    /// A request whose caller has given up.
-    Abandoned,
+    /// A request whose caller has given up. The server may ask about it until this time.
+    Abandoned(Duration),
     /// A request of the link itself.
     Own,
 }
@@ -26,13 +39,27 @@ pub(super) struct UnattributedReplies {
     all: BTreeMap<u64, UnattributedReply>,
     /// True if some entries were dropped.
     has_gaps: bool,
+    /// The latest time of the dropped requests whose callers had given up.
+    dropped: Duration,
+}
+
+impl UnattributedReply {
+    /// A request whose caller gives up now; the server is told of it, or not.
+    pub(super) fn abandoned(now: Duration, notice: CancelNotice) -> UnattributedReply {
+        UnattributedReply::Abandoned(match notice {
+            CancelNotice::Send => now + TOLD,
+            CancelNotice::Silent => Duration::MAX,
+        })
+    }
 }
 
 impl UnattributedReplies {
     pub(super) fn add(&mut self, id: u64, doubt: UnattributedReply) {
         self.all.insert(id, doubt);
         if self.all.len() > MOST {
-            self.all.pop_first();
+            if let Some((_, UnattributedReply::Abandoned(until))) = self.all.pop_first() {
+                self.dropped = self.dropped.max(until);
+            }
             self.has_gaps = true;
         }
     }
@@ -43,9 +70,12 @@ impl UnattributedReplies {
     }
 
     /// Returns true if the server may still work on a request whose caller has given up.
-    pub(super) fn has_abandoned(&self) -> bool {
-        let is_abandoned = |doubt: &UnattributedReply| *doubt == UnattributedReply::Abandoned;
-        self.has_gaps || self.all.values().any(is_abandoned)
+    pub(super) fn has_abandoned(&self, now: Duration) -> bool {
+        let is_open = |doubt: &UnattributedReply| match *doubt {
+            UnattributedReply::Abandoned(until) => now < until,
+            UnattributedReply::Notice | UnattributedReply::Own => false,
+        };
+        now < self.dropped || self.all.values().any(is_open)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,7 +87,7 @@ impl UnattributedReplies {
         let doubt = *self.all.get(&id)?;
         match doubt {
             UnattributedReply::Notice => None,
-            UnattributedReply::Abandoned | UnattributedReply::Own => self.all.remove(&id),
+            UnattributedReply::Abandoned(_) | UnattributedReply::Own => self.all.remove(&id),
         }
     }
 
@@ -76,5 +106,6 @@ impl UnattributedReplies {
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.has_gaps = false;
+        self.dropped = Duration::ZERO;
     }
 }

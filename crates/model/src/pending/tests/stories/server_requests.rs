@@ -87,6 +87,38 @@ fn without_streams_it_reaches_the_only_call() {
 }
 
 #[test]
+fn a_server_that_was_told_of_a_cancellation_asks_about_the_call_for_a_minute() {
+    let cancelled = || {
+        let mut link = Driven::ready(AnswerOrder::Pipelined(4));
+        link.calls(1);
+        let told = link.take(LinkInput::ClientCancel(Ticket(1)));
+        assert!(matches!(&told[..], [LinkOutput::Write(_)]), "{told:?}");
+        link.take(LinkInput::Written);
+        link
+    };
+    let calls_at = |second: u64| {
+        let mut link = cancelled();
+        link.at(second);
+        let later = Request {
+            input: forms(),
+            start_by: Duration::from_secs(100),
+            deadline: Duration::from_secs(100),
+            ..request(2, call(2))
+        };
+        link.take(LinkInput::Ask(later));
+        link.take(LinkInput::Written);
+        link.reply(ELICIT)
+    };
+    assert_eq!(declined(&calls_at(59)), -32601);
+    assert_eq!(calls_at(60), asks(2));
+    // Its response to the cancelled call tells earlier that it has stopped.
+    let mut link = cancelled();
+    link.reply(r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Request cancelled"}}"#);
+    link.calls(2);
+    assert_eq!(link.reply(ELICIT), asks(2));
+}
+
+#[test]
 fn a_caller_that_did_not_declare_the_capability_is_not_asked() {
     let mut link = Driven::ready(AnswerOrder::Serial);
     link.ask(1);
