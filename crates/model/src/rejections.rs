@@ -77,13 +77,18 @@ pub fn other_methods(method: &Method, methods: &[Method]) -> Failure {
     Failure::new(Reason::MethodNotAllowed, message).advise(Advice::Allow(allowed))
 }
 
-/// Returns the failure of an MCP client whose headers contradict its message, or whose revision is unsupported.
+/// Returns the failure of an MCP client whose headers contradict its message, or whose request does not fit its revision.
 #[must_use]
 pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Failure {
     match discord {
         HeaderMismatch::Mismatch(what) => {
             let message = format!("header mismatch: {what}");
             Failure::new(Reason::HeaderMismatch, message)
+        }
+        HeaderMismatch::Missing(what) => Failure::new(Reason::MissingMeta, what),
+        HeaderMismatch::Removed(method) => {
+            let message = format!("the client's MCP revision has no `{method}`");
+            Failure::new(Reason::RouteNotFound, message)
         }
         HeaderMismatch::Unsupported(requested) => {
             let requested: String = requested.chars().take(100).collect();

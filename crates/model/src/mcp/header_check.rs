@@ -23,6 +23,10 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub enum HeaderMismatch {
     /// A header differs from the message.
     Mismatch(String),
+    /// The message lacks what each request of its revision has.
+    Missing(String),
+    /// The method does not exist in the revision of the request.
+    Removed(String),
     /// The revision is not supported.
     Unsupported(String),
 }
@@ -55,7 +59,8 @@ pub fn check(headers: &HeaderMap, call: &Call, supported: &[String]) -> Result<(
             return require_supported(value, supported);
         }
         (Some(_), None) => {
-            return mismatch(format!("`params._meta` lacks `{VERSION_KEY}`"));
+            let what = format!("params/_meta: `{VERSION_KEY}` is missing");
+            return Err(HeaderMismatch::Missing(what));
         }
         // Earlier revisions do not know this member.
         (None, Some(value)) if is_old(&value) => return Ok(()),
@@ -68,7 +73,12 @@ pub fn check(headers: &HeaderMap, call: &Call, supported: &[String]) -> Result<(
     if !is_old(version) {
         check_method_and_name(headers, call)?;
     }
-    require_supported(version, supported)
+    require_supported(version, supported)?;
+    match !is_old(version) && *call.method == *"initialize" {
+        // The proxy would answer it, as if there were a session.
+        true => Err(HeaderMismatch::Removed(call.method.to_string())),
+        false => Ok(()),
+    }
 }
 
 /// Checks the method, and the name if the method has one.
@@ -308,7 +318,20 @@ mod tests {
             "x",
             number
         )));
-        assert!(is_mismatch(&checked(&[NEW, ("mcp-method", "x")], "x", "")));
+    }
+
+    #[test]
+    fn a_request_without_its_revision_lacks_a_param_and_one_without_sessions_begins_none() {
+        let missing = checked(&[NEW, ("mcp-method", "x")], "x", "");
+        assert!(
+            matches!(missing, Some(HeaderMismatch::Missing(_))),
+            "{missing:?}"
+        );
+        let method = ("mcp-method", "initialize");
+        let removed = Some(HeaderMismatch::Removed("initialize".to_owned()));
+        assert_eq!(checked(&[NEW, method], "initialize", META), removed);
+        // The revision is still being negotiated.
+        assert_eq!(checked(&[NEW], "initialize", ""), None);
     }
 
     #[test]
