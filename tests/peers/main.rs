@@ -7,5 +7,6 @@
 )]
 
 mod conformance;
+mod eras;
 mod installed;
 mod originals;
