@@ -244,40 +244,39 @@ fn has(client: &Client, server: &Served, all: &[Served], expected: &Used) -> BTr
     runs.flat_map(|used| works(used, expected)).collect()
 }
 
+/// Differences, with what the client got instead.
+type Differences = BTreeMap<String, String>;
+
 /// Returns the features that a client loses by the proxy.
-fn lost(client: &Client, server: &Served, all: &[Served], expected: &Used) -> Vec<String> {
+fn lost(client: &Client, server: &Served, all: &[Served], expected: &Used) -> Differences {
     let Some(linked) = server.linked.get(client.name) else {
-        return Vec::new();
+        return Differences::new();
     };
     let served = server.direct.values();
     let served: BTreeSet<String> = served.flat_map(|used| works(used, expected)).collect();
     let works = works(linked, expected);
     let has = has(client, server, all, expected);
-    let lost = has
-        .iter()
-        .filter(|one| served.contains(*one) && !works.contains(*one));
+    let lost = has.iter();
+    let lost = lost.filter(|one| served.contains(*one) && !works.contains(*one));
     let lost = lost.map(|feature| {
         let name = format!("{} {} {feature}", client.name, server.server.name);
-        eprintln!("{name}: {:?}", linked.get(feature).map(Value::to_string));
-        name
+        (name, format!("{:?}", linked.get(feature)))
     });
     lost.collect()
 }
 
 /// Returns the features that each client does not have, and those that only the proxy prevents.
-fn compare(all: &[Served], expected: &Used) -> BTreeSet<String> {
-    let mut differences = BTreeSet::new();
+fn compare(all: &[Served], expected: &Used) -> Differences {
+    let mut differences = Differences::new();
     for client in &CLIENTS {
-        let has = all
-            .iter()
-            .flat_map(|server| has(client, server, all, expected));
-        let has: BTreeSet<String> = has.collect();
-        let none = expected.keys().filter(|feature| !has.contains(*feature));
-        differences.extend(none.map(|feature| format!("{} none {feature}", client.name)));
-        differences.extend(
-            all.iter()
-                .flat_map(|server| lost(client, server, all, expected)),
-        );
+        let mut seen = BTreeSet::new();
+        for server in all {
+            seen.extend(has(client, server, all, expected));
+            differences.extend(lost(client, server, all, expected));
+        }
+        let none = expected.keys().filter(|feature| !seen.contains(*feature));
+        let none = none.map(|feature| format!("{} none {feature}", client.name));
+        differences.extend(none.map(|name| (name, String::new())));
     }
     differences
 }
@@ -302,5 +301,10 @@ fn clients_of_both_eras_use_servers_of_both_eras() {
     let known = known.lines().filter(|line| !line.starts_with('#'));
     let known = known.filter_map(|line| line.split_once(": "));
     let known: BTreeSet<String> = known.map(|(name, _)| name.to_owned()).collect();
-    assert_eq!(compare(&all, &expected), known, "{DIFFERENCES}");
+    let found = compare(&all, &expected);
+    for (name, got) in found.iter().filter(|(name, _)| !known.contains(*name)) {
+        eprintln!("{name}: {got}");
+    }
+    let found: BTreeSet<String> = found.into_keys().collect();
+    assert_eq!(found, known, "{DIFFERENCES}");
 }
