@@ -1,5 +1,7 @@
 //! Values that a JSON Schema accepts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -17,63 +19,160 @@ pub(crate) enum Members {
 const SHALLOW: usize = 3;
 /// The depth at which nothing is generated any more.
 const DEEPEST: usize = 40;
-/// The most choices between the parts of `anyOf` and `oneOf` that are tried.
-const MOST_CHOICES: usize = 6;
+/// The most values that are tried for one schema.
+const MOST_ATTEMPTS: usize = 500;
 
 /// Returns a value that the schema accepts, or the reason why none was found.
+///
+/// An optional member that no tried value fits is left out.
 pub(crate) fn valid(schema: &Value, members: Members) -> Result<Value, String> {
     let validator = jsonschema::validator_for(schema).map_err(|fault| fault.to_string())?;
+    let mut generator = Generator {
+        root: schema,
+        members,
+        choices: BTreeMap::new(),
+        sizes: BTreeMap::new(),
+        optional: BTreeSet::new(),
+        left_out: BTreeSet::new(),
+    };
     let mut first = None;
-    for attempt in 0..2 * MOST_CHOICES {
-        let generator = Generator {
-            root: schema,
-            members,
-            choice: attempt % MOST_CHOICES,
-            is_sparse: attempt >= MOST_CHOICES,
-        };
-        let value = generator.value(schema, 0);
-        match validator.validate(&value) {
+    for _ in 0..MOST_ATTEMPTS {
+        generator.sizes.clear();
+        generator.optional.clear();
+        let value = generator.value(schema, "", 0);
+        let fault = match validator.validate(&value) {
             Ok(()) => return Ok(value),
-            Err(fault) => {
-                let path = fault.instance_path().to_string();
-                first.get_or_insert(format!("{path} {fault}: {value}"));
-            }
+            Err(fault) => fault,
+        };
+        let path = fault.instance_path().to_string();
+        first.get_or_insert(format!("{path} {fault}: {value}"));
+        if !generator.choose_next(&path) {
+            break;
         }
     }
     Err(first.unwrap_or_default())
 }
 
+/// Ways to write a value of one alternative of `anyOf` or `oneOf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// With the members that an object has elsewhere.
+    Usual,
+    /// Without the members that only other alternatives require.
+    WithoutOthers,
+    /// With the required members of the alternative.
+    Sparse,
+    /// With all members of the alternative.
+    Full,
+    /// With all members, and with members that other alternatives do not accept.
+    Distinct,
+}
+
+const WAYS: [Way; 5] = [
+    Way::Usual,
+    Way::WithoutOthers,
+    Way::Sparse,
+    Way::Full,
+    Way::Distinct,
+];
+
 struct Generator<'s> {
     root: &'s Value,
     members: Members,
-    choice: usize,
-    /// Alternatives have their required members only, so that a value does not fit two.
-    is_sparse: bool,
+    /// The number of the way and of the alternative that is tried, by the path of the value.
+    choices: BTreeMap<String, usize>,
+    /// How many choices a value has, by its path.
+    sizes: BTreeMap<String, usize>,
+    /// The paths of the optional members of the last value.
+    optional: BTreeSet<String>,
+    /// The paths of optional members that no value fits.
+    left_out: BTreeSet<String>,
+}
+
+/// The choice for one value: a way, and the numbers of its alternatives.
+struct Choice {
+    way: Way,
+    number: usize,
+    size: usize,
+}
+
+impl Choice {
+    /// Returns the number of one of so many alternatives.
+    fn of(&mut self, count: usize) -> usize {
+        let one = self.number % count.max(1);
+        self.number /= count.max(1);
+        self.size *= count.max(1);
+        one
+    }
+}
+
+/// Returns the path and those of the values around it, from the inside.
+fn around(path: &str) -> impl Iterator<Item = &str> {
+    let mut next = Some(path);
+    std::iter::from_fn(move || {
+        let path = next?;
+        next = path.rfind('/').map(|end| &path[..end]);
+        Some(path)
+    })
 }
 
 impl Generator<'_> {
-    fn value(&self, schema: &Value, depth: usize) -> Value {
-        let flat = self.flat(schema, depth);
+    /// Chooses something else at this path or around it; returns false when nothing is left.
+    fn choose_next(&mut self, path: &str) -> bool {
+        for path in around(path) {
+            if let Some(size) = self.sizes.get(path) {
+                let choice = self.choices.entry(path.to_owned()).or_default();
+                *choice += 1;
+                if choice < &mut size.clone() {
+                    return true;
+                }
+                *choice = 0;
+            }
+            if self.optional.contains(path) {
+                self.left_out.insert(path.to_owned());
+                return true;
+            }
+        }
+        false
+    }
+
+    fn value(&mut self, schema: &Value, path: &str, depth: usize) -> Value {
+        let number = self.choices.get(path).copied().unwrap_or_default();
+        let mut choice = Choice {
+            way: WAYS[number % WAYS.len()],
+            number: number / WAYS.len(),
+            size: 1,
+        };
+        let flat = self.flat(schema, &mut choice, depth);
+        if choice.size > 1 {
+            self.sizes.insert(path.to_owned(), choice.size * WAYS.len());
+        }
         if let Some(value) = flat.get("const") {
             return value.clone();
         }
         if let Some(values) = flat.get("enum").and_then(Value::as_array) {
-            let value = values.iter().find(|value| !value.is_null());
+            let kinds = flat.get("type").unwrap_or(&Value::Null);
+            let declared = match kinds {
+                Value::Null => json!({}),
+                kinds => json!({ "type": kinds }),
+            };
+            let mut values = values.iter().filter(|value| !value.is_null());
+            let value = values.find(|value| jsonschema::is_valid(&declared, value));
             return value.cloned().unwrap_or_default();
         }
         match kind(&flat) {
             "string" => string(&flat),
-            "integer" => number(&flat, 1.0),
-            "number" => number(&flat, 0.5),
+            "integer" => number_of(&flat, 1.0),
+            "number" => number_of(&flat, 0.5),
             "boolean" => json!(true),
-            "array" => self.array(&flat, depth),
-            "object" => self.object(&flat, depth),
+            "array" => self.array(&flat, path, depth),
+            "object" => self.object(&flat, path, depth),
             _ => Value::Null,
         }
     }
 
     /// Returns the keywords of a schema with those of its references, of `allOf`, and of one alternative.
-    fn flat(&self, schema: &Value, depth: usize) -> Map<String, Value> {
+    fn flat(&self, schema: &Value, choice: &mut Choice, depth: usize) -> Map<String, Value> {
         let mut flat = Map::new();
         if depth > DEEPEST {
             return flat;
@@ -83,39 +182,64 @@ impl Generator<'_> {
                 ("$ref", Value::String(reference)) => {
                     let pointer = reference.strip_prefix('#').unwrap_or_default();
                     let target = self.root.pointer(pointer).unwrap_or(&Value::Null);
-                    merge(&mut flat, self.flat(target, depth + 1));
+                    merge(&mut flat, self.flat(target, choice, depth + 1));
                 }
                 ("allOf", Value::Array(parts)) => {
                     for part in parts {
-                        merge(&mut flat, self.flat(part, depth + 1));
+                        merge(&mut flat, self.flat(part, choice, depth + 1));
                     }
                 }
                 ("anyOf" | "oneOf", Value::Array(parts)) => {
-                    let is_null = |part: &Value| part.get("type") == Some(&json!("null"));
-                    let parts: Vec<&Value> = parts.iter().filter(|part| !is_null(part)).collect();
-                    if let Some(part) = parts.get(self.choice % parts.len().max(1)) {
-                        merge(&mut flat, self.alternative(part, depth + 1));
-                    }
+                    merge(&mut flat, self.alternative(parts, choice, depth + 1));
                 }
                 (_, _) => merge(&mut flat, Map::from_iter([(name.clone(), value.clone())])),
+            }
+        }
+        if choice.size > 1 && choice.way == Way::WithoutOthers {
+            let other = flat.remove("x-others").unwrap_or_default();
+            let required = required(&flat);
+            if let Some(Value::Object(known)) = flat.get_mut("properties") {
+                let other = other.as_array();
+                known.retain(|name, _| {
+                    required.contains(name) || !other.is_some_and(|all| all.contains(&json!(name)))
+                });
             }
         }
         flat
     }
 
-    fn alternative(&self, part: &Value, depth: usize) -> Map<String, Value> {
-        let mut flat = self.flat(part, depth);
-        let required = flat.get("required").cloned().unwrap_or_default();
-        if let Some(Value::Object(known)) = flat.get_mut("properties")
-            && self.is_sparse
-        {
-            let required = required.as_array();
-            known.retain(|name, _| required.is_some_and(|all| all.contains(&json!(name))));
-        }
+    /// Returns the keywords of the chosen one of several alternatives.
+    fn alternative(
+        &self,
+        parts: &[Value],
+        choice: &mut Choice,
+        depth: usize,
+    ) -> Map<String, Value> {
+        let is_null = |part: &&Value| part.get("type") == Some(&json!("null"));
+        let parts: Vec<&Value> = parts.iter().filter(|part| !is_null(part)).collect();
+        let chosen = choice.of(parts.len());
+        let Some(part) = parts.get(chosen) else {
+            return Map::new();
+        };
+        let mut flat = self.flat(part, choice, depth);
+        let own = required(&flat);
+        let others = parts.iter().enumerate().filter(|(at, _)| *at != chosen);
+        let mut plain = Choice {
+            way: Way::Usual,
+            number: 0,
+            size: 1,
+        };
+        let others: Vec<Map<String, Value>> = others
+            .map(|(_, part)| self.flat(part, &mut plain, depth))
+            .collect();
+        let Way::Usual = choice.way else {
+            adapt(&mut flat, choice.way, &own, &others);
+            return flat;
+        };
         flat
     }
 
-    fn array(&self, flat: &Map<String, Value>, depth: usize) -> Value {
+    fn array(&mut self, flat: &Map<String, Value>, path: &str, depth: usize) -> Value {
         let size = |name: &str| flat.get(name).and_then(Value::as_u64);
         // Two elements, where a single one could be taken for a value that is no list.
         let usual = match depth {
@@ -130,10 +254,16 @@ impl Generator<'_> {
         for at in 0..usize::try_from(count).unwrap() {
             let own = first.and_then(|first| first.get(at));
             let schema = own.or_else(|| flat.get("items")).unwrap_or(&Value::Null);
-            values.push(self.value(schema, depth + 1));
+            values.push(self.value(schema, &format!("{path}/{at}"), depth + 1));
         }
         if flat.get("uniqueItems") == Some(&json!(true)) && count > 1 {
-            let items = self.flat(flat.get("items").unwrap_or(&Value::Null), depth);
+            let mut choice = Choice {
+                way: Way::Usual,
+                number: 0,
+                size: 1,
+            };
+            let items = flat.get("items").unwrap_or(&Value::Null);
+            let items = self.flat(items, &mut choice, depth);
             let known = items.get("enum").and_then(Value::as_array);
             for (at, value) in values.iter_mut().enumerate() {
                 match (known, &*value) {
@@ -147,38 +277,96 @@ impl Generator<'_> {
         values.into()
     }
 
-    fn object(&self, flat: &Map<String, Value>, depth: usize) -> Value {
-        let required = flat.get("required").and_then(Value::as_array);
-        let required: Vec<&str> = required
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+    fn object(&mut self, flat: &Map<String, Value>, path: &str, depth: usize) -> Value {
+        let required = required(flat);
         let known = flat.get("properties").and_then(Value::as_object);
         let mut object = Map::new();
+        let below = |name: &str| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            format!("{path}/{name}")
+        };
         for (name, schema) in known.into_iter().flatten() {
+            let path = below(name);
+            let is_required = required.contains(name);
             let is_wanted = self.members == Members::All && depth < SHALLOW;
-            if is_wanted || required.contains(&name.as_str()) {
-                object.insert(name.clone(), self.value(schema, depth + 1));
+            if !is_required && is_wanted && !self.left_out.contains(&path) {
+                self.optional.insert(path.clone());
+            }
+            if is_required || self.optional.contains(&path) {
+                object.insert(name.clone(), self.value(schema, &path, depth + 1));
             }
         }
         let others = flat.get("additionalProperties").unwrap_or(&Value::Null);
         for name in required {
-            if !object.contains_key(name) {
-                object.insert(name.to_owned(), self.value(others, depth + 1));
+            if !object.contains_key(&name) {
+                let value = self.value(others, &below(&name), depth + 1);
+                object.insert(name, value);
             }
         }
         let fewest = flat.get("minProperties").and_then(Value::as_u64);
         let fewest = usize::try_from(fewest.unwrap_or(0)).unwrap();
         for (name, schema) in known.into_iter().flatten() {
             if object.len() < fewest && !object.contains_key(name) {
-                object.insert(name.clone(), self.value(schema, depth + 1));
+                let value = self.value(schema, &below(name), depth + 1);
+                object.insert(name.clone(), value);
             }
         }
         for at in 0..fewest.saturating_sub(object.len()) {
-            object.insert(format!("member{at}"), self.value(others, depth + 1));
+            let name = format!("member{at}");
+            let value = self.value(others, &below(&name), depth + 1);
+            object.insert(name, value);
         }
         object.into()
+    }
+}
+
+/// Returns the names of the members that an object must have.
+fn required(flat: &Map<String, Value>) -> Vec<String> {
+    let names = flat.get("required").and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
+/// Changes the members of an alternative, so that a value fits no other one.
+fn adapt(flat: &mut Map<String, Value>, way: Way, own: &[String], others: &[Map<String, Value>]) {
+    if way == Way::WithoutOthers {
+        let names: Vec<String> = others.iter().flat_map(required).collect();
+        let names: Vec<String> = names
+            .into_iter()
+            .filter(|name| !own.contains(name))
+            .collect();
+        flat.insert("x-others".to_owned(), json!(names));
+        return;
+    }
+    let mut known = match flat.get("properties") {
+        Some(Value::Object(known)) => known.clone(),
+        _ => Map::new(),
+    };
+    if way == Way::Sparse {
+        known.retain(|name, _| own.contains(name));
+    }
+    if way == Way::Distinct {
+        for (name, schema) in others
+            .iter()
+            .filter_map(|one| one.get("properties")?.as_object())
+            .flatten()
+        {
+            if !known.contains_key(name) {
+                let declared = schema.as_object().cloned().unwrap_or_default();
+                let other = match kind(&declared) {
+                    "string" => json!(1),
+                    _ => json!("text"),
+                };
+                known.insert(name.clone(), json!({ "const": other }));
+            }
+        }
+    }
+    if matches!(way, Way::Full | Way::Distinct) && !known.is_empty() {
+        let names: Vec<&String> = known.keys().collect();
+        flat.insert("required".to_owned(), json!(names));
+    }
+    if !known.is_empty() || flat.contains_key("properties") {
+        flat.insert("properties".to_owned(), known.into());
     }
 }
 
@@ -226,19 +414,6 @@ fn string(flat: &Map<String, Value>) -> Value {
     let shortest = usize::try_from(size("minLength").unwrap_or(0)).unwrap();
     let longest = usize::try_from(size("maxLength").unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let fits = |text: &str| (shortest..=longest).contains(&text.chars().count());
-    if let Some(pattern) = flat.get("pattern").and_then(Value::as_str) {
-        let given = ["examples", "default"].map(|name| flat.get(name));
-        let given = given.into_iter().flatten();
-        let given =
-            given.flat_map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));
-        for value in given.filter(Value::is_string) {
-            let schema = json!({ "pattern": pattern });
-            if jsonschema::is_valid(&schema, &value) {
-                return value;
-            }
-        }
-        return json!(matching(pattern, fits));
-    }
     let text = match flat
         .get("format")
         .and_then(Value::as_str)
@@ -263,6 +438,20 @@ fn string(flat: &Map<String, Value>) -> Value {
         _ if flat.get("contentEncoding") == Some(&json!("base64")) => "YWJj",
         _ => "text",
     };
+    if let Some(pattern) = flat.get("pattern").and_then(Value::as_str) {
+        let given = ["examples", "default"].map(|name| flat.get(name));
+        let given = given.into_iter().flatten();
+        let given =
+            given.flat_map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));
+        let usual = json!(text);
+        for value in given.filter(Value::is_string).chain([usual]) {
+            let schema = json!({ "pattern": pattern });
+            if jsonschema::is_valid(&schema, &value) && value.as_str().is_some_and(fits) {
+                return value;
+            }
+        }
+        return json!(matching(pattern, fits));
+    }
     if fits(text) {
         return json!(text);
     }
@@ -295,7 +484,7 @@ fn matching(pattern: &str, fits: impl Fn(&str) -> bool) -> String {
     last
 }
 
-fn number(flat: &Map<String, Value>, step: f64) -> Value {
+fn number_of(flat: &Map<String, Value>, step: f64) -> Value {
     let bound = |name: &str| flat.get(name).and_then(Value::as_f64);
     let step = bound("multipleOf").unwrap_or(step);
     let above = bound("exclusiveMinimum").map(|bound| bound + step);
