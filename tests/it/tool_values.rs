@@ -230,6 +230,42 @@ fn a_failure_is_a_result_with_the_words_of_the_server() {
     }
 }
 
+/// Returns the response to a call of a tool by a client of this MCP revision.
+fn called_by(proxy: &Proxy, revision: Option<&str>, name: &str, arguments: &Value) -> Value {
+    let mut headers = vec![("Content-Type", "application/json")];
+    headers.extend(revision.map(|revision| ("MCP-Protocol-Version", revision)));
+    let params = json!({ "name": name, "arguments": arguments });
+    let said = proxy.rest(
+        "POST",
+        "/rpc",
+        &headers,
+        call("tools/call", &params.to_string()),
+    );
+    assert_eq!(said.status(), 200, "{said:?}");
+    said.json()
+}
+
+#[test]
+fn invalid_arguments_are_a_result_that_a_model_can_read_from_2025_11_25_on() {
+    let rest = Upstream::answering(json_answer("{}"));
+    let proxy = before_rest(&rest, TOOLS);
+    let wrong = json!({ "id": "seven" });
+    let old = called_by(&proxy, Some("2025-06-18"), "get_pet", &wrong);
+    assert_eq!(old["error"]["code"], -32602, "{old}");
+    let words = old["error"]["message"].clone();
+    let unnamed = called_by(&proxy, None, "get_pet", &wrong);
+    assert_eq!(unnamed["error"]["code"], -32602, "{unnamed}");
+    let new = called_by(&proxy, Some("2025-11-25"), "get_pet", &wrong);
+    let text = json!([{ "type": "text", "text": words }]);
+    assert_eq!(new["result"], json!({ "content": text, "isError": true }));
+    proxy.log_line(&["reason=invalid_params", "rpc_method=tools/call"]);
+    let missing = called_by(&proxy, Some("2025-11-25"), "get_pet", &json!({}));
+    assert_eq!(missing["result"]["isError"], true, "{missing}");
+    let unknown = called_by(&proxy, Some("2025-11-25"), "no_such_tool", &wrong);
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    assert!(rest.requests().is_empty());
+}
+
 /// A server whose tools return this result.
 fn returning(result: &'static str) -> Upstream {
     Upstream::serving(move |request| {

@@ -216,6 +216,13 @@ impl LocalReplies {
         }
     }
 
+    /// Returns true if routes are published as tools.
+    #[must_use]
+    pub fn publishes_tools(&self) -> bool {
+        let is_list = |answer: &LocalAnswer| matches!(answer, LocalAnswer::Tools(_));
+        self.rpc.values().any(is_list)
+    }
+
     /// Iterates over the paths with REST replies, each with its method.
     pub fn rest_paths(&self) -> impl Iterator<Item = (&Method, &str)> {
         let all = self.rest.values().flatten();

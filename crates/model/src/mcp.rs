@@ -23,6 +23,7 @@ mod server_request;
 mod session_metadata;
 mod session_resources;
 mod sse_endpoint;
+mod tool_error;
 
 pub use client_info::{ClientInfo, SESSION_PREFIX};
 pub use envelope::{AnnotatedRequest, annotated, header_value, with_subscription};
@@ -57,3 +58,4 @@ pub use sse_endpoint::{
     EndpointFault, SessionEvent, StreamUrl, check_any_endpoint, endpoint_event, endpoint_of_event,
     endpoint_target,
 };
+pub use tool_error::invalid_arguments;

@@ -17,6 +17,7 @@ use dualgauge_model::route::{
     without_slash,
 };
 use dualgauge_patterns::schema::Schema;
+use dualgauge_patterns::side::Side;
 
 /// Compiles the table of all valid routes; overlaps among them are reported even if other routes are invalid.
 pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTable {
@@ -213,7 +214,7 @@ fn check_rpc_paths(
     paths: &[Spanned<String>],
     problems: &mut Vec<Problem>,
 ) {
-    if route.is_frame() || route.method != Method::POST {
+    if route.is_frame() || route.method != Method::POST || route.from == Some(Side::Rpc) {
         return;
     }
     let Some(own) = route.rest_call.path.literal() else {

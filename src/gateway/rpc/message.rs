@@ -8,7 +8,9 @@ use super::cancel::CancelRequest;
 use super::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
-use crate::gateway::call_response::{FullResponse, acknowledgement, rpc_failure, status};
+use crate::gateway::call_response::{
+    FullResponse, acknowledgement, rpc_failure, rpc_message, status,
+};
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::passthrough::InterimResponses;
 use crate::gateway::protocol_call::ProtocolCall;
@@ -21,14 +23,15 @@ use crate::telemetry::metrics::McpCall;
 use crate::upstream::Upstream;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, Reason};
-use dualgauge_model::jsonrpc::{Call, Invalid, MessageItem, RequestId};
-use dualgauge_model::mcp::{CallEra, ClientInfo, Era};
+use dualgauge_model::jsonrpc::{self, Call, Invalid, MessageItem, RequestId};
+use dualgauge_model::mcp::{self, CallEra, ClientInfo, Era, ResultType};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Requester, Stage, Way};
 use dualgauge_model::routing;
 use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
 impl RpcRequest {
@@ -79,6 +82,7 @@ impl RpcRequest {
         batch: BatchContext<'_>,
     ) -> (ItemReply, ResponseAnnotations) {
         let mut observer = None;
+        let mut tool_error = None;
         let (id, result) = match item {
             MessageItem::Invalid(Invalid { id, why, .. }) => {
                 (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
@@ -93,6 +97,8 @@ impl RpcRequest {
                 let result = self
                     .serve_call(&mut record, &call, batch, &mut observer)
                     .await;
+                let failure = result.as_ref().err();
+                tool_error = failure.and_then(|one| self.tool_error(&record.context, &call, one));
                 (call.id, result)
             }
         };
@@ -127,6 +133,9 @@ impl RpcRequest {
             (Ok(CallResult::Forwarded(answer)), _) => {
                 ItemReply::Forwarded(response::render_response(record, answer, observer))
             }
+            (Err(failure), _) if let Some(full) = tool_error => {
+                self.reply_failed(record, &failure, full, observer)
+            }
             (Err(failure), id) => {
                 let is_reported = failure.reason.answers_notifications();
                 let is_reported =
@@ -144,7 +153,7 @@ impl RpcRequest {
         mut record: Box<AccessRecord>,
         failure: Failure,
         id: Option<&RequestId>,
-        mut observer: Option<Observer>,
+        observer: Option<Observer>,
     ) -> ItemReply {
         let Some(id) = id else {
             record.set_failure(self.no_reply_status().as_u16(), &failure);
@@ -156,12 +165,43 @@ impl RpcRequest {
             let code = routing::rpc_face_status(&self.runtime_plan.plan, headers, failure.reason);
             full.status = status(code);
         }
-        record.set_failure(full.status.as_u16(), &failure);
+        self.reply_failed(record, &failure, full, observer)
+    }
+
+    /// Records a failure, and replies with its response.
+    fn reply_failed(
+        &self,
+        mut record: Box<AccessRecord>,
+        failure: &Failure,
+        full: FullResponse,
+        mut observer: Option<Observer>,
+    ) -> ItemReply {
+        record.set_failure(full.status.as_u16(), failure);
         if let Some(observer) = &mut observer {
-            observer.on_full(&full, Some(&failure));
+            observer.on_full(&full, Some(failure));
         }
         self.finish_record(record);
         ItemReply::Message(Box::new(full), observer)
+    }
+
+    /// Returns the response to a call of a published tool that has invalid arguments, where the client's revision
+    /// has it as a result.
+    fn tool_error(
+        &self,
+        context: &CallContext,
+        call: &Call,
+        failure: &Failure,
+    ) -> Option<FullResponse> {
+        let id = call.id.as_ref()?;
+        context.route()?;
+        // Headers of a socket belong to its handshake, not to a message.
+        let headers = self.socket.is_none().then_some(&self.head.headers);
+        let locals = &self.runtime_plan.plan.locals;
+        let result = mcp::invalid_arguments(locals, headers, call, failure)?;
+        let revision = self.client_revision(call);
+        let result = Rope::from(result.into_bytes());
+        let result = mcp::render_for(revision, &call.method, result, ResultType::Absent).ok()?;
+        Some(rpc_message(jsonrpc::result(id, result)))
     }
 
     /// Sends a client's response to the server. Outside a batch, the server's HTTP response is the reply.

@@ -43,7 +43,7 @@ pub(super) struct ClaimedKeys {
 impl ClaimedKeys {
     /// Claims both sides for a route, or refuses the route.
     pub(super) fn claim(&mut self, drafted: &mut Drafted, keys: &RouteKeys) {
-        if is_rpc_path(&keys.rest) {
+        if drafted.from != Some(RPC_ONLY) && is_rpc_path(&keys.rest) {
             drafted.refused = Some(format!(
                 "`{}` is an RPC path of the default configuration; change `rpc.paths` or the route",
                 shown(&drafted.rest)
@@ -112,7 +112,11 @@ impl ClaimedKeys {
     }
 }
 
-fn is_rpc_path(key: &str) -> bool {
+/// The side of a route that only RPC clients call.
+pub(super) const RPC_ONLY: &str = "rpc";
+
+/// Returns true for POST on an RPC path of the default configuration, where no REST client can call a route.
+pub(super) fn is_rpc_path(key: &str) -> bool {
     key.strip_prefix("POST ")
         .is_some_and(|path| RPC_PATHS.contains(&without_slash(path)))
 }

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use super::bind;
 use super::drafted::{Drafted, DraftedDocs, DraftedResult};
-use super::keys::ClaimedKeys;
+use super::keys::{ClaimedKeys, RPC_ONLY, is_rpc_path};
 use super::model::{CallModel, Operations, RestOperation, RpcOperation};
 use super::name_words;
 use super::refs::{DocumentFault, shown};
@@ -177,6 +177,10 @@ impl<'o, 'd> ToolDraft<'o, 'd> {
 
     fn push(&mut self, mut drafted: Drafted, rest: &RestOperation, rpc: &RpcOperation) {
         let keys = route::tool_keys(rest, rpc);
+        // Only MCP clients call a tool; the configuration may have an RPC path where its REST server has this operation.
+        if is_rpc_path(&keys.rest) {
+            drafted.from = Some(RPC_ONLY);
+        }
         if drafted.refused.is_none() {
             self.claimed.claim(&mut drafted, &keys);
         }

@@ -104,6 +104,16 @@ impl CallEra {
         self.revision
     }
 
+    /// Returns true if the call names this revision or a later one.
+    #[must_use]
+    pub fn is_from(self, revision: &str) -> bool {
+        match self.era {
+            Era::Stateless => true,
+            // Revisions are dates, so their order is that of their texts.
+            Era::Handshake => HANDSHAKES.contains(&self.revision) && self.revision >= revision,
+        }
+    }
+
     fn revisions(era: Era) -> Vec<&'static str> {
         match era {
             Era::Handshake => HANDSHAKES.into_iter().chain([UNNAMED]).collect(),

@@ -325,3 +325,25 @@ fn loops_of_dependent_schemas_are_cut_and_lists_of_items_are_prefix_items() {
     );
     assert_eq!(shared("Pair")["items"], Value::Null);
 }
+
+#[test]
+fn an_operation_on_an_rpc_path_is_a_tool_for_rpc_clients_only() {
+    let post = |id: &str| json!({ "post": { "operationId": id, "responses": {} } });
+    let paths = json!({ "/": post("root"), "/mcp": post("mcp"), "/x": post("x") });
+    let draft = drafted(api(paths, json!({})), &ToolDraftOptions::default());
+    assert!(draft.report.left_out.is_empty(), "{}", draft.toml);
+    let table = table(&draft);
+    let routes = table["route"].as_array().unwrap().iter();
+    let from: Vec<(&str, Option<&str>)> = routes
+        .map(|route| {
+            let from = route.get("from").map(|from| from.as_str().unwrap());
+            (route["rest"].as_str().unwrap(), from)
+        })
+        .collect();
+    let wanted = [
+        ("POST /", Some("rpc")),
+        ("POST /mcp", Some("rpc")),
+        ("POST /x", None),
+    ];
+    assert_eq!(from, wanted);
+}
