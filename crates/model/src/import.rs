@@ -84,6 +84,7 @@ pub use rest_api::{
     RestApi, RestApiOperation, RestApiOptions, check_any_list, draft_rest_api, sample,
 };
 use sources::Sources;
+pub use swagger::upgrade as upgrade_swagger;
 pub use tools::{ToolDraftOptions, draft_as_tools};
 
 /// A document to draft from.

@@ -20,7 +20,7 @@ const OF_SCHEMA: &[&str] = &["type", "format", "items", "enum", "default", "x-nu
 ///
 /// # Errors
 /// [`DocumentFault::Kind`] for another version.
-pub(super) fn upgrade(document: &Value) -> Result<Value, DocumentFault> {
+pub fn upgrade(document: &Value) -> Result<Value, DocumentFault> {
     let version = document.get("swagger").map(super::openapi::plain);
     let version = version.unwrap_or_default();
     if version != "2.0" && version != "2" {
