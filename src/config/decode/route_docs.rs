@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::config::key::{Key, List, Tree, key, one_or_many, section, tree_table};
-use crate::config::kind::{NAME, SOME_TEXT, STRING, boolean, other};
+use crate::config::kind::{SOME_TEXT, STRING, TEXT, boolean, other};
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawDocs, RawSchema, RawSchemas};
 use crate::config::table_reader::{Shape, Table};
@@ -38,7 +38,7 @@ section! {
         /// Description, Markdown
         DESCRIPTION: Key<String> = key("description", STRING);
         /// Groups in API documents
-        TAGS: List<String> = one_or_many("tags", NAME);
+        TAGS: List<String> = one_or_many("tags", TEXT);
     }
 }
 

@@ -204,6 +204,8 @@ pub(super) enum ReplyModel {
     Usual,
     /// Another status, with JSON.
     Json(u16),
+    /// Another status with JSON, or 204.
+    JsonOrNothing(u16),
     /// A status other than 204, without a body.
     Empty(u16),
     /// A body of text.

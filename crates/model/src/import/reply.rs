@@ -42,10 +42,8 @@ pub(super) fn read<'v>(
             if status == 204 { 200 } else { status },
         ));
     }
-    if status != 200 && successes.iter().any(|(status, _)| *status == 204) {
-        // An absent body is null for an RPC client, and null becomes 204 again.
-        return Ok(ReplyModel::Usual);
-    }
+    // An absent body is null for an RPC client, and null becomes 204 again.
+    let may_be_nothing = successes.iter().any(|(status, _)| *status == 204);
     let members = ["headers", "content"]
         .iter()
         .filter_map(|name| response.get(name)?.as_object());
@@ -57,6 +55,10 @@ pub(super) fn read<'v>(
         ));
     }
     match from_content(status, effect, response) {
+        Ok(ReplyModel::Json(status)) if may_be_nothing && status != 204 => {
+            Ok(ReplyModel::JsonOrNothing(status))
+        }
+        Ok(_) if status != 200 && may_be_nothing => Ok(ReplyModel::Usual),
         Err(_) if is_tool_value(refs, response) => Ok(ReplyModel::Usual),
         found => found,
     }
@@ -120,16 +122,19 @@ fn from_content(status: u16, effect: Effect, response: &Value) -> Result<ReplyMo
 pub(super) fn rows(reply: ReplyModel, bindings: &Bindings) -> Vec<DraftedOutcome> {
     let hole = bindings.free("reply");
     let result = vec![("result", text(&format!("{{{hole}}}")))];
+    let body = text(&format!("{{{hole}}}"));
+    let json = |status: u16, result| {
+        DraftedOutcome::new(vec![("status", literal(status)), ("body", body)], result)
+    };
+    let empty = |status: u16| {
+        let result = vec![("result", text("{_:null}"))];
+        DraftedOutcome::new(vec![("status", literal(status))], result)
+    };
     let row = match reply {
         ReplyModel::Usual => return Vec::new(),
-        ReplyModel::Json(status) => {
-            let body = text(&format!("{{{hole}}}"));
-            DraftedOutcome::new(vec![("status", literal(status)), ("body", body)], result)
-        }
-        ReplyModel::Empty(status) => DraftedOutcome::new(
-            vec![("status", literal(status))],
-            vec![("result", text("{_:null}"))],
-        ),
+        ReplyModel::Json(status) => json(status, result),
+        ReplyModel::JsonOrNothing(status) => return vec![empty(204), json(status, result)],
+        ReplyModel::Empty(status) => empty(status),
         ReplyModel::Text(status) => {
             let words = text(&format!("{{{hole}:string}}"));
             DraftedOutcome::new(vec![("status", literal(status)), ("text", words)], result)

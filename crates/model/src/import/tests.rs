@@ -381,6 +381,11 @@ fn an_answer_that_the_built_in_table_does_not_write_gets_a_row() {
         "rest = { status = 201, body = \"{reply}\" }\nrpc = { result = \"{reply}\" }"
     );
     assert_eq!(
+        answered(json!({ "201": json, "204": {} })),
+        "rest = { status = 204 }\nrpc = { result = \"{_:null}\" }\n[[route.outcome]]\n\
+         rest = { status = 201, body = \"{reply}\" }\nrpc = { result = \"{reply}\" }"
+    );
+    assert_eq!(
         answered(json!({ "202": {} })),
         "rest = { status = 202 }\nrpc = { result = \"{_:null}\" }"
     );

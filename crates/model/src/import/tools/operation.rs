@@ -88,7 +88,7 @@ impl<'d> OperationDocs<'d> {
                     .to_owned(),
             );
         }
-        let tags = self.tags().filter(|tag| is_name(tag)).take(MOST_TAGS);
+        let tags = self.tags().filter(|tag| is_tag(tag)).take(MOST_TAGS);
         DraftedDocs {
             summary: limited(self.operation, "summary"),
             description,
@@ -400,11 +400,9 @@ pub(super) fn follow<'v, 'd: 'v>(document: &'d Value, value: &'v Value) -> &'v V
     value
 }
 
-/// Returns true when a tag can be a name in the configuration.
-fn is_name(tag: &str) -> bool {
-    !tag.is_empty()
-        && tag.len() <= 100
-        && !tag.contains(|c: char| c.is_whitespace() || c.is_control())
+/// Returns true when a route can have a tag.
+fn is_tag(tag: &str) -> bool {
+    !tag.is_empty() && tag.len() <= 100 && !tag.contains(char::is_control)
 }
 
 /// Returns the schema of a value of which only the type is known.
