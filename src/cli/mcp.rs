@@ -178,6 +178,7 @@ impl McpArguments {
         };
         let name = match is_url {
             true => without_credentials(&self.openapi),
+            false if self.openapi == "-" => "standard input".to_owned(),
             false => self.openapi.clone(),
         };
         let kind = DocumentKind::OpenApi;

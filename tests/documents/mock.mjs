@@ -86,6 +86,21 @@ function withoutAbsent(operation, { headers, url }) {
   return { ...operation, request };
 }
 
+/// Returns a value without members `$ref: null`: Prism takes a property of this name for a reference, and generates null.
+function withoutNullReferences(value) {
+  if (Array.isArray(value)) return value.map(withoutNullReferences);
+  if (value === null || typeof value !== 'object') return value;
+  const members = Object.entries(value).filter(([name, member]) => !(name === '$ref' && member === null));
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNullReferences(member)]));
+}
+
+/// Removes them from a response, with what Prism says about them.
+function repair({ output, validations }) {
+  if (output.body === null || typeof output.body !== 'object') return;
+  output.body = withoutNullReferences(output.body);
+  validations.output = validations.output.filter(({ path }) => path?.at(-1) !== '$ref');
+}
+
 class Mock {
   calls = [];
 
@@ -138,6 +153,7 @@ class Mock {
     const kinds = [{ dynamic: false }, { dynamic: false, ignoreExamples: true }, random];
     for (const mock of this.isRandom ? [random, { dynamic: false }] : kinds) {
       const result = await this.prism.request(input, [operation], { ...settings, mock })();
+      if (isRight(result)) repair(result.right);
       // Its generator fails on some schemas.
       if (first && !isRight(result)) return first;
       if (!isRight(result) || result.right.validations.output.length === 0) return result;

@@ -78,6 +78,7 @@ impl<'d> Document<'d> {
                     }
                     let copy = match name.as_str() {
                         "enum" | "default" | "const" | "required" => member.clone(),
+                        "type" if !member.is_object() => member.clone(),
                         _ => self.schema(member, depth),
                     };
                     found.insert(name.clone(), copy);
@@ -86,6 +87,22 @@ impl<'d> Document<'d> {
                     && let Some(kind) = members.get("type")
                 {
                     found.insert("type".to_owned(), json!([kind, "null"]));
+                }
+                // OpenAPI 3.0 has flags beside the bounds.
+                for (flag, bound) in [
+                    ("exclusiveMinimum", "minimum"),
+                    ("exclusiveMaximum", "maximum"),
+                ] {
+                    match found.get(flag) {
+                        Some(Value::Bool(true)) => {
+                            let limit = found.remove(bound).unwrap_or_default();
+                            found.insert(flag.to_owned(), limit);
+                        }
+                        Some(Value::Bool(false)) => {
+                            found.remove(flag);
+                        }
+                        Some(_) | None => {}
+                    }
                 }
                 if !found.contains_key("type") && found.contains_key("properties") {
                     found.insert("type".to_owned(), "object".into());
@@ -387,11 +404,11 @@ fn public_documents_come_back_but_for_the_known_differences() {
             false => folder.join(file),
         };
         let document = read::read(&path).unwrap();
+        let (_, generated) = there_and_back(&document);
         let document = match document.get("swagger") {
             Some(_) => upgrade_swagger(&document).unwrap(),
             None => document,
         };
-        let (_, generated) = there_and_back(&document);
         for [place, part, values] in differences(&document, &generated, &base_of(&document)) {
             found.push_str(&format!("{file} {place} {part}\n"));
             if std::env::var_os("SHOW").is_some() {
@@ -400,10 +417,14 @@ fn public_documents_come_back_but_for_the_known_differences() {
             }
         }
     }
+    let read_known = || std::fs::read_to_string(root.join(DIFFERENCES)).unwrap_or_default();
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(root.join(DIFFERENCES), &found).unwrap();
+        let known = read_known();
+        let comments = known.lines().filter(|line| line.starts_with('#'));
+        let comments: String = comments.map(|line| format!("{line}\n")).collect();
+        std::fs::write(root.join(DIFFERENCES), comments + &found).unwrap();
     }
-    let known = std::fs::read_to_string(root.join(DIFFERENCES)).unwrap_or_default();
+    let known = read_known();
     let is_named = |line: &&str| !line.starts_with('#') && line.contains(&only);
     let known: BTreeSet<&str> = known.lines().filter(is_named).collect();
     let found: BTreeSet<&str> = found.lines().collect();
