@@ -6,6 +6,9 @@
 //! ```text
 //! pieces    a TOML text as headers and entries, byte for byte
 //! blocks    routes, local replies and tables, found again in another version
+//! units     the parts of a block, by key, in any spelling
+//! edits     changes of the pieces of a block
+//! spelling  drafted tables that an edited file writes without headers
 //! comments  comments of three versions
 //! merge     the three-way merge
 //! ```
@@ -14,8 +17,11 @@
 
 mod blocks;
 mod comments;
+mod edits;
 mod merge;
 mod pieces;
+mod spelling;
+mod units;
 
 use std::fs;
 use std::io::{self, Write};

@@ -2,8 +2,6 @@
 //!
 //! Used by `import::refresh`.
 
-use std::collections::BTreeMap;
-
 use toml::{Table, Value};
 
 use super::pieces::{Piece, PieceKind, split};
@@ -33,30 +31,6 @@ pub(super) struct Identity {
     pub(super) name: Option<String>,
     /// The calls of the block.
     pub(super) calls: Option<String>,
-}
-
-/// A part of a block that is merged as a whole: an entry, or all tables of one name.
-#[derive(Debug, Clone)]
-pub(super) struct Unit {
-    pub(super) key: String,
-    /// The indices of its pieces.
-    pub(super) pieces: Vec<usize>,
-    pub(super) value: Table,
-}
-
-impl Unit {
-    /// Renders the unit. Comments above its first piece are not part of it.
-    pub(super) fn text(&self, block: &Block) -> String {
-        let mut text = String::new();
-        for (index, at) in self.pieces.iter().enumerate() {
-            let piece = &block.pieces[*at];
-            if index > 0 {
-                text.push_str(&piece.lead);
-            }
-            text.push_str(&piece.text);
-        }
-        text
-    }
 }
 
 impl Layout {
@@ -128,24 +102,48 @@ impl Block {
         parts.collect()
     }
 
+    /// Returns true if both have the same text; or the same value, and this one has no comment inside.
+    pub(super) fn is_same(&self, other: &Block) -> bool {
+        if self.text() == other.text() {
+            return true;
+        }
+        let mut pieces = self.pieces.iter().enumerate();
+        let has_comment =
+            pieces.any(|(at, piece)| piece.has_comment() || at > 0 && piece.lead.contains('#'));
+        let value = self.value();
+        !has_comment && value.is_some() && value == other.value()
+    }
+
     /// Returns the name of the block, for people.
     pub(super) fn title(&self) -> String {
         let name = self.identity.name.as_ref().or(self.identity.calls.as_ref());
         name.map_or_else(|| format!("[{}]", self.table), |name| format!("`{name}`"))
     }
 
-    fn identified(&self) -> Identity {
-        let own = |table: &Table| match table.get(&self.table)? {
-            Value::Table(own) => Some(own.clone()),
-            Value::Array(all) => all.first()?.as_table().cloned(),
+    /// Returns the table that the block writes.
+    pub(super) fn value(&self) -> Option<Table> {
+        let mut table = self.text().parse::<Table>().ok()?;
+        match table.remove(&self.table)? {
+            Value::Table(own) => Some(own),
+            Value::Array(all) => match all.into_iter().next()? {
+                Value::Table(own) => Some(own),
+                Value::Array(_)
+                | Value::String(_)
+                | Value::Integer(_)
+                | Value::Float(_)
+                | Value::Boolean(_)
+                | Value::Datetime(_) => None,
+            },
             Value::String(_)
             | Value::Integer(_)
             | Value::Float(_)
             | Value::Boolean(_)
             | Value::Datetime(_) => None,
-        };
-        let table = self.text().parse::<Table>().ok();
-        let Some(table) = table.as_ref().and_then(own) else {
+        }
+    }
+
+    fn identified(&self) -> Identity {
+        let Some(table) = self.value() else {
             return Identity::default();
         };
         let word = |key: &str| table.get(key).and_then(Value::as_str);
@@ -171,41 +169,5 @@ impl Block {
                 calls: None,
             },
         }
-    }
-
-    /// Returns the units of the block.
-    pub(super) fn units(&self) -> Vec<Unit> {
-        let mut found: Vec<Unit> = Vec::new();
-        let mut indices: BTreeMap<String, usize> = BTreeMap::new();
-        // The unit of the last header below the block's own.
-        let mut inside: Option<String> = None;
-        for (at, piece) in self.pieces.iter().enumerate().skip(1) {
-            if let PieceKind::Header(keys) = &piece.kind {
-                inside = keys.get(1).map(|key| format!("[{key}]"));
-            }
-            let key = match (&inside, &piece.kind) {
-                (Some(inside), _) => inside.clone(),
-                (None, PieceKind::Entry(key)) => key.clone(),
-                (None, PieceKind::Header(_)) => continue,
-            };
-            let index = *indices.entry(key.clone()).or_insert_with(|| {
-                found.push(Unit {
-                    key,
-                    pieces: Vec::new(),
-                    value: Table::new(),
-                });
-                found.len() - 1
-            });
-            found[index].pieces.push(at);
-        }
-        for unit in &mut found {
-            let text: String = unit
-                .pieces
-                .iter()
-                .map(|at| self.pieces[*at].text.as_str())
-                .collect();
-            unit.value = text.parse().unwrap_or_default();
-        }
-        found
     }
 }

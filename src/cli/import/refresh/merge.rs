@@ -3,15 +3,19 @@
 //! Laws (tested): with an unchanged draft the table stays as it is, byte for byte; an unedited table becomes the new
 //! draft; an edit is never lost. Where both changed the same part, the edit stays and the new draft's text is a comment.
 //!
+//! ```text
+//! parts   the merge of one block, by its keys
+//! ```
+//!
 //! Used by `import::refresh`.
+
+mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml::Table;
-
-use super::blocks::{Block, Layout, Unit};
+use super::blocks::{Block, Layout};
 use super::comments::{self, split_lead};
-use super::pieces::Piece;
+use super::spelling;
 
 /// The parts of a refreshed table that differ from the edited one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +38,13 @@ struct Versions<'v> {
 
 /// Merges the changes between two drafts into an edited table. All texts are valid TOML.
 pub(super) fn merge(base: &str, edited: &str, new: &str) -> (String, RefreshReport) {
-    let (base, edited, theirs) = (Layout::new(base), Layout::new(edited), Layout::new(new));
+    if base == new {
+        return (edited.to_owned(), RefreshReport::default());
+    }
+    let (base, mut edited, theirs) = (Layout::new(base), Layout::new(edited), Layout::new(new));
+    let drafted = base.blocks.iter().chain(&theirs.blocks);
+    let drafted = drafted.map(|block| block.table.as_str()).collect();
+    spelling::open_tables(&mut edited, &drafted);
     let mut versions = Versions {
         base: &base,
         theirs: &theirs,
@@ -115,7 +125,7 @@ impl Versions<'_> {
             match (known.contains(&place), own) {
                 (true, Some(own)) => after = Some(own),
                 (true, None) => {}
-                (false, Some(own)) if edited.blocks[own].text() == block.text() => {}
+                (false, Some(own)) if edited.blocks[own].is_same(block) => {}
                 (false, Some(_)) => {
                     let what = format!("{} is in the table already", block.title());
                     self.report.conflicts.push(what);
@@ -137,7 +147,9 @@ impl Versions<'_> {
                 let lead = block.pieces.first().map(|piece| piece.lead.as_str());
                 split_lead(lead.unwrap_or_default()).1.to_owned()
             };
-            if edited.text() == old.text() && lead(edited) == lead(old) {
+            let known = lead(old);
+            let adds_no_comment = lead(edited).lines().all(|line| known.contains(line));
+            if edited.is_same(old) && adds_no_comment {
                 self.report.removed += 1;
                 return None;
             }
@@ -167,39 +179,11 @@ impl Versions<'_> {
 
     /// Merges the parts of a block.
     fn units(&mut self, merged: &mut Block, old: &Block, new: &Block) {
-        let (old_units, new_units) = (units(old), units(new));
-        let mut keys: Vec<&String> = old_units
-            .keys()
-            .filter(|key| !new_units.contains_key(*key))
-            .collect();
-        let order = new.units();
-        keys.extend(order.iter().map(|unit| &unit.key));
-        let mut before: Option<String> = None;
-        for key in keys {
-            let drafted = [old_units.get(key), new_units.get(key)];
-            let [base, theirs] = drafted.map(|unit| unit.map(|unit| &unit.value));
-            if same(base, theirs) {
-                before = Some(key.clone());
-                continue;
-            }
-            let own = merged.units().into_iter().find(|unit| unit.key == *key);
-            let ours = own.as_ref().map(|unit| &unit.value);
-            let text = own.as_ref().map(|unit| unit.text(merged));
-            // A comment inside the part is an edit, too.
-            let is_edited = !same(base, ours) || text != drafted[0].map(|unit| unit.text(old));
-            let pieces = theirs_pieces(new, drafted[1]);
-            if !is_edited {
-                replace(merged, own.as_ref(), pieces, before.as_deref());
-            } else if !same(ours, theirs) {
-                let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
-                let what = match (theirs, ours) {
-                    (None, _) => format!("`{key}` was edited; the new draft does not have it"),
-                    (Some(_), None) => format!("`{key}` was removed; the new draft has"),
-                    (Some(_), Some(_)) => format!("`{key}` was edited; the new draft has"),
-                };
-                self.conflict(merged, &what, &text);
-            }
-            before = Some(key.clone());
+        let mut edits = parts::merge(merged, old, new);
+        let conflicts = std::mem::take(&mut edits.conflicts);
+        edits.apply(merged);
+        for (what, text) in conflicts {
+            self.conflict(merged, &what, &text);
         }
     }
 
@@ -238,63 +222,6 @@ fn follow_on(block: &mut Block, place: usize) {
     let own = split_lead(&first.lead).1.to_owned();
     let is_first = place == 0 && own.is_empty();
     first.lead = if is_first { own } else { format!("\n{own}") };
-}
-
-fn units(block: &Block) -> BTreeMap<String, Unit> {
-    let units = block.units().into_iter();
-    units.map(|unit| (unit.key.clone(), unit)).collect()
-}
-
-fn theirs_pieces(block: &Block, unit: Option<&Unit>) -> Vec<Piece> {
-    let pieces = unit.map(|unit| unit.pieces.as_slice()).unwrap_or_default();
-    pieces.iter().map(|at| block.pieces[*at].clone()).collect()
-}
-
-fn same(one: Option<&Table>, other: Option<&Table>) -> bool {
-    one == other
-}
-
-/// Replaces a unit by pieces, or inserts them after the unit `before`.
-fn replace(block: &mut Block, own: Option<&Unit>, mut pieces: Vec<Piece>, before: Option<&str>) {
-    let at = match own {
-        Some(unit) => {
-            let first = unit.pieces.first().copied().unwrap_or(1);
-            if let (Some(new), Some(old)) = (pieces.first_mut(), block.pieces.get(first)) {
-                new.lead.clone_from(&old.lead);
-            } else if let Some(old) = block.pieces.get(first) {
-                // Comments above a removed part stay.
-                let lead = old.lead.clone();
-                if let Some(header) = block.pieces.first_mut() {
-                    header.lead.push_str(&lead);
-                }
-            }
-            for index in unit.pieces.iter().rev() {
-                block.pieces.remove(*index);
-            }
-            first
-        }
-        None => {
-            let units = block.units();
-            let before = before.and_then(|key| units.iter().find(|unit| unit.key == key));
-            let is_table = pieces
-                .first()
-                .is_some_and(|piece| piece.text.trim_start().starts_with('['));
-            let last_entry = units.iter().filter(|unit| !unit.key.starts_with('['));
-            let last_entry = last_entry.filter_map(|unit| unit.pieces.last()).max();
-            match before.and_then(|unit| unit.pieces.last()) {
-                _ if is_table => block.pieces.len(),
-                Some(last) if last_entry.is_some_and(|entry| last <= entry) => last + 1,
-                Some(_) | None => last_entry.map_or(1, |entry| entry + 1),
-            }
-        }
-    };
-    // The last line of a file may have no end.
-    if let Some(previous) = block.pieces.get_mut(at - 1)
-        && !previous.text.ends_with('\n')
-    {
-        previous.text.push('\n');
-    }
-    block.pieces.splice(at..at, pieces);
 }
 
 #[cfg(test)]

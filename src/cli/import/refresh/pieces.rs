@@ -17,8 +17,45 @@ pub(super) struct Piece {
 pub(super) enum PieceKind {
     /// `[a.b]` or `[[a.b]]`, by its keys.
     Header(Vec<String>),
-    /// `key = value`, by the key as written.
-    Entry(String),
+    /// `a.b = value`, by its keys.
+    Entry(Vec<String>),
+}
+
+impl Piece {
+    pub(super) fn is_header(&self) -> bool {
+        match self.kind {
+            PieceKind::Header(_) => true,
+            PieceKind::Entry(_) => false,
+        }
+    }
+
+    /// Returns true if a comment stands inside of the piece, not before it.
+    pub(super) fn has_comment(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'#' => return true,
+                b'"' | b'\'' => at = string_end(bytes, at),
+                _ => at += 1,
+            }
+        }
+        false
+    }
+
+    /// Returns the key of an entry as written, and its value with all that follows it.
+    pub(super) fn key_and_value(&self) -> (&str, &str) {
+        let bytes = self.text.as_bytes();
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'=' => return (self.text[..at].trim(), self.text[at + 1..].trim_start()),
+                b'"' | b'\'' => at = string_end(bytes, at),
+                _ => at += 1,
+            }
+        }
+        (self.text.trim(), "")
+    }
 }
 
 /// The pieces of a text, and the comments after the last one.
@@ -34,10 +71,10 @@ pub(super) fn split(text: &str) -> (Vec<Piece>, String) {
             line.len()
         } else {
             let (kind, length) = match words.starts_with('[') {
-                true => (PieceKind::Header(header(line)), line.len()),
+                true => (PieceKind::Header(keys(line)), line.len()),
                 false => {
                     let (key, length) = entry(rest);
-                    (PieceKind::Entry(key), length)
+                    (PieceKind::Entry(keys(&format!("{key} = 0"))), length)
                 }
             };
             found.push(Piece {
@@ -52,8 +89,8 @@ pub(super) fn split(text: &str) -> (Vec<Piece>, String) {
     (found, lead)
 }
 
-/// Returns the keys of a header.
-fn header(line: &str) -> Vec<String> {
+/// Returns the keys of a header or of an entry.
+fn keys(line: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let Ok(table) = line.parse::<toml::Table>() else {
         return keys;
@@ -104,6 +141,83 @@ fn entry(text: &str) -> (String, usize) {
     (key.unwrap_or_default(), text.len())
 }
 
+/// Returns the text between the brackets of an array or of an inline table, and the text after it.
+pub(super) fn inside(value: &str) -> (&str, &str) {
+    let bytes = value.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'#' => {
+                let line = bytes[at..].iter().position(|byte| *byte == b'\n');
+                at = line.map_or(bytes.len(), |line| at + line);
+                continue;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' if depth <= 1 => {
+                return (value.get(1..at).unwrap_or_default(), &value[at + 1..]);
+            }
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    (value.get(1..).unwrap_or_default(), "")
+}
+
+/// Splits the inside of an array or of an inline table at its commas. Each element has the comments before it.
+pub(super) fn elements(text: &str) -> Vec<(String, String)> {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth, mut start) = (0, 0_usize, None);
+    let (mut found, mut lead) = (Vec::new(), String::new());
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'#' => {
+                let line = bytes[at..].iter().position(|byte| *byte == b'\n');
+                let end = line.map_or(bytes.len(), |line| at + line + 1);
+                if start.is_none() {
+                    lead.push_str(text[at..end].trim_end());
+                    lead.push('\n');
+                }
+                at = end;
+                continue;
+            }
+            b',' if depth == 0 => {
+                if let Some(start) = start.take() {
+                    let element: &str = &text[start..at];
+                    found.push((std::mem::take(&mut lead), element.trim_end().to_owned()));
+                }
+                at += 1;
+                continue;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            start.get_or_insert(at);
+        }
+        at = match byte {
+            b'"' | b'\'' => string_end(bytes, at),
+            _ => at + 1,
+        };
+    }
+    if let Some(start) = start {
+        found.push((
+            std::mem::take(&mut lead),
+            text[start..].trim_end().to_owned(),
+        ));
+    }
+    // Comments after the last element stay with it.
+    if let Some((comments, _)) = found.last_mut() {
+        comments.push_str(&lead);
+    }
+    found
+}
+
 /// Returns the place after the string that begins here.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let quote = bytes[start];
@@ -140,7 +254,7 @@ mod tests {
         let (pieces, _) = split(text);
         let kinds = pieces.into_iter().map(|piece| match piece.kind {
             PieceKind::Header(keys) => format!("[{}]", keys.join(".")),
-            PieceKind::Entry(key) => key,
+            PieceKind::Entry(keys) => keys.join("."),
         });
         kinds.collect()
     }
@@ -163,14 +277,27 @@ mod tests {
             "[route]",
             "a",
             "b",
-            "\"c=d\"",
+            "c=d",
             "[route.outcome]",
             "rest",
             "[schemas]",
-            "\"a b\"",
+            "a b",
         ];
         assert_eq!(kinds(TEXT), expected);
         assert_eq!(joined(TEXT), TEXT);
+    }
+
+    #[test]
+    fn elements_keep_their_text_and_their_comments() {
+        let text = " 1, # one\n [2, '3,'], # two\n { a = \"}\" } # three\n, # end\n";
+        let found = elements(text);
+        let expected = [
+            ("", "1"),
+            ("# one\n", "[2, '3,']"),
+            ("# two\n# end\n", "{ a = \"}\" } # three"),
+        ];
+        let expected = expected.map(|(lead, text)| (lead.to_owned(), text.to_owned()));
+        assert_eq!(found, expected);
     }
 
     proptest! {

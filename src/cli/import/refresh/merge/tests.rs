@@ -1,6 +1,7 @@
 //! Edits and changes of documents are both in the merged table, or reported.
 
 use proptest::prelude::*;
+use toml::Table;
 
 use super::*;
 
@@ -220,4 +221,159 @@ proptest! {
             prop_assert_eq!(text.parse::<Table>(), new.parse::<Table>(), "{}", text);
         }
     }
+}
+
+/// A part of a route as people may spell it.
+#[derive(Debug, Clone, Copy)]
+enum Spelling {
+    Drafted,
+    Table,
+    Dotted,
+    Inline,
+}
+
+/// A route file with the same values in a chosen spelling. `more` adds a member to `params`.
+fn spelled(routes: &BTreeMap<u8, (u8, u8, u8)>, spelling: Spelling, more: &str) -> String {
+    let mut text = "# A draft\n".to_owned();
+    for (name, (rest, params, rows)) in routes {
+        text.push_str(&format!(
+            "\n[[route]]\nname = \"r{name}\"\nrest = \"GET /{name}/{rest}\"\nrpc = \"m{name}\"\n"
+        ));
+        let comma = if more.is_empty() { "" } else { ", " };
+        let (inside, own) = (
+            format!("{{ a = \"{params}\"{comma}{more} }}"),
+            format!("a = \"{params}\""),
+        );
+        let (drafted, last) = match spelling {
+            Spelling::Drafted => (
+                format!("params = {inside}\nschema.a = '{params}'\n"),
+                String::new(),
+            ),
+            Spelling::Inline => (
+                format!("params={inside}\n\"schema\" = {{ \"a\" = '{params}' }}\n"),
+                String::new(),
+            ),
+            Spelling::Dotted if more.is_empty() => (
+                format!("params . {own}\nschema.\"a\" = '{params}'\n"),
+                String::new(),
+            ),
+            Spelling::Dotted => (
+                format!("params.{own}\nparams.{more}\nschema.\"a\" = '{params}'\n"),
+                String::new(),
+            ),
+            Spelling::Table => (
+                String::new(),
+                format!("\n[route.params]\n{own}\n{more}\n[route . schema]\na = '{params}'\n"),
+            ),
+        };
+        text.push_str(&drafted);
+        let row = |row: u8| format!("rest = {{ status = {row} }}");
+        match spelling {
+            Spelling::Drafted | Spelling::Table => {
+                for at in 0..*rows {
+                    text.push_str(&format!("[[route.outcome]]\n{}\n", row(at)));
+                }
+            }
+            Spelling::Dotted | Spelling::Inline if *rows > 0 => {
+                let rows: Vec<String> = (0..*rows).map(|at| format!("{{ {} }}", row(at))).collect();
+                text.push_str(&format!("outcome = [\n  {},\n]\n", rows.join(",\n  ")));
+            }
+            Spelling::Dotted | Spelling::Inline => {}
+        }
+        text.push_str(&last);
+    }
+    text.push_str("\n[schemas]\n");
+    for (name, (_, params, _)) in routes {
+        text.push_str(&format!("\"S{name}\" = '{params}'\n"));
+    }
+    text
+}
+
+/// The same file without a header.
+fn headless(text: &str) -> String {
+    let table: Table = text.parse().unwrap();
+    let mut head = String::new();
+    for (key, value) in &table {
+        head.push_str(&format!("{key} = {value}\n"));
+    }
+    head
+}
+
+fn spelling() -> impl Strategy<Value = Spelling> {
+    prop::sample::select(vec![
+        Spelling::Drafted,
+        Spelling::Table,
+        Spelling::Dotted,
+        Spelling::Inline,
+    ])
+}
+
+proptest! {
+    #[test]
+    fn every_spelling_of_a_draft_is_merged(base in routes(), new in routes(), spelling in spelling()) {
+        let (old, theirs) = (spelled(&base, Spelling::Drafted, ""), spelled(&new, Spelling::Drafted, ""));
+        let plain = spelled(&base, spelling, "");
+        for ours in [&plain, &headless(&old)] {
+            prop_assert_eq!(&merge(&old, ours, &old).0, ours);
+            let (text, report) = merge(&old, ours, &theirs);
+            prop_assert_eq!(report.conflicts, Vec::<String>::new(), "{}\nof\n{}", text, ours);
+            prop_assert_eq!(text.parse::<Table>().map_err(|fault| fault.to_string()), theirs.parse::<Table>().map_err(|fault| fault.to_string()), "{}\nof\n{}", text, ours);
+        }
+    }
+
+    #[test]
+    fn an_edit_in_any_spelling_is_kept(base in routes(), new in routes(), spelling in spelling()) {
+        let (old, theirs) = (spelled(&base, Spelling::Drafted, ""), spelled(&new, Spelling::Drafted, ""));
+        let ours = spelled(&base, spelling, "ours = \"1\"");
+        prop_assert_eq!(&merge(&old, &ours, &old).0, &ours);
+        let (text, report) = merge(&old, &ours, &theirs);
+        prop_assert!(text.parse::<Table>().is_ok(), "{}\nof\n{}", text, ours);
+        prop_assert_eq!(text.matches("ours = \"1\"").count(), base.len(), "{}", text);
+        let lines: BTreeMap<&u8, &(u8, u8, u8)> = new.iter().filter(|(name, _)| base.contains_key(name)).collect();
+        for (name, (_, params, _)) in lines {
+            let is_open = matches!(spelling, Spelling::Table | Spelling::Dotted);
+            if is_open && params != &base[name].1 {
+                // Members are merged beside the edit, without a conflict.
+                let merged: Table = text.parse().unwrap();
+                let routes = merged["route"].as_array().unwrap();
+                let own = routes.iter().find(|route| route["name"].as_str() == Some(&format!("r{name}"))).unwrap();
+                prop_assert_eq!(own["params"]["a"].as_str(), Some(&*params.to_string()), "{}", text);
+                prop_assert_eq!(own["params"]["ours"].as_str(), Some("1"), "{}", text);
+            }
+        }
+        prop_assert!(matches!(spelling, Spelling::Drafted | Spelling::Inline) || report.conflicts.iter().all(|text| !text.contains("params.a")), "{:?}", report);
+    }
+}
+
+#[test]
+fn an_array_of_routes_is_refreshed() {
+    let edited = "# ours\nroute = [\n  # first\n  { name = \"pets.get\", rest = \"GET /pets/{id}\", rpc = \"pets.get\", timeout = \"2s\" }, # second\n  {\n    name = \"pets.add\", # named\n    rest = \"POST /pets\", rpc = \"pets.add\",\n    params = { name = \"{name}\" },\n    outcome = [{ rest = { status = 201 }, rpc = { result = \"{_:null}\" } }],\n  },\n] # end\n";
+    let (text, report) = merge(BASE, edited, NEW);
+    let merged: Table = text.parse().unwrap();
+    let mut wanted: Table = NEW.parse().unwrap();
+    let routes = wanted["route"].as_array_mut().unwrap();
+    let first = routes[0].as_table_mut().unwrap();
+    first.insert("timeout".to_owned(), "2s".into());
+    assert_eq!(merged, wanted, "{text}");
+    for comment in ["# ours", "# first", "# second", "# named", "# end"] {
+        assert!(text.contains(comment), "{comment}\nin\n{text}");
+    }
+    assert_eq!(report.conflicts, Vec::<String>::new(), "{text}");
+}
+
+#[test]
+fn a_large_table_of_schemas_is_merged_in_linear_time() {
+    let schemas = |value: u8| -> String {
+        let lines = (0..20_000).map(|at| format!("S{at} = '{value}'\n"));
+        format!("# A draft\n\n[schemas]\n{}", lines.collect::<String>())
+    };
+    let (old, new) = (schemas(1), schemas(2));
+    let edited = old.replace("S7 = '1'", "S7 = '1' # ours");
+    let (text, report) = merge(&old, &edited, &new);
+    assert_eq!(report.conflicts.len(), 1, "{report:?}");
+    assert_eq!(
+        text.matches("= '2'\n").count(),
+        20_000,
+        "19,999 and the conflict"
+    );
 }
