@@ -178,13 +178,20 @@ route = "items.*"
 name = "not-behind"
 stage = "translate"
 side = "rpc"
+[[flag]]
+name = "moves-nothing"
+stage = "shadow"
+side = "rest"
+route = "passes"
+guard = {}
 "#;
+    let passes = "[[route]]\nname = \"passes\"\nrest = \"GET /p\"\nrpc = \"p\"\nfrom = \"rest\"\nstage = \"passthrough\"\n";
     let main = MAIN.to_owned()
         + "key = { header = \"x-device-id\" }\n\
            [upstream.new]\nside = \"rpc\"\nurl = \"http://127.0.0.1:9002/rpc\"\n";
     folder(&[
         ("dualgauge.toml", &main),
-        ("routes.toml", ROUTES),
+        ("routes.toml", &format!("{ROUTES}{passes}")),
         ("flags.toml", flags),
     ])
 }

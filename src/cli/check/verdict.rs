@@ -127,7 +127,9 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
             MissingEffect::Comparison { .. } | MissingEffect::Judgement { .. } => {
                 raw.stage.problem(what)
             }
-            MissingEffect::Decision { .. } => raw.name.problem(what),
+            MissingEffect::Decision { .. } | MissingEffect::Movement { .. } => {
+                raw.name.problem(what)
+            }
         })
     })
 }

@@ -40,6 +40,11 @@ pub enum MissingEffect {
         /// True if a ramp waits for the guard.
         has_ramp: bool,
     },
+    /// It moves nothing: each of its routes always passes.
+    Movement {
+        /// The routes of the flag.
+        routes: Vec<String>,
+    },
     /// It decides nothing: another flag takes every call that it covers.
     Decision {
         /// The name of the earlier flag.
@@ -51,20 +56,11 @@ impl fmt::Display for MissingEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MissingEffect::Comparison { stage, routes } => {
-                let named: Vec<_> = routes
-                    .iter()
-                    .take(NAMES)
-                    .map(|name| format!("`{name}`"))
-                    .collect();
-                let more = match routes.len().saturating_sub(NAMES) {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
                 write!(
                     f,
-                    "`{}` compares nothing here: no call of {}{more} is repeated; set `effect = \"safe\"` on routes whose calls may be repeated",
+                    "`{}` compares nothing here: no call of {} is repeated; set `effect = \"safe\"` on routes whose calls may be repeated",
                     stage.as_str(),
-                    named.join(", ")
+                    named(routes)
                 )
             }
             MissingEffect::Judgement { stage, has_ramp } => {
@@ -79,12 +75,28 @@ impl fmt::Display for MissingEffect {
                     stage.as_str()
                 )
             }
+            MissingEffect::Movement { routes } => write!(
+                f,
+                "the flag never moves a call: `stage = \"passthrough\"` of {} applies whatever flags say; remove `stage` from routes whose calls the flag shall move",
+                named(routes)
+            ),
             MissingEffect::Decision { earlier } => write!(
                 f,
                 "the flag never decides: `{earlier}`, which precedes it, takes every call that it covers"
             ),
         }
     }
+}
+
+/// Returns the names of routes, for people.
+fn named(routes: &[String]) -> String {
+    let names = routes.iter().take(NAMES);
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    let more = match routes.len().saturating_sub(NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.join(", ") + &more
 }
 
 /// Returns the warnings for all flags of a plan, in their order.
@@ -105,11 +117,16 @@ pub fn idle(plan: &Plan) -> Vec<FlagWarning> {
         let undecided = earlier.map(|earlier| MissingEffect::Decision {
             earlier: earlier.flag.name.clone(),
         });
-        let all = [
-            covers.compares_nothing(),
-            covers.judges_nothing(),
-            undecided,
-        ];
+        let unmoved = covers.moves_nothing();
+        let all = match unmoved {
+            // The others follow from it.
+            Some(_) => [unmoved, None, undecided],
+            None => [
+                covers.compares_nothing(),
+                covers.judges_nothing(),
+                undecided,
+            ],
+        };
         idle.extend(
             all.into_iter()
                 .flatten()
@@ -149,16 +166,26 @@ impl<'p> Covered<'p> {
     fn compares_nothing(&self) -> Option<MissingEffect> {
         let stage = self.flag.stage;
         stage.candidate()?;
-        if self.calls.is_empty() || self.calls.iter().any(|(route, _)| never(route).is_none()) {
+        let repeats = |route: &Route| never(route).is_none() && !route.always_passes;
+        if self.calls.is_empty() || self.calls.iter().any(|(route, _)| repeats(route)) {
             return None;
         }
-        let mut routes: Vec<_> = self
-            .calls
-            .iter()
-            .map(|(route, _)| route.name.clone())
-            .collect();
-        routes.dedup();
+        let routes = self.routes();
         Some(MissingEffect::Comparison { stage, routes })
+    }
+
+    fn moves_nothing(&self) -> Option<MissingEffect> {
+        let all_pass = self.calls.iter().all(|(route, _)| route.always_passes);
+        let routes = self.routes();
+        (all_pass && !routes.is_empty()).then_some(MissingEffect::Movement { routes })
+    }
+
+    /// Returns the names of the routes that the flag covers.
+    fn routes(&self) -> Vec<String> {
+        let routes = self.calls.iter();
+        let mut routes: Vec<String> = routes.map(|(route, _)| route.name.clone()).collect();
+        routes.dedup();
+        routes
     }
 
     fn judges_nothing(&self) -> Option<MissingEffect> {
