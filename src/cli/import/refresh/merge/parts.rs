@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use toml::Value;
 
-use super::super::blocks::Block;
-use super::super::edits::Edits;
-use super::super::pieces::{Piece, PieceKind};
-use super::super::units::{self, OpenTable, Unit, by_key};
+use crate::cli::import::refresh::blocks::Block;
+use crate::cli::import::refresh::edits::Edits;
+use crate::cli::import::refresh::pieces::{Piece, PieceKind};
+use crate::cli::import::refresh::units::{self, OpenTable, Unit, by_key};
 
 /// The versions of one key.
 #[derive(Clone, Copy)]
