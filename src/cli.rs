@@ -112,10 +112,10 @@ enum CliCommand {
     /// `--reset`.
     #[command(after_help = mismatches::EXAMPLES)]
     Mismatches(mismatches::MismatchesArguments),
-    /// Draft a route table from OpenAPI and OpenRPC documents, or from a running server
+    /// Draft a route table from OpenAPI and OpenRPC documents, a running server or a command
     ///
-    /// Reads OpenAPI 3.0 to 3.2 and OpenRPC 1.x, as JSON or YAML, and asks a server for its `rpc.discover` or
-    /// `tools/list`. An operation that both sides describe becomes one route; one that only one side describes becomes
+    /// Reads OpenAPI 3.0 to 3.2, Swagger 2.0 and OpenRPC 1.x, as JSON or YAML. Asks a server for its `rpc.discover` or
+    /// `tools/list`, and an MCP server that is a command for its `tools/list`. An operation that both sides describe becomes one route; one that only one side describes becomes
     /// a route to review; one that cannot be a route stays as a comment with the reason. The draft passes `check`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
@@ -212,8 +212,11 @@ Examples:
   dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
   dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
   dualgauge import --openapi https://api.example/openapi.json -- npx -y some-mcp-server
+  dualgauge import --openapi api.yaml --output routes.toml --refresh
 
-A summary of the operations that were read, paired and left over goes to standard error.";
+Standard error shows the operations that were read, paired and left out, and what to check in the draft.
+
+Exit codes: 0 with a draft, 1 if a source is refused, 2 for a wrong command line, 3 for a refreshed table with conflicts.";
 
 #[cfg(feature = "demo")]
 const DEMO_EXAMPLES: &str = "\
@@ -352,7 +355,7 @@ struct ImportArguments {
     /// The method to call; by default `rpc.discover`, then `tools/list` if the server does not know it
     #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
     method: Option<import::Method>,
-    /// A request header, `Name: value`; may be given several times
+    /// A request header for each server and URL, `Name: value`; may be given several times
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
     /// PEM file with the CAs trusted for the server; replaces the public ones

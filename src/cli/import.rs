@@ -75,6 +75,9 @@ pub(super) fn speaks_sse(
 /// The exit code of a refreshed table with conflicts.
 const IN_CONFLICT: u8 = 3;
 
+/// The most notes on routes that the summary lists.
+const MOST_NOTES: usize = 40;
+
 /// The timeout of a document that a server serves.
 const DOCUMENT_LIMIT: Duration = Duration::from_secs(30);
 
@@ -154,6 +157,9 @@ pub(super) enum ImportFault {
     /// A table cannot be refreshed.
     #[error(transparent)]
     Refresh(#[from] refresh::RefreshFault),
+    /// No operation becomes a tool.
+    #[error("no operation becomes a tool; see `--include` and `--exclude`")]
+    NoTool,
     /// The output file exists.
     #[error(
         "`{0}` already exists; write to another file, merge changes with `--refresh`, or replace it with `--force`"
@@ -171,7 +177,7 @@ pub(super) enum ImportFault {
 
 pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
     let draft = drafted(arguments).map_err(CommandError::Import)?;
-    let mut text = summary(&draft.report);
+    let mut text = summary(arguments.tools.kind, &draft.report);
     let mut code = ExitCode::SUCCESS;
     match &arguments.output {
         Some(path) if arguments.refresh => {
@@ -181,7 +187,10 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
                 code = ExitCode::from(IN_CONFLICT);
             }
         }
-        Some(path) => write(path, &draft, arguments.force)?,
+        Some(path) => {
+            write(path, &draft, arguments.force)?;
+            text.push_str(&format!("written: {}\n", path.display()));
+        }
         None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
     }
     io::stderr().lock().write_all(text.as_bytes())?;
@@ -209,7 +218,13 @@ fn drafted(arguments: &ImportArguments) -> Result<ImportDraft, ImportFault> {
         given.push(command::ask(&arguments.command, limit)?);
     }
     match arguments.tools.kind {
-        Some(DraftAs::Mcp) => Ok(draft_as_tools(&given, &arguments.tools.options())?),
+        Some(DraftAs::Mcp) => {
+            let draft = draft_as_tools(&given, &arguments.tools.options())?;
+            match draft.report.rest_alone {
+                0 => Err(ImportFault::NoTool),
+                _ => Ok(draft),
+            }
+        }
         None => Ok(draft(&given)?),
     }
 }
@@ -278,19 +293,35 @@ fn unwritten(path: &Path, source: io::Error) -> ImportFault {
 }
 
 /// Returns the summary of the converted operations, as text.
-fn summary(report: &ImportReport) -> String {
-    let mut text = format!(
-        "read: {} REST, {} RPC\n\
-         drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",
-        report.rest, report.rpc, report.paired, report.rest_alone, report.rpc_alone
-    );
-    if report.left_out.is_empty() {
-        return text;
+fn summary(kind: Option<DraftAs>, report: &ImportReport) -> String {
+    let mut text = format!("read: {} REST, {} RPC\n", report.rest, report.rpc);
+    text.push_str(&match kind {
+        Some(DraftAs::Mcp) => format!("drafted: {} tools\n", report.rest_alone),
+        None => format!(
+            "drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",
+            report.paired, report.rest_alone, report.rpc_alone
+        ),
+    });
+    if !report.left_out.is_empty() {
+        text.push_str(&format!("no route: {}\n", report.left_out.len()));
     }
-    text.push_str(&format!("no route: {}\n", report.left_out.len()));
     for left_out in &report.left_out {
         let line = format!("{}: {}", left_out.what, left_out.why);
         text.push_str(&format!("  {}\n", printable(&line)));
+    }
+    if report.notes.is_empty() {
+        return text;
+    }
+    text.push_str(&format!(
+        "to check: {} (each is a `look:` in the draft)\n",
+        report.notes.len()
+    ));
+    for note in report.notes.iter().take(MOST_NOTES) {
+        let line = format!("{}: {}", note.route, note.text);
+        text.push_str(&format!("  {}\n", printable(&line)));
+    }
+    if let Some(more) = report.notes.len().checked_sub(MOST_NOTES + 1) {
+        text.push_str(&format!("  and {} more\n", more + 1));
     }
     text
 }

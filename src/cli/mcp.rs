@@ -83,7 +83,7 @@ pub(super) enum McpFault {
     #[error("standard input cannot be read")]
     Input(#[source] io::Error),
     /// The document names no server.
-    #[error("the document names no server with a host (`{0}`); name it with `--upstream URL`")]
+    #[error("the document names no server with a host{0}; name it with `--upstream URL`")]
     NoServer(String),
     /// No operation is a tool.
     #[error("no operation of the document becomes a tool; see `--include` and `--exclude`{0}")]
@@ -203,8 +203,11 @@ impl McpArguments {
                 }
                 (false, _) => String::new(),
             };
-            let (base, _) =
-                split_path(&whole).ok_or_else(|| McpFault::NoServer(printable(&server)))?;
+            let named = match server.is_empty() {
+                true => String::new(),
+                false => format!(", only `{}`", printable(&server)),
+            };
+            let (base, _) = split_path(&whole).ok_or(McpFault::NoServer(named))?;
             return Ok(base);
         };
         let wrong = || McpFault::Server(DraftedServerFault::Url(without_credentials(upstream)));

@@ -8,7 +8,7 @@ mod explained;
 mod mirrored;
 mod own_stream;
 mod pair;
-mod peers;
+pub(crate) mod peers;
 mod refused;
 mod revisions;
 pub(crate) mod scripted;

@@ -79,7 +79,7 @@ use serde_json::Value;
 
 use model::Operations;
 pub use refs::{DocumentFault, printable};
-pub use report::{ImportReport, LeftOut};
+pub use report::{ImportReport, LeftOut, RouteNote};
 pub use rest_api::{
     RestApi, RestApiOperation, RestApiOptions, check_any_list, draft_rest_api, sample,
 };

@@ -24,6 +24,9 @@ pub(in crate::cli) enum ReadFault {
     /// The file exceeds the size limit.
     #[error("`{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
     TooLarge(PathBuf),
+    /// The document is empty.
+    #[error("`{0}` is empty")]
+    Empty(PathBuf),
     /// Invalid JSON.
     #[error("`{path}` is not JSON")]
     Json {
@@ -66,6 +69,9 @@ pub(super) fn standard_input() -> Result<String, ReadFault> {
 /// Parses a document: JSON if it looks like JSON, else YAML. The path is for messages, and its extension counts.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Value, ReadFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(ReadFault::Empty(path.to_path_buf()));
+    }
     let is_yaml = path
         .extension()
         .is_some_and(|extension| extension == "yaml" || extension == "yml");

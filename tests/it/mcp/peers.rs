@@ -13,9 +13,9 @@ use crate::scene::{body_of, call};
 use crate::support::{Proxy, becomes, program, run_to_end};
 
 /// A server that runs, and ends with the test.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     path: &'static str,
 }
 
@@ -49,7 +49,7 @@ fn python(library: &str, kind: &str, port: u16) -> Peer {
 }
 
 /// A script that serves on the port that it prints, run with a Python library.
-pub(super) fn script(library: &str, path: &str, arguments: &[&str]) -> Peer {
+pub(crate) fn script(library: &str, path: &str, arguments: &[&str]) -> Peer {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let mut child = Command::new(installed(&format!("{library}/bin/python")))
         .arg(script)

@@ -50,7 +50,7 @@ pub(super) fn read<'v>(
     refs.steps(members.map(Map::len).sum())?;
     if has_location(response) {
         notes.push(format!(
-            "look: its {status} has the header Location; where the result has what the URL needs, add \
+            "look: its {status} {HAS_LOCATION} where the result has what the URL needs, add \
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
@@ -62,6 +62,14 @@ pub(super) fn read<'v>(
         Err(_) if is_tool_value(refs, response) => Ok(ReplyModel::Usual),
         found => found,
     }
+}
+
+/// The words of a note on a `Location`.
+const HAS_LOCATION: &str = "has the header Location;";
+
+/// Returns true for the note on a `Location`. The outcomes of a tool have a note of their own.
+pub(super) fn is_location_note(note: &str) -> bool {
+    note.starts_with("look: its ") && note.contains(HAS_LOCATION)
 }
 
 /// Returns true for content that is no JSON and no text, but may be the value of a tool.

@@ -17,6 +17,17 @@ pub struct ImportReport {
     pub rpc_alone: usize,
     /// The operations without a route.
     pub left_out: Vec<LeftOut>,
+    /// What a person should check: information that the documents lack, and differences of the sides.
+    pub notes: Vec<RouteNote>,
+}
+
+/// A note on a drafted route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteNote {
+    /// The name of the route.
+    pub route: String,
+    /// The note, for people.
+    pub text: String,
 }
 
 /// An operation without a route.

@@ -8,14 +8,18 @@ use super::refs::{DocumentFault, Refs};
 use super::reply::is_json;
 use super::shape::{self, Shape};
 
-/// The most responses of an operation that are read.
+/// The most responses of an operation, and headers of a response, that are read.
 const MOST: usize = 40;
+/// Headers that the proxy and HTTP servers send by themselves.
+const OF_HTTP: [&str; 4] = ["content-type", "content-length", "date", "server"];
 
 /// A declared response.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DeclaredResponse {
     pub(super) status: DeclaredStatus,
     pub(super) content: Content,
+    /// The names of its headers, in lower case, without those that HTTP itself needs.
+    pub(super) headers: Vec<String>,
 }
 
 /// The status of a declared response.
@@ -56,11 +60,26 @@ pub(super) fn read<'v>(
                 Err(_) => continue,
             },
         };
-        let content = content(refs, refs.follow(response)?)?;
-        found.push(DeclaredResponse { status, content });
+        let response = refs.follow(response)?;
+        found.push(DeclaredResponse {
+            status,
+            content: content(refs, response)?,
+            headers: headers(response),
+        });
     }
     found.sort_by_key(|response| response.status);
     Ok(found)
+}
+
+/// Returns the names of the headers that a response declares.
+fn headers(response: &Value) -> Vec<String> {
+    let declared = response.get("headers").and_then(Value::as_object);
+    let names = declared.into_iter().flat_map(|headers| headers.keys());
+    let names = names.map(|name| name.to_ascii_lowercase());
+    names
+        .filter(|name| !OF_HTTP.contains(&name.as_str()))
+        .take(MOST)
+        .collect()
 }
 
 fn content<'v>(refs: &Refs<'v>, response: &'v Value) -> Result<Content, DocumentFault> {

@@ -15,8 +15,7 @@ use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::reply;
-use super::responses::DeclaredResponse;
-use super::tool_rows;
+use super::tool_rows::{self, RestDeclaration};
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use dualgauge_patterns::percent::{self, Keep};
 
@@ -28,7 +27,7 @@ pub(super) fn from_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
     pair: &OperationPair,
-    declared: &[DeclaredResponse],
+    declared: &RestDeclaration,
 ) -> Result<(Drafted, RouteKeys), String> {
     let named = rpc.by_name();
     let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
@@ -73,7 +72,7 @@ fn bound_pair(
     rpc: &RpcOperation,
     pair: &OperationPair,
     bindings: Bindings,
-    declared: &[DeclaredResponse],
+    declared: &RestDeclaration,
 ) -> (Drafted, RouteKeys) {
     let decided = match pair.decided {
         Decided::ByRule => "",
@@ -94,6 +93,7 @@ fn bound_pair(
                 false => DraftedResult::ToolValue,
             };
             drafted.outcomes = rows.rows;
+            comments.retain(|comment| !reply::is_location_note(comment));
             comments.extend(rows.notes);
         }
     }

@@ -14,9 +14,10 @@ use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin};
 use super::model::{CallModel, Operations};
 use super::pair::{self, Pairs};
 use super::refs::shown;
-use super::report::{ImportReport, LeftOut};
+use super::report::{ImportReport, LeftOut, RouteNote};
 use super::route;
 use super::sources::Sources;
+use super::tool_rows::{ItemPath, RestDeclaration};
 
 /// All routes, and the operations without one.
 #[derive(Debug, Default)]
@@ -39,8 +40,11 @@ pub(super) fn table(found: Operations, sources: &Sources<'_>) -> Table {
     for pair in proposed {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
         let declared = match rpc.call {
-            CallModel::Tool => sources.responses(rest),
-            CallModel::ByName | CallModel::ByPosition => Vec::new(),
+            CallModel::Tool => RestDeclaration {
+                responses: sources.responses(rest),
+                item: ItemPath::find(rest, &found.rest),
+            },
+            CallModel::ByName | CallModel::ByPosition => RestDeclaration::default(),
         };
         let drafted =
             route::from_pair(rest, rpc, &pair, &declared).and_then(|(mut drafted, keys)| {
@@ -150,10 +154,21 @@ fn finish(
                 RouteOrigin::Rest => table.report.rest_alone += 1,
                 RouteOrigin::Rpc => table.report.rpc_alone += 1,
             }
+            table.report.notes.extend(to_check(&drafted));
         }
         table.routes.push(drafted);
     }
     table
+}
+
+/// Returns the notes of a route that a person should check.
+fn to_check(drafted: &Drafted) -> impl Iterator<Item = RouteNote> {
+    let comments = drafted.comments.iter();
+    let texts = comments.filter_map(|comment| comment.strip_prefix("look: "));
+    texts.map(|text| RouteNote {
+        route: drafted.name.clone(),
+        text: text.to_owned(),
+    })
 }
 
 /// The reasons why operations have no twin.

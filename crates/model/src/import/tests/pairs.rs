@@ -215,3 +215,70 @@ proptest! {
         prop_assert!(toml.parse::<toml::Table>().is_ok(), "{}", toml);
     }
 }
+
+/// Drafts `POST /teams/{team}/things` with a declared `Location`, and the tool `create_thing` with this output.
+fn created(get: &str, body: Value, output: Value) -> String {
+    let parameter = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    let headers =
+        json!({ "Location": { "schema": { "type": "string" } }, "X-Cost": {}, "Content-Type": {} });
+    let mut response = content(body);
+    response["headers"] = headers;
+    let item = get.rsplit_once("/{").unwrap().1.trim_end_matches('}');
+    let paths = json!({
+        "/teams/{team}/things": { "post": {
+            "operationId": "createThing", "parameters": [parameter("team")], "responses": { "201": response },
+        } },
+        get: { "get": {
+            "operationId": "readThing", "parameters": [parameter("squad"), parameter(item)], "responses": {},
+        } },
+    });
+    let tool = json!({
+        "name": "create_thing", "inputSchema": object(json!({ "team": { "type": "string" } })), "outputSchema": output,
+    });
+    drafted([rest(paths), tools(json!([tool]))]).toml
+}
+
+#[test]
+fn the_address_of_a_created_resource_is_made_of_both_documents() {
+    let get = "/teams/{squad}/things/{thingId}";
+    let thing = |id: &str| {
+        let mut thing = object(json!({ id: { "type": "string" }, "a": { "type": "string" } }));
+        thing["required"] = json!([id]);
+        thing
+    };
+    let located = "headers = { location = \"/teams/{>team}/things/{>id}\" }";
+    let note = "# look: `location` of the 201 is the path of `GET /teams/{squad}/things/{thingId}`, with `id` of the result";
+    let other = "# look: the 201 declares the header `x-cost`, but the documents do not say which part of the tool's result it is; REST clients do not get it unless you add `headers` to the outcome";
+    for output in [
+        thing("id"),
+        object(json!({ "thing": thing("id"), "done": { "type": "boolean" } })),
+        thing("thing_id"),
+    ] {
+        let toml = created(get, thing("id"), output);
+        assert!(toml.contains(located), "{toml}");
+        // The last row reads responses of the REST server with another address.
+        let last = toml.rsplit_once("[[route.outcome]]").unwrap().1;
+        assert!(!last.contains("headers"), "{toml}");
+        assert_lines(&toml, &[note, other]);
+        assert!(!toml.contains("declares the header `location`"), "{toml}");
+    }
+    // Nothing is invented: the tool may lack the id, and no operation may get the resource.
+    let lost = "# look: the 201 declares the header `location` and the header `x-cost`, but the documents do not say which part of the tool's result it is; REST clients do not get it unless you add `headers` to the outcome";
+    let mut optional = thing("id");
+    optional["required"] = json!([]);
+    for (get, body, output) in [
+        (
+            get,
+            thing("id"),
+            object(json!({ "a": { "type": "string" } })),
+        ),
+        (get, thing("id"), optional),
+        ("/teams/{squad}/items/{thingId}", thing("id"), thing("id")),
+        ("/teams/{squad}/things/{slug}", thing("id"), thing("id")),
+    ] {
+        let toml = created(get, body, output);
+        assert_lines(&toml, &[lost]);
+        assert!(!toml.contains("headers = {"), "{toml}");
+        assert!(!toml.contains("has the header Location"), "{toml}");
+    }
+}
