@@ -82,8 +82,7 @@ const IGNORES_TEXT: &str = "REST has no text beside the body";
 /// A header of a created resource (RFC 9110 §15.3.2).
 const LOCATION: &str = "location";
 /// The reason for a row with an address.
-const REWRITES_LOCATION: &str =
-    "the address is made of the id; each side has members that the other one lacks";
+const REWRITES_LOCATION: &str = "the address is made of the result";
 /// The reason for a row that ignores members of the tool.
 const IGNORES_MEMBERS: &str = "each side has members that the other one lacks";
 

@@ -123,7 +123,7 @@ impl Address<'_> {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let header = self.path(bindings)? + &format!("/{{>{name}}}");
-        is_plain.then(|| (rest, rpc, Pattern::Text(header)))
+        is_plain.then_some((rest, rpc, Pattern::Text(header)))
     }
 
     /// Renders the path of the collection. Its parameters are those of the call.
