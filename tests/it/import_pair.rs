@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::mcp::peers::script;
-use crate::scene::{Called, answer, json as json_answer};
+use crate::scene::{Called, answer, call, json as json_answer};
 use crate::support::{Ended, Message, Proxy, Upstream, program, run_to_end};
 
 /// The REST document: five operations that have a tool, and one that has none.
@@ -273,12 +273,12 @@ fn seen(response: &Message) -> (u16, [Option<String>; 2], String) {
     (response.status(), head, body)
 }
 
-/// A proxy between the two servers.
-fn proxy(old: SocketAddr, new: SocketAddr, stage: &str, draft: &str) -> Proxy {
+/// A proxy between the two servers. `default` is the stage of a side.
+fn proxy(old: SocketAddr, new: SocketAddr, default: &str, draft: &str) -> Proxy {
     Proxy::start(&format!(
         "[upstream.old]\nside = \"rest\"\nurl = \"http://{old}\"\n\
          [upstream.new]\nside = \"rpc\"\nurl = \"http://{new}/mcp\"\nprotocol = \"mcp\"\nconnect_timeout = \"30s\"\n\
-         [rollout.default]\nrest = \"{stage}\"\n{draft}",
+         [rollout.default]\n{default}\n{draft}",
     ))
 }
 
@@ -297,7 +297,7 @@ fn the_calls_of_rest_clients_work_on_the_tools() {
     let (old, new) = (rest_server(rest_order), mcp_server());
     let draft = drafted(new.address());
     insta::assert_snapshot!("import_pair_of_orders", draft);
-    let [before, after] = ["passthrough", "translate"]
+    let [before, after] = ["rest = 'passthrough'", "rest = 'translate'"]
         .map(|stage| proxy(old.address(), new.address(), stage, &draft));
     both(&before, &after, |call, responses| {
         let [was, is] = responses.map(|response| seen(&response));
@@ -332,6 +332,28 @@ fn check_passes_the_draft_of_a_pair() {
 }
 
 #[test]
+fn rpc_clients_of_the_rest_server_get_results_with_any_address() {
+    let new = mcp_server();
+    let draft = drafted(new.address());
+    for address in ["/orders/8", "http://example.com/orders/8", ""] {
+        let headers = [("Content-Type", "application/json"), ("Location", address)];
+        let headers = if address.is_empty() {
+            &headers[..1]
+        } else {
+            &headers[..]
+        };
+        let order = rest_order(8, "Bob").to_string();
+        let old = Upstream::answering(answer("201 Created", headers, order));
+        let proxy = proxy(old.address(), new.address(), "rpc = 'translate'", &draft);
+        let params = r#"{"name":"create_order","arguments":{"customer_name":"Bob"}}"#;
+        let response = proxy.rpc(call("tools/call", params)).json();
+        let order = &response["result"]["structuredContent"]["order"];
+        let seen = [&order["order_id"], &order["customer_name"]];
+        assert_eq!(seen, [&json!(8), &json!("Bob")], "{address}: {response}");
+    }
+}
+
+#[test]
 fn notes_on_a_pair_are_listed() {
     let server = mcp_server();
     let errors = import(server.address()).errors;
@@ -361,7 +383,7 @@ fn the_calls_of_rest_clients_work_on_servers_of_the_official_library() {
         let old = rest_server(order_with_note);
         let new = script(library, "tests/it/import_pair/orders.py", &[]);
         let draft = drafted(new.address);
-        let [before, after] = ["passthrough", "translate"]
+        let [before, after] = ["rest = 'passthrough'", "rest = 'translate'"]
             .map(|stage| proxy(old.address(), new.address, stage, &draft));
         both(&before, &after, |call, responses| {
             let [was, mut is] = responses.map(|response| seen(&response));
