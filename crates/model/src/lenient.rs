@@ -63,6 +63,7 @@ impl LenientPaths {
         let (segments, _) = path.before_slash();
         let parts = segments.iter().map(|segment| match segment {
             SegmentPattern::Literal(text) => Part::Literal(text),
+            SegmentPattern::Text(text) => Part::Text(text),
             SegmentPattern::One => Part::One,
             SegmentPattern::Rest => Part::Rest,
         });
@@ -89,6 +90,11 @@ impl LenientPaths {
     fn insert<'p>(&mut self, parts: impl Iterator<Item = Part<'p>> + Clone, end: End) {
         let is_mixed = |part: Part<'_>| match part {
             Part::Literal(text) | Part::Verb(text) => reading::has_uppercase(text),
+            Part::Text(text) => {
+                let mut after = text.after().iter();
+                reading::has_uppercase(text.before())
+                    || after.any(|text| reading::has_uppercase(text))
+            }
             Part::One | Part::Rest => false,
         };
         if parts.clone().any(is_mixed) {
@@ -135,10 +141,17 @@ pub fn sample(path: &Template) -> String {
     let mut sample = String::new();
     for segment in &path.segments {
         sample.push('/');
-        sample.push_str(match segment {
-            SegmentPattern::Literal(text) => text,
-            SegmentPattern::One | SegmentPattern::Rest => "1",
-        });
+        match segment {
+            SegmentPattern::Literal(text) => sample.push_str(text),
+            SegmentPattern::Text(text) => {
+                sample.push_str(text.before());
+                for text in text.after() {
+                    sample.push('1');
+                    sample.push_str(text);
+                }
+            }
+            SegmentPattern::One | SegmentPattern::Rest => sample.push('1'),
+        }
     }
     if let Some(verb) = &path.verb {
         sample.push(':');

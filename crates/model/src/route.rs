@@ -18,6 +18,8 @@ mod options;
 mod overlaps;
 mod parse;
 mod path;
+mod path_order;
+mod query;
 mod segments;
 mod source;
 mod specificity;
@@ -42,11 +44,12 @@ pub use options::{
 };
 pub use overlaps::{OverlapGroup, TableError};
 pub use path::PathMatch;
+pub use query::{Query, refuse_unknown};
 pub use segments::{AmbiguousPath, Segments, without_slash};
 pub use source::{Example, ExampleReply, ExampleWay, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable};
 pub use template::{PlacedHole, QueryItem, SegmentPattern, Template};
-pub use url::{Query, read_url, refuse_unknown, write_url};
+pub use url::{read_url, write_url};
 pub use wire::Wire;
 
 /// The reason why a call cannot be translated.

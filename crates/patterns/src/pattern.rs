@@ -18,6 +18,7 @@ mod notation;
 mod number;
 mod object_plan;
 mod read;
+mod segment;
 mod slot;
 mod template;
 mod text;
@@ -32,7 +33,7 @@ pub use bindings::{
 };
 pub use compare::{
     MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample,
-    within, words_intersection, words_within,
+    segment_intersection, segment_within, within, words_intersection, words_within,
 };
 pub use hole_facts::{HoleFact, HoleFacts, HolePosition};
 pub use hole_resolver::HoleResolver;
@@ -41,6 +42,7 @@ pub use hole_syntax::{
     parse_type, tokens,
 };
 pub use nodes::{EachPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern};
+pub use segment::{HoleLength, SegmentText, normal_text};
 pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};
 pub use text::{TextPatterns, WrittenTexts};
 pub use tree::SourceTree;

@@ -180,7 +180,7 @@ impl Dice {
     fn short(&mut self, index: usize) -> RouteSource {
         const TYPES: [&str; 5] = ["", ":integer", ":boolean", ":string[]", ":enum(p|r)"];
         let method = self.pick(&["GET", "POST", "PUT"]);
-        let path = self.pick(&["/s", "/s/{id}", "/s/{id}/all", "/s/{id=**}"]);
+        let path = self.pick(&["/s", "/s/{id}", "/s/{id}/all", "/s/{id=**}", "/s/{id}.j"]);
         let mut rest = format!("{method} {path}");
         if self.below(2) == 0 {
             let (one, _) = self.spelled(&TYPES);
@@ -235,9 +235,11 @@ impl Dice {
         let mut rest = if has_body { "POST" } else { "GET" }.to_owned();
         rest.push_str(&format!(" /r{index}"));
         let mut params = Vec::new();
-        let path = match self.below(4) {
+        let path = match self.below(6) {
             0 => "",
             1 => "{id}",
+            3 => "{id}.json",
+            4 => "v{id:integer}-",
             2 => "{id:integer}",
             _ => "{id=dir/*}",
         };

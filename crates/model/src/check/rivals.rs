@@ -105,10 +105,10 @@ impl RivalCalls {
 
 fn paths_differ(one: &Route, other: &Route) -> bool {
     let (one, other) = (&one.rest_call.path, &other.rest_call.path);
-    let literals = |(one, other): (&SegmentPattern, &SegmentPattern)| matches!((one, other), (SegmentPattern::Literal(one), SegmentPattern::Literal(other)) if one != other);
+    let differ = |(one, other): (&SegmentPattern, &SegmentPattern)| !one.meets(other);
     let is_open = |path: &Template| path.segments.last() == Some(&SegmentPattern::Rest);
     let lengths = one.segments.len() != other.segments.len() && !is_open(one) && !is_open(other);
-    lengths || one.verb != other.verb || one.segments.iter().zip(&other.segments).any(literals)
+    lengths || one.verb != other.verb || one.segments.iter().zip(&other.segments).any(differ)
 }
 
 fn literals(pattern: &Pattern, at: &str, found: &mut HashMap<String, Json>) {

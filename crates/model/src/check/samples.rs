@@ -99,14 +99,14 @@ pub(super) fn spanned(route: &Route, hole: usize) -> Option<Json> {
         .iter()
         .find(|placed| placed.slot.binds() == Some(hole))?;
     let segments = path.segments.get(placed.start..placed.end)?;
-    if segments == [SegmentPattern::One] {
+    if let [SegmentPattern::One | SegmentPattern::Text(_)] = segments {
         return None;
     }
     let texts = segments.iter().map(|segment| match segment {
         SegmentPattern::Literal(text) => {
             decode(text, Plus::Literal).map_or_else(|_| text.clone(), std::borrow::Cow::into_owned)
         }
-        SegmentPattern::One => "a1".to_owned(),
+        SegmentPattern::Text(_) | SegmentPattern::One => "a1".to_owned(),
         SegmentPattern::Rest => "b/c".to_owned(),
     });
     Some(Json::string(&texts.collect::<Vec<_>>().join("/")))

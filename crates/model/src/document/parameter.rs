@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::schema::{any_of, of_slot, of_words};
 use crate::route::{PlacedHole, RestCall, SegmentPattern, Template};
-use dualgauge_patterns::pattern::{Delimiter, Shape, TextPatterns};
+use dualgauge_patterns::pattern::{Delimiter, SegmentText, Shape, TextPatterns};
 
 /// A path in OpenAPI syntax, with its parameters.
 #[derive(Debug)]
@@ -26,6 +26,20 @@ impl PathText {
     }
 }
 
+impl PathText {
+    /// Adds a segment of text and holes.
+    fn add_text<'h>(&mut self, text: &SegmentText, holes: impl Iterator<Item = &'h PlacedHole>) {
+        self.text.push_str(text.before());
+        for (hole, after) in holes.zip(text.after()) {
+            let schema = of_words(&TextPatterns::Hole(hole.slot.clone()));
+            let name = hole.slot.name.clone();
+            self.text.push_str(&format!("{{{name}}}{after}"));
+            let parameter = json!({ "in": "path", "required": true, "schema": schema });
+            self.parameters.push((name, parameter));
+        }
+    }
+}
+
 /// Converts a template. A hole of several segments becomes one parameter for each variable segment.
 pub(super) fn path_text(template: &Template) -> PathText {
     let mut path = PathText {
@@ -36,6 +50,13 @@ pub(super) fn path_text(template: &Template) -> PathText {
         path.text.push('/');
         if let SegmentPattern::Literal(literal) = segment {
             path.text.push_str(literal);
+            continue;
+        }
+        if let SegmentPattern::Text(text) = segment {
+            path.add_text(
+                text,
+                template.holes.iter().filter(|hole| hole.start == index),
+            );
             continue;
         }
         let covers = |hole: &&PlacedHole| (hole.start..hole.end).contains(&index);

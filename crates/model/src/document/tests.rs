@@ -96,6 +96,7 @@ fn a_hole_of_several_segments_is_a_parameter_for_each_that_is_open() {
             &["x", "x_2"],
         ),
         ("GET /files/{path=**}", "/files/{path}", &["path"]),
+        ("GET /c/{a}...{b}.json", "/c/{a}...{b}.json", &["a", "b"]),
         ("GET /", "/", &[]),
     ] {
         let routes = routes(vec![source("r", rest, "m")]);

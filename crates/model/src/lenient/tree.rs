@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use http::Method;
 
 use super::reading::canonical;
+use dualgauge_patterns::pattern::{HoleLength, SegmentText};
 
 /// The owner of a path according to a lenient server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub enum Target {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part<'p> {
     Literal(&'p str),
+    Text(&'p SegmentText),
     One,
     Rest,
     /// The text after the last colon, which is stored at the end of the template.
@@ -51,6 +53,8 @@ pub(super) struct Tree {
 #[derive(Debug, Default)]
 struct Node {
     literals: BTreeMap<String, Node>,
+    /// The segments of text and holes, in canonical form.
+    texts: Vec<(SegmentText, Node)>,
     one: Option<Box<Node>>,
     here: Vec<End>,
     rest: Vec<End>,
@@ -65,6 +69,7 @@ impl Tree {
                     let literal = canonical(text).into_owned();
                     node.literals.entry(literal).or_default()
                 }
+                Part::Text(text) => node.beside(text.spelled(|text| canonical(text).into_owned())),
                 Part::One => node.one.get_or_insert_default(),
                 Part::Rest => return node.rest.push(end),
                 Part::Verb(_) => break,
@@ -117,6 +122,16 @@ fn cut_verb(path: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl Node {
+    /// Returns the node of a segment of text and holes.
+    fn beside(&mut self, text: SegmentText) -> &mut Node {
+        let known = self.texts.iter().position(|(known, _)| *known == text);
+        let at = known.unwrap_or_else(|| {
+            self.texts.push((text, Node::default()));
+            self.texts.len() - 1
+        });
+        &mut self.texts[at].1
+    }
+
     fn find(&self, path: Option<&str>, matches: &impl Fn(&End) -> bool) -> Option<Target> {
         let end = |ends: &[End]| ends.iter().find(|end| matches(end)).map(|end| end.target);
         let Some(path) = path else {
@@ -130,7 +145,10 @@ impl Node {
             true => None,
             false => self.literals.get(&*canonical(segment)),
         };
-        let ways = literal.into_iter().chain(self.one.as_deref());
+        let fits = |text: &SegmentText| text.fits(&canonical(segment), HoleLength::Any);
+        let texts = self.texts.iter().filter(|(text, _)| fits(text));
+        let texts = texts.map(|(_, node)| node);
+        let ways = literal.into_iter().chain(texts).chain(self.one.as_deref());
         let mut found = ways.filter_map(|node| node.find(rest, matches));
         found.next().or_else(|| end(&self.rest))
     }

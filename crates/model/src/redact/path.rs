@@ -79,7 +79,8 @@ impl PathMask {
         let steps = segments.iter().enumerate().map(|(at, segment)| MaskStep {
             fits: match segment {
                 SegmentPattern::Literal(text) => Fits::Text(text.clone()),
-                SegmentPattern::One => Fits::Any,
+                // A misspelling of the text reveals nothing, either.
+                SegmentPattern::Text(_) | SegmentPattern::One => Fits::Any,
                 SegmentPattern::Rest => Fits::Rest,
             },
             is_hidden: holes

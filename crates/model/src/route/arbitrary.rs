@@ -3,10 +3,10 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Extra, Route, RouteSource, SegmentPattern};
+use super::{Extra, PlacedHole, Route, RouteSource, SegmentPattern};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::arbitrary::{Dice, texts, value};
-use dualgauge_patterns::pattern::{SourceTree, TextPatterns};
+use dualgauge_patterns::pattern::{SegmentText, SourceTree, TextPatterns};
 use dualgauge_patterns::percent::{self, Keep};
 
 /// A type, two defaults of it, and whether a text can hold it.
@@ -251,6 +251,16 @@ pub(crate) fn source(dice: &mut Dice) -> RouteSource {
     source
 }
 
+/// Texts beside a hole of a path.
+const BESIDE: [(&str, &str); 6] = [
+    ("", ".json"),
+    ("", "-"),
+    ("x", ""),
+    ("", "@"),
+    ("t-", "..."),
+    ("", "é3"),
+];
+
 /// Path, query and headers.
 fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
     let mut path = String::from("/p");
@@ -271,6 +281,15 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
                     }
                     1 if !name.contains(':') => path.push_str(&format!("/{{{name}=q/*}}")),
                     2 => path.push_str(&format!("/{}/q", hole.rest)),
+                    3 if hole.text_use == TextUse::Part => {
+                        let (before, after) = BESIDE[dice.below(BESIDE.len())];
+                        // A hole after text in the same segment, or the first of a segment.
+                        let joint = match path.ends_with(['-', '@', '.']) {
+                            true => "",
+                            false => "/",
+                        };
+                        path.push_str(&format!("{joint}{before}{}{after}", hole.rest));
+                    }
                     _ => path.push_str(&format!("/{}", hole.rest)),
                 }
             }
@@ -405,6 +424,12 @@ fn path(route: &Route, dice: &mut Dice) -> String {
         let placed = template.holes.iter().find(|placed| placed.start == index);
         let text = match (segment, placed) {
             (SegmentPattern::Literal(text), _) => text.clone(),
+            (SegmentPattern::Text(text), _) => {
+                path.push('/');
+                let holes = template.holes.iter().filter(|placed| placed.start == index);
+                beside_text(text, holes, &mut path, dice);
+                continue;
+            }
             (SegmentPattern::One, Some(placed)) if placed.end == index + 1 => {
                 let words = TextPatterns::Hole(placed.slot.clone());
                 texts(&words, dice).pop().unwrap_or_default()
@@ -424,6 +449,30 @@ fn path(route: &Route, dice: &mut Dice) -> String {
         path.push_str(verb);
     }
     path
+}
+
+/// A segment of text and holes, with values that may be empty or contain the text.
+fn beside_text<'h>(
+    text: &SegmentText,
+    holes: impl Iterator<Item = &'h PlacedHole>,
+    path: &mut String,
+    dice: &mut Dice,
+) {
+    path.push_str(text.before());
+    for (placed, after) in holes.zip(text.after()) {
+        let words = TextPatterns::Hole(placed.slot.clone());
+        let mut value = texts(&words, dice).pop().unwrap_or_default();
+        if dice.below(4) == 0 {
+            value.push_str(after);
+        }
+        match dice.below(3) {
+            0 if value.is_ascii() && !value.contains(['/', '?', '%', '#', ' ']) => {
+                path.push_str(&value)
+            }
+            _ => percent::encode(&value, Keep::Nothing, path),
+        }
+        path.push_str(after);
+    }
 }
 
 /// An RPC call that mostly fits a route.

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 
 use super::definition::Route;
 use super::name_map::NameMap;
+use super::path_order::{PathOrder, common_path, path_order};
 use super::specificity::{heads_share, literals, refines, share};
+use super::template::SegmentPattern;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Pattern;
 use dualgauge_patterns::side::Side;
@@ -91,6 +93,37 @@ pub(super) fn duplicate_names(routes: &[Route]) -> Vec<TableError> {
             errors.push(TableError {
                 route: index,
                 key: "name",
+                what,
+            });
+        }
+    }
+    errors
+}
+
+/// Reports the routes whose paths overlap only in part: text beside holes, as in `/{id}.json` and `/tx{id}`.
+pub(super) fn undecided_paths(routes: &[Route], among: &[usize]) -> Vec<TableError> {
+    let has_text = |route: &&usize| {
+        let mut segments = routes[**route].rest_call.path.segments.iter();
+        segments.any(|segment| matches!(segment, SegmentPattern::Text(_)))
+    };
+    let with_text: Vec<usize> = among.iter().filter(has_text).copied().collect();
+    let mut errors = Vec::new();
+    for (at, one) in with_text.iter().enumerate() {
+        for other in &with_text[at + 1..] {
+            let (first, second) = (&routes[*one], &routes[*other]);
+            let (path, other_path) = (&first.rest_call.path, &second.rest_call.path);
+            if first.method != second.method || path_order(path, other_path) != PathOrder::Undecided
+            {
+                continue;
+            }
+            let what = format!(
+                "shares paths such as `{}` with the route `{}`, and neither is more specific: change the text beside a hole, enter one `from` one side only, or remove one",
+                common_path(path, other_path),
+                first.name
+            );
+            errors.push(TableError {
+                route: *other,
+                key: "rest",
                 what,
             });
         }

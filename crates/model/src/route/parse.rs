@@ -6,8 +6,8 @@ use http::Method;
 
 use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
 use dualgauge_patterns::pattern::{
-    HoleRef, HoleUse, PatternError, TextPatterns, Token, hole_name, mention_named, parse_type,
-    tokens,
+    HoleRef, HoleUse, PatternError, SegmentText, TextPatterns, Token, hole_name, mention_named,
+    normal_text, parse_type, tokens,
 };
 use dualgauge_patterns::percent;
 
@@ -91,7 +91,8 @@ fn parse_path(path: &str) -> Result<Template<HoleRef>, PatternError> {
         return Ok(template);
     }
     let (inside, verb) = match outside_braces(inside, ':').last() {
-        Some(at) if !inside[at..].contains('/') => (&inside[..at], Some(&inside[at + 1..])),
+        // Text before a hole is no verb: `/{project}:{place}`.
+        Some(at) if !inside[at..].contains(['/', '{']) => (&inside[..at], Some(&inside[at + 1..])),
         _ => (inside, None),
     };
     template.verb = verb.map(literal).transpose()?;
@@ -124,10 +125,34 @@ fn parse_segment(segment: &str, template: &mut Template<HoleRef>) -> Result<(), 
                 .push(SegmentPattern::Literal(literal(text)?));
             Ok(())
         }
-        _ => Err(PatternError::new(format!(
-            "`{segment}`: text next to a hole in a path segment; a hole must be a whole segment"
-        ))),
+        cut => parse_segment_text(cut, template),
     }
+}
+
+/// Parses a segment of text and holes.
+fn parse_segment_text(cut: &[Token], template: &mut Template<HoleRef>) -> Result<(), PatternError> {
+    let start = template.segments.len();
+    let (mut before, mut after) = (String::new(), Vec::<String>::new());
+    for token in cut {
+        match token {
+            Token::Text(text) => *after.last_mut().unwrap_or(&mut before) = text.clone(),
+            Token::Hole(inside) => {
+                let slot = parse_segment_hole(inside)?;
+                if after.last().is_some_and(String::is_empty) {
+                    return Err(PatternError::new(format!(
+                        "the hole `{}` touches the one before it, whose end would be ambiguous; write text between them",
+                        slot.name
+                    )));
+                }
+                after.push(String::new());
+                let end = start + 1;
+                template.holes.push(PlacedHole { slot, start, end });
+            }
+        }
+    }
+    let text = SegmentText::parse(&before, &after)?;
+    template.segments.push(SegmentPattern::Text(text));
+    Ok(())
 }
 
 /// Parses a literal segment into normal form.
@@ -142,34 +167,31 @@ fn literal(text: &str) -> Result<String, PatternError> {
             "`{text}` needs a name; write `{{name={text}}}`"
         )));
     }
-    let mut escaped = String::new();
-    for letter in text.chars() {
-        // Keeps the characters that RFC 3986 §3.3 allows in a segment, and escapes in the pattern.
-        if letter.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@%".contains(letter) {
-            escaped.push(letter);
-        } else {
-            percent::encode(
-                letter.encode_utf8(&mut [0; 4]),
-                percent::Keep::Nothing,
-                &mut escaped,
-            );
-        }
-    }
-    Ok(percent::normalise(&escaped).into_owned())
+    Ok(normal_text(text))
 }
 
-fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
+/// Parses a hole next to text. It is a part of one segment.
+fn parse_segment_hole(inside: &str) -> Result<HoleRef, PatternError> {
+    if inside.contains('=') {
+        return Err(PatternError::new(format!(
+            "`{{{inside}}}`: a hole next to text has neither a template nor a default"
+        )));
+    }
+    let (name, typed) = path_hole(inside)?;
+    let shape = parse_type(typed, inside)?;
+    Ok(mention_named(name, HoleUse::Both, shape))
+}
+
+/// Splits a hole of a path, `name:type`, and refuses what no path can have.
+fn path_hole(inside: &str) -> Result<(&str, &str), PatternError> {
     let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
     let (name, rest) = hole_name(inside)?;
+    let typed = rest.split_once('=').map_or(rest, |(typed, _)| typed);
     if name == "_" {
         return Err(wrong(
             "a path cannot be written without a value; name the hole",
         ));
     }
-    let (typed, pattern) = match rest.split_once('=') {
-        Some((typed, pattern)) => (typed, Some(pattern)),
-        None => (rest, None),
-    };
     if typed.ends_with('?') {
         return Err(wrong("a hole in a path cannot be absent"));
     }
@@ -178,6 +200,13 @@ fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(),
             "a path cannot contain JSON; put it into the query or the body",
         ));
     }
+    Ok((name, typed))
+}
+
+fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
+    let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
+    let (name, typed) = path_hole(inside)?;
+    let pattern = inside.split_once('=').map(|(_, pattern)| pattern);
     let shape = parse_type(typed, inside)?;
     let start = template.segments.len();
     for segment in pattern.unwrap_or("*").split('/') {

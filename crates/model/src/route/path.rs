@@ -13,6 +13,7 @@ use super::name_map::NameMap;
 use super::overlaps::OverlapGroup;
 use super::segments::{Segments, cut};
 use super::template::{SegmentPattern, Template};
+use dualgauge_patterns::pattern::{HoleLength, SegmentText, segment_within};
 use dualgauge_patterns::percent::normalise;
 
 impl Template {
@@ -43,6 +44,7 @@ impl Template {
                 .all(|(at, pattern)| {
                     found.get(at).is_some_and(|text| match pattern {
                         SegmentPattern::Literal(literal) => literal == text,
+                        SegmentPattern::Text(pattern) => pattern.fits(text, HoleLength::NotEmpty),
                         SegmentPattern::One | SegmentPattern::Rest => !text.is_empty(),
                     })
                 })
@@ -73,7 +75,35 @@ struct PathNode {
     literals: NameMap<PathNode>,
     one: Option<Box<PathNode>>,
     here: PathEnd,
+    /// The ways on that are rare, so that the usual ones need a single check.
+    other: Option<Box<OtherWays>>,
+}
+
+/// The ways on from a node other than literals and whole segments.
+#[derive(Debug, Default)]
+struct OtherWays {
+    /// The segments of text and holes; each comes before those that match more.
+    texts: Vec<(SegmentText, PathNode)>,
     rest: PathEnd,
+}
+
+impl OtherWays {
+    /// Returns the node of a segment of text and holes, inserting it before those that match more.
+    fn under(&mut self, text: &SegmentText) -> &mut PathNode {
+        let known = self.texts.iter().position(|(known, _)| known == text);
+        let at = known.unwrap_or_else(|| {
+            // Those that match less come first, so the new one goes before the first that it is within.
+            let wider = |(known, _): &(SegmentText, PathNode)| segment_within(text, known);
+            let at = self
+                .texts
+                .iter()
+                .position(wider)
+                .unwrap_or(self.texts.len());
+            self.texts.insert(at, (text.clone(), PathNode::default()));
+            at
+        });
+        &mut self.texts[at].1
+    }
 }
 
 /// The routes whose template ends at a node, by verb and method.
@@ -100,10 +130,6 @@ impl PathEnd {
                 methods.push((route.method.clone(), group));
             }
         }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.plain.is_empty() && self.verbs.is_empty()
     }
 
     #[inline]
@@ -175,8 +201,11 @@ impl PathTree {
         for segment in segments {
             node = match segment {
                 SegmentPattern::Literal(text) => node.literals.under(text),
+                SegmentPattern::Text(text) => node.other.get_or_insert_default().under(text),
                 SegmentPattern::One => node.one.get_or_insert_default(),
-                SegmentPattern::Rest => return node.rest.insert(route, index),
+                SegmentPattern::Rest => {
+                    return node.other.get_or_insert_default().rest.insert(route, index);
+                }
             };
         }
         node.here.insert(route, index);
@@ -197,10 +226,8 @@ impl PathTree {
     /// Returns true when the tree has no template.
     pub(super) fn is_empty(&self) -> bool {
         let root = &self.root;
-        root.literals.is_empty()
-            && root.one.is_none()
-            && root.here.is_empty()
-            && root.rest.is_empty()
+        let ends_here = !root.here.plain.is_empty() || !root.here.verbs.is_empty();
+        root.literals.is_empty() && root.one.is_none() && !ends_here && root.other.is_none()
     }
 
     /// Returns true when a template has a verb.
@@ -263,8 +290,14 @@ impl PathNode {
             let (literal, one) = (node.literal(segment), node.one.as_deref());
             node = match (literal, one) {
                 // With a single way on, no backtracking is needed.
-                (Some(next), None) | (None, Some(next)) if node.rest.is_empty() => next,
-                (literal, one) => return node.fork(literal, one, tail, search),
+                (Some(next), None) | (None, Some(next)) if node.other.is_none() => next,
+                (literal, one) => {
+                    let ways = literal
+                        .into_iter()
+                        .chain(node.texts(segment, search))
+                        .chain(one);
+                    return node.fork(ways, tail, search);
+                }
             };
             path = tail;
         }
@@ -275,7 +308,7 @@ impl PathNode {
     #[inline]
     fn along<'t, 'p>(&'t self, path: &'p str) -> Option<(&'t PathNode, &'p str)> {
         let (literal, next) = self.literals.only()?;
-        if self.one.is_some() || !self.rest.is_empty() {
+        if self.one.is_some() || self.other.is_some() {
             return None;
         }
         let tail = path.strip_prefix(literal)?.strip_prefix('/')?;
@@ -286,22 +319,44 @@ impl PathNode {
     #[inline(never)]
     fn fork<'t>(
         &'t self,
-        literal: Option<&'t PathNode>,
-        one: Option<&'t PathNode>,
+        ways: impl Iterator<Item = &'t PathNode>,
         tail: Option<&str>,
         search: &mut PathSearch<'_>,
     ) -> Option<&'t OverlapGroup> {
-        literal
-            .and_then(|node| node.find(tail, search))
-            .or_else(|| one.and_then(|node| node.find(tail, search)))
-            .or_else(|| self.rest_verb(search))
-            .or_else(|| self.rest.find(None, search))
+        for node in ways {
+            if let Some(found) = node.find(tail, search) {
+                return Some(found);
+            }
+        }
+        self.rest_verb(search).or_else(|| self.rest(None, search))
+    }
+
+    /// Returns the children whose text and holes match a segment.
+    fn texts<'t>(
+        &'t self,
+        segment: &str,
+        search: &PathSearch<'_>,
+    ) -> impl Iterator<Item = &'t PathNode> + use<'t> {
+        let texts = match &self.other {
+            Some(other) if !other.texts.is_empty() => fitting(&other.texts, segment, search),
+            Some(_) | None => Vec::new(),
+        };
+        texts.into_iter()
+    }
+
+    /// Returns the match of the remaining segments, if there is one for any number of them.
+    fn rest<'t>(
+        &'t self,
+        verb: Option<&str>,
+        search: &mut PathSearch<'_>,
+    ) -> Option<&'t OverlapGroup> {
+        self.other.as_ref()?.rest.find(verb, search)
     }
 
     /// Returns the match where the path ends.
     fn end<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let here = self.here.find(None, search);
-        here.or_else(|| self.rest.find(None, search))
+        here.or_else(|| self.rest(None, search))
     }
 
     /// Returns the child of a literal segment. Literals are in normal form, so an equal segment needs no normalization.
@@ -329,54 +384,87 @@ impl PathNode {
         let literal = self.literal(head);
         let fits = !head.is_empty() || search.allows_empty;
         let one = self.one.as_deref().filter(|_| fits);
-        literal
-            .and_then(|node| node.here.find(Some(&verb), search))
-            .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))
+        let ways = literal
+            .into_iter()
+            .chain(self.texts(head, search))
+            .chain(one);
+        for node in ways {
+            if let Some(found) = node.here.find(Some(&verb), search) {
+                return Some(found);
+            }
+        }
+        None
     }
 
     fn rest_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {
         let (_, verb) = search.verb.clone()?;
-        self.rest.find(Some(&verb), search)
+        self.rest(Some(&verb), search)
     }
 
     /// Returns true when another route may match. Verbs are ignored here: `write_rest` checks the written URL.
     fn contests(&self, segments: &[SegmentPattern], method: &Method, index: usize) -> bool {
-        if self.rest.has_other(method, index) {
+        let rest = self.other.iter().map(|other| &other.rest);
+        if rest.into_iter().any(|rest| rest.has_other(method, index)) {
             return true;
         }
         let Some((first, tail)) = segments.split_first() else {
             return self.here.has_other(method, index);
         };
-        let one = self.one.as_deref();
+        let others = || self.texts_and_one().map(|(_, node)| node);
         match first {
             SegmentPattern::Literal(text) => {
-                let literal = self.literals.get(text);
-                literal
-                    .into_iter()
-                    .chain(one)
-                    .any(|node| node.contests(tail, method, index))
+                let literal = self.literals.get(text).into_iter();
+                let fitting = self.texts_and_one().filter(|(text, _)| {
+                    text.is_none_or(|text| SegmentPattern::Text(text.clone()).meets(first))
+                });
+                let mut ways = literal.chain(fitting.map(|(_, node)| node));
+                ways.any(|node| node.contests(tail, method, index))
             }
-            SegmentPattern::One => {
-                let nodes = self.literals.values().chain(one);
-                nodes
-                    .into_iter()
-                    .any(|node| node.contests(tail, method, index))
+            SegmentPattern::Text(_) | SegmentPattern::One => {
+                let mut nodes = self.literals.values().chain(others());
+                nodes.any(|node| node.contests(tail, method, index))
             }
             SegmentPattern::Rest => {
+                let mut nodes = self.literals.values().chain(others());
                 self.here.has_other(method, index)
-                    || self
-                        .literals
-                        .values()
-                        .chain(one)
-                        .any(|node| node.contests(segments, method, index))
+                    || nodes.any(|node| node.contests(segments, method, index))
             }
         }
     }
 
+    /// Returns the children other than literals, with the text that they match.
+    fn texts_and_one(&self) -> impl Iterator<Item = (Option<&SegmentText>, &PathNode)> {
+        let texts = self.other.iter().flat_map(|other| &other.texts);
+        let texts = texts.map(|(text, node)| (Some(text), node));
+        texts.chain(self.one.as_deref().map(|node| (None, node)))
+    }
+
     fn groups_mut<'t>(&'t mut self, found: &mut Vec<&'t mut OverlapGroup>) {
-        found.extend(self.here.groups_mut().chain(self.rest.groups_mut()));
+        found.extend(self.here.groups_mut());
+        if let Some(other) = &mut self.other {
+            found.extend(other.rest.groups_mut());
+            for (_, node) in &mut other.texts {
+                node.groups_mut(found);
+            }
+        }
         for node in self.literals.values_mut().chain(self.one.as_deref_mut()) {
             node.groups_mut(found);
         }
     }
+}
+
+/// Returns the nodes of those texts that a segment has.
+#[cold]
+fn fitting<'t>(
+    texts: &'t [(SegmentText, PathNode)],
+    segment: &str,
+    search: &PathSearch<'_>,
+) -> Vec<&'t PathNode> {
+    let length = match search.allows_empty {
+        true => HoleLength::Any,
+        false => HoleLength::NotEmpty,
+    };
+    let segment = normalise(segment);
+    let fits = |(text, _): &&(SegmentText, PathNode)| text.fits(&segment, length);
+    texts.iter().filter(fits).map(|(_, node)| node).collect()
 }

@@ -91,14 +91,23 @@ fn path(
     other: &[PlacedHole],
     by: impl Fn(&TextPatterns, &TextPatterns) -> bool,
 ) -> bool {
-    one.iter().all(|placed| {
-        let same_span = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
+    one.iter().enumerate().all(|(index, placed)| {
         let words = |placed: &PlacedHole| TextPatterns::Hole(placed.slot.clone());
-        other
-            .iter()
-            .find(same_span)
-            .is_none_or(|twin| by(&words(placed), &words(twin)))
+        counterpart(one, index, other).is_none_or(|twin| by(&words(placed), &words(twin)))
     })
+}
+
+/// Returns the hole of another path in the same place: the same segments, and the same position among the holes of one
+/// segment.
+fn counterpart<'r>(
+    holes: &[PlacedHole],
+    index: usize,
+    other: &'r [PlacedHole],
+) -> Option<&'r PlacedHole> {
+    let placed = &holes[index];
+    let same_span = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
+    let before = holes[..index].iter().filter(same_span).count();
+    other.iter().filter(same_span).nth(before)
 }
 
 /// Returns true when all texts of the first path's holes fit the second. A hole that overlaps those of the other route
@@ -108,9 +117,8 @@ fn path_within<'r>(
     other: &'r [PlacedHole],
     compared: &mut Subsumption<'r>,
 ) -> bool {
-    other.iter().all(|placed| {
-        let same_span = |twin: &&PlacedHole| (twin.start, twin.end) == (placed.start, placed.end);
-        let twin = one.iter().find(same_span).map(|twin| &twin.slot);
+    other.iter().enumerate().all(|(index, placed)| {
+        let twin = counterpart(other, index, one).map(|twin| &twin.slot);
         compared.slots(twin, &placed.slot)
     })
 }

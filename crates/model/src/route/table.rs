@@ -6,10 +6,12 @@ use super::definition::Route;
 use super::frame::frame_method;
 use super::name_map::NameMap;
 use super::near::{self, NearRoutes};
-use super::overlaps::{OverlapGroup, TableError, arrange, duplicate_names, has_literals, names};
+use super::overlaps::{
+    OverlapGroup, TableError, arrange, duplicate_names, has_literals, names, undecided_paths,
+};
 use super::path::{PathMatch, PathTree};
+use super::query::Query;
 use super::segments::{AmbiguousPath, Segments};
-use super::url::Query;
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::translate::{
@@ -149,6 +151,12 @@ impl RouteTable {
     /// Returns every pair of routes that cannot be distinguished, and every duplicate name.
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
+        let by_path = |route: &usize| {
+            let route = &routes[*route];
+            route.rest_protocol == Wire::Http && route.enters_from(Side::Rest)
+        };
+        let by_path: Vec<usize> = (0..routes.len()).filter(by_path).collect();
+        errors.extend(undecided_paths(&routes, &by_path));
         let [http, frames] = [Wire::Http, Wire::Frame].map(|rest_protocol| {
             let mut index = RouteIndex::new(&routes, rest_protocol);
             index.arrange(&mut routes, &mut errors);

@@ -1,6 +1,8 @@
 //! The patterns of a URL: the template of its path, and the items of its query. Used throughout `model`.
 
-use dualgauge_patterns::pattern::{HolePosition, Slot, TextPatterns};
+use dualgauge_patterns::pattern::{
+    HoleLength, HolePosition, SegmentText, Slot, TextPatterns, segment_intersection, segment_within,
+};
 
 /// The path of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +24,13 @@ impl<H> Template<H> {
         }
     }
 
-    /// Returns the position of a hole: one whole segment, or several.
+    /// Returns the verb, if a segment that ends there is the last one.
+    pub(super) fn verb_at(&self, end: usize) -> Option<&str> {
+        let verb = self.verb.as_deref();
+        verb.filter(|_| end == self.segments.len())
+    }
+
+    /// Returns the position of a hole: one whole segment, or a part or several.
     pub(crate) fn position(&self, placed: &PlacedHole<H>) -> HolePosition {
         match self.segments[placed.start..placed.end] {
             [SegmentPattern::One] => HolePosition::Segment,
@@ -54,13 +62,43 @@ impl<H> Template<H> {
 pub enum SegmentPattern {
     /// This text, in normal form.
     Literal(String),
+    /// Text and holes, none of them empty.
+    Text(SegmentText),
     /// Any text that is not empty.
     One,
     /// Any number of segments, including none; always the last pattern.
     Rest,
 }
 
-/// A hole with its segments.
+impl SegmentPattern {
+    /// Returns true when some segment matches both.
+    #[must_use]
+    pub fn meets(&self, other: &SegmentPattern) -> bool {
+        use SegmentPattern::{Literal, One, Rest, Text};
+        match (self, other) {
+            (Literal(one), Literal(other)) => one == other,
+            (Literal(literal), Text(text)) | (Text(text), Literal(literal)) => {
+                text.fits(literal, HoleLength::NotEmpty)
+            }
+            (Literal(literal), One | Rest) | (One | Rest, Literal(literal)) => !literal.is_empty(),
+            (Text(one), Text(other)) => segment_intersection(one, other).is_some(),
+            (Text(_) | One | Rest, One | Rest) | (One | Rest, Text(_)) => true,
+        }
+    }
+
+    /// Returns true when this is compared before another pattern of the same segment: each segment that matches it
+    /// matches the other one.
+    pub(super) fn precedes(&self, other: &SegmentPattern) -> bool {
+        use SegmentPattern::{Literal, One, Rest, Text};
+        match (self, other) {
+            (Literal(_), Text(_) | One | Rest) | (Text(_), One | Rest) | (One, Rest) => true,
+            (Text(one), Text(other)) => segment_within(one, other) && !segment_within(other, one),
+            (Literal(_), Literal(_)) | (Text(_) | One | Rest, _) => false,
+        }
+    }
+}
+
+/// A hole with its segments. Several holes may be in one segment, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedHole<H = Slot> {
     /// The hole.

@@ -1,4 +1,5 @@
 mod affinity;
+mod beside_text;
 mod full;
 mod laws;
 mod lists;
@@ -235,7 +236,9 @@ fn a_route_that_means_nothing_is_refused_with_the_key() {
         ("GET /{_}", "m", "rest", "name the hole"),
         ("GET /a?x={x}&x={y}", "m", "rest", "given twice"),
         ("GET /a?x", "m", "rest", "`key={hole}`"),
-        ("GET /a-{x}", "m", "rest", "must be a whole segment"),
+        ("GET /{x}{y}.a", "m", "rest", "touches the one before"),
+        ("GET /a%zz{x}", "m", "rest", "two hexadecimal digits"),
+        ("GET /{x:string[,]}.a", "m", "rest", "is a list"),
         ("GET /a/{x:json}", "m", "rest", "a path cannot contain JSON"),
         ("GET /a", "", "rpc", "empty"),
         ("GET /a", "{tool}", "rpc", "on the rpc side only"),

@@ -4,125 +4,15 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
-use super::definition::{RestCall, Route};
+use super::definition::Route;
 use super::options::Extra;
+use super::query::{Query, read_once, refuse_similar, refuse_unknown};
 use super::segments::Segments;
-use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
-use dualgauge_patterns::json::same_ignoring_case;
-use dualgauge_patterns::pattern::{MatchError, PatternReader, PatternWriter, Shape, TextPatterns};
-use dualgauge_patterns::percent::{self, Keep, Plus, cut, is_word};
-
-/// A query, split into pairs; values are decoded on demand.
-#[derive(Debug, Default)]
-pub struct Query<'a> {
-    pairs: Vec<(Cow<'a, str>, &'a str)>,
-}
-
-impl<'a> Query<'a> {
-    /// Splits at `&` and at the first `=` of each pair, and decodes the names.
-    ///
-    /// # Errors
-    /// Returns [`MatchError`] for a malformed name.
-    pub fn parse(query: Option<&'a str>) -> Result<Query<'a>, MatchError> {
-        /// Most queries have no more pairs.
-        const USUAL: usize = 8;
-        let mut pairs = Vec::with_capacity(if query.is_some() { USUAL } else { 0 });
-        let is_encoded = query.is_some_and(|query| memchr2(b'%', b'+', query.as_bytes()).is_some());
-        let mut rest = query;
-        while let Some(text) = rest {
-            let (pair, behind) = cut::<b'&'>(text);
-            rest = behind;
-            if pair.is_empty() {
-                continue;
-            }
-            let (name, value) = cut::<b'='>(pair);
-            let name = if is_encoded {
-                percent::decode(name, Plus::Space)
-                    .map_err(|error| MatchError::new("a name in the query", error))?
-            } else {
-                Cow::Borrowed(name)
-            };
-            pairs.push((name, value.unwrap_or_default()));
-        }
-        Ok(Query { pairs })
-    }
-
-    /// Returns true when a name occurs.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.pairs.iter().any(|(known, _)| known == name)
-    }
-
-    /// Returns true when the query has the literals of a route.
-    pub(super) fn has_literals(&self, items: &[QueryItem]) -> bool {
-        items.iter().all(|item| match &item.words {
-            TextPatterns::Literal(text) => {
-                let values = self.values(&item.key);
-                values.is_ok_and(|values| values.iter().any(|value| value == text))
-            }
-            TextPatterns::Hole(_) | TextPatterns::Mixed(_) => true,
-        })
-    }
-
-    fn values(&self, name: &str) -> Result<Vec<Cow<'a, str>>, MatchError> {
-        let named = self.pairs.iter().filter(|(known, _)| known == name);
-        named.map(|(_, value)| decode(name, value)).collect()
-    }
-
-    /// Reads the values of a parameter, usually one, and returns their number.
-    fn read(&self, item: &QueryItem, reading: &mut PatternReader) -> Result<usize, MatchError> {
-        let mut named = self.pairs.iter().filter(|(known, _)| *known == item.key);
-        let found = match (named.next(), named.next()) {
-            (None, _) => Vec::new(),
-            (Some((_, value)), None) => return read_once(item, value, reading).map(|()| 1),
-            (Some(_), Some(_)) => self.values(&item.key)?,
-        };
-        let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
-        let read = item.words.read(&found, reading);
-        read.map_err(|misfit| misfit.within(&in_query(&item.key)))?;
-        Ok(found.len())
-    }
-
-    /// Returns true when the query has each parameter once, in the order of the pattern, and no other.
-    fn is_as_declared(&self, items: &[QueryItem]) -> bool {
-        let mut both = self.pairs.iter().zip(items);
-        self.pairs.len() == items.len() && both.all(|((name, _), item)| *name == item.key)
-    }
-
-    /// Returns the names that a route does not know.
-    pub fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
-        let known = |name: &str| call.query.iter().any(|item| item.key == name);
-        let names = self.pairs.iter().map(|(name, _)| &**name);
-        names.filter(move |name| !known(name))
-    }
-}
-
-/// Reads the value of a parameter that occurs once.
-#[inline]
-fn read_once(item: &QueryItem, value: &str, reading: &mut PatternReader) -> Result<(), MatchError> {
-    if item.words.read_word(value, reading).is_some() {
-        return Ok(());
-    }
-    if let TextPatterns::Hole(slot) = &item.words {
-        let one = slot.expect_one_spelling(value);
-        one.map_err(|what| MatchError::new(in_query(&item.key), what))?;
-    }
-    let value = decode(&item.key, value)?;
-    let read = item.words.read(&[&value], reading);
-    read.map_err(|misfit| misfit.within(&in_query(&item.key)))
-}
-
-/// Decodes a value of the parameter with this name.
-fn decode<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, MatchError> {
-    let value = percent::decode(value, Plus::Space);
-    value.map_err(|error| MatchError::new(in_query(name), error))
-}
-
-fn in_query(name: &str) -> String {
-    format!("query parameter `{name}`")
-}
+use super::template::{PlacedHole, SegmentPattern, Template};
+use dualgauge_patterns::pattern::{
+    MatchError, PatternReader, PatternWriter, SegmentText, Shape, Slot, TextPatterns,
+};
+use dualgauge_patterns::percent::{self, Keep, Plus, is_word};
 
 /// Reads the holes of a route from a URL with a matching path.
 ///
@@ -159,62 +49,6 @@ pub fn read_url(
     }
 }
 
-/// Refuses a query with names that the route neither knows nor drops.
-///
-/// # Errors
-/// Returns [`MatchError`] with the names.
-pub fn refuse_unknown(route: &Route, query: &Query<'_>) -> Result<(), MatchError> {
-    /// The most names in the error; a query may have thousands.
-    const SHOWN: usize = 8;
-    let mut names: Vec<&str> = Vec::new();
-    let unknown = query.unknown(&route.rest_call);
-    for name in unknown.filter(|name| !route.unknown_query.drops(name)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-        if names.len() > SHOWN {
-            break;
-        }
-    }
-    let (location, them) = match names[..] {
-        [] => return Ok(()),
-        [name] => (in_query(name), "it"),
-        _ => {
-            let more = if names.len() > SHOWN { ", …" } else { "" };
-            let shown: Vec<String> = names
-                .iter()
-                .take(SHOWN)
-                .map(|name| format!("`{name}`"))
-                .collect();
-            (
-                format!("query parameters {}{more}", shown.join(", ")),
-                "them",
-            )
-        }
-    };
-    let what = format!("the route `{}` does not know {them}", route.name);
-    Err(MatchError::unknown_query(location, what))
-}
-
-/// Refuses a name that an overlapping route knows, or that differs from a known one in case only: a lenient server may
-/// confuse them.
-fn refuse_similar(route: &Route, name: &str) -> Result<(), MatchError> {
-    let call = &route.rest_call;
-    let overlaps = |other: &String| same_ignoring_case(other, name);
-    if call.overlapping_names.iter().any(overlaps) {
-        let what = format!("the route `{}` does not accept it", route.name);
-        return Err(MatchError::new(in_query(name), what));
-    }
-    let mut keys = call.query.iter().map(|item| &item.key);
-    match keys.find(|key| same_ignoring_case(key, name)) {
-        Some(key) => {
-            let what = format!("it differs from `{key}` only in letter case");
-            Err(MatchError::new(in_query(name), what))
-        }
-        None => Ok(()),
-    }
-}
-
 fn read_path(
     path: &Template,
     segments: &Segments<'_>,
@@ -222,14 +56,56 @@ fn read_path(
 ) -> Result<(), MatchError> {
     let mut found = segments.iter();
     let mut at = 0;
-    for placed in &path.holes {
+    let mut holes = &path.holes[..];
+    while let [placed, others @ ..] = holes {
         while at < placed.start {
             found.next();
             at += 1;
         }
         at = placed.end;
+        if let SegmentPattern::Text(text) = &path.segments[placed.start] {
+            let (beside_text, others) = holes.split_at(text.after().len().min(holes.len()));
+            let segment = strip_verb(path.verb_at(at), found.next().unwrap_or_default());
+            read_segment(text, beside_text, segment, reading)?;
+            holes = others;
+            continue;
+        }
         read_hole(path, placed, &mut found, reading)
-            .map_err(|misfit| misfit.within(&format!("path parameter `{}`", placed.slot.name)))?;
+            .map_err(|misfit| misfit.within(&in_path(placed)))?;
+        holes = others;
+    }
+    Ok(())
+}
+
+fn in_path(placed: &PlacedHole) -> String {
+    format!("path parameter `{}`", placed.slot.name)
+}
+
+/// Reads the holes of a segment of text and holes.
+fn read_segment(
+    text: &SegmentText,
+    holes: &[PlacedHole],
+    segment: &str,
+    reading: &mut PatternReader,
+) -> Result<(), MatchError> {
+    let normal = percent::normalise(segment);
+    let values = text.split(&normal).ok_or_else(|| {
+        let what = format!(
+            "it must have the form `{}`, without empty holes",
+            text.shown()
+        );
+        MatchError::new("path", what)
+    })?;
+    for (placed, value) in holes.iter().zip(values) {
+        let read = || {
+            let text = percent::decode(value, Plus::Literal).map_err(MatchError::here)?;
+            check_safe_in_path(&text).map_err(MatchError::here)?;
+            let bound = placed.slot.read_texts(&[&text], reading.depth);
+            bound.map_err(MatchError::here)
+        };
+        let within = |misfit: MatchError| misfit.within(&in_path(placed));
+        let bound = read().map_err(within)?;
+        reading.bind(&placed.slot, bound).map_err(within)?;
     }
     Ok(())
 }
@@ -241,8 +117,7 @@ fn read_hole<'a>(
     reading: &mut PatternReader,
 ) -> Result<(), MatchError> {
     let patterns = &path.segments[placed.start..placed.end];
-    let verb = path.verb.as_deref();
-    let verb = verb.filter(|_| placed.end == path.segments.len());
+    let verb = path.verb_at(placed.end);
     let text = if let [SegmentPattern::One | SegmentPattern::Literal(_)] = patterns {
         let ends = || MatchError::here("the path ends before it");
         let single = strip_verb(verb, found.next().ok_or_else(ends)?);
@@ -372,7 +247,16 @@ fn write_path(
     let mut at = 0;
     while let Some(segment) = path.segments.get(at) {
         target.push('/');
-        if let Some(placed) = holes.next_if(|placed| placed.start == at) {
+        if let SegmentPattern::Text(text) = segment {
+            target.push_str(text.before());
+            let mut index = 0;
+            while let Some(placed) = holes.next_if(|placed| placed.start == at) {
+                write_part(text, index, &placed.slot, writing, target)
+                    .map_err(|what| MatchError::new(&placed.slot.name, what))?;
+                index += 1;
+            }
+            at += 1;
+        } else if let Some(placed) = holes.next_if(|placed| placed.start == at) {
             write_hole(path, placed, writing, target)
                 .map_err(|what| MatchError::new(&placed.slot.name, what))?;
             at = placed.end;
@@ -391,6 +275,19 @@ fn write_path(
         target.push_str(verb);
     }
     Ok(())
+}
+
+/// Writes a hole of a segment of text and holes, with the text after it.
+fn write_part(
+    pattern: &SegmentText,
+    index: usize,
+    slot: &Slot,
+    writing: &PatternWriter<'_>,
+    target: &mut String,
+) -> Result<(), String> {
+    let text = slot.texts(writing)?.last().unwrap_or_default();
+    check_safe_in_path(&text)?;
+    pattern.write(index, &text, target)
 }
 
 fn write_hole(
@@ -436,6 +333,8 @@ fn check_segments(path: &Template, placed: &PlacedHole, text: &str) -> Result<()
                 };
             }
             SegmentPattern::One => segments.next().is_some_and(|segment| !segment.is_empty()),
+            // A hole beside text is written by `write_part`.
+            SegmentPattern::Text(_) => false,
             SegmentPattern::Literal(literal) => segments.next().is_some_and(|segment| {
                 let mut encoded = String::new();
                 percent::encode(segment, Keep::Nothing, &mut encoded);
@@ -460,7 +359,7 @@ fn empty() -> String {
 fn shown(patterns: &[SegmentPattern]) -> String {
     let words = patterns.iter().map(|pattern| match pattern {
         SegmentPattern::Literal(text) => text.as_str(),
-        SegmentPattern::One => "*",
+        SegmentPattern::Text(_) | SegmentPattern::One => "*",
         SegmentPattern::Rest => "**",
     });
     words.collect::<Vec<_>>().join("/")

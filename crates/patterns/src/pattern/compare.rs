@@ -12,6 +12,7 @@ mod grammar;
 mod hole_links;
 mod intersection;
 mod repeated_holes;
+mod segments;
 mod subsumption;
 mod texts;
 mod words;
@@ -20,6 +21,7 @@ pub use acceptance::MemberPolicy;
 #[cfg(any(test, feature = "arbitrary"))]
 pub(in crate::pattern) use acceptance::{array, object};
 pub use intersection::{intersection, optional_intersection, sample};
+pub use segments::{segment_intersection, segment_within};
 pub use subsumption::{Subsumption, optional_within, within};
 pub use words::{words_intersection, words_within};
 

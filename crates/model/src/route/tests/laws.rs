@@ -19,21 +19,31 @@ fn text(text: &str) -> SourceTree {
     SourceTree::Text(text.to_owned())
 }
 
+const PATHS: [&str; 12] = [
+    "/a",
+    "/a/{x}",
+    "/a/b",
+    "/{x}/b",
+    "/{x=**}",
+    "/a/{x}:v",
+    "/a/{x=**}",
+    "/a/{x}.j",
+    "/a/t{x}",
+    "/a/t{x}.j",
+    "/a/{x}-{y:integer}",
+    "/a/{x}@:v",
+];
+
 /// A route of a small world, in which many share a path, a method, or both.
 fn full_form(index: usize, dice: &mut Dice) -> RouteSource {
-    let path = dice.pick(&[
-        "/a",
-        "/a/{x}",
-        "/a/b",
-        "/{x}/b",
-        "/{x=**}",
-        "/a/{x}:v",
-        "/a/{x=**}",
-    ]);
+    let path = dice.pick(&PATHS);
     let mut url = format!("{} {path}", dice.pick(&["GET", "POST", "POST", "PUT"]));
     let mut params = Vec::new();
-    if path.contains("{x") {
-        params.push(("x".to_owned(), text("{x}")));
+    for name in ["x", "y"]
+        .iter()
+        .filter(|name| path.contains(&format!("{{{name}")))
+    {
+        params.push(((*name).to_owned(), text(&format!("{{{name}}}"))));
     }
     let mut separator = '?';
     for (key, spelled, member) in [

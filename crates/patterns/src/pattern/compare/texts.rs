@@ -4,12 +4,14 @@
 //! many states as the pattern has characters. Running two automata in parallel decides exactly whether one set
 //! contains the other, and finds a common text. A hole that occurs twice in a pattern counts as two.
 //!
-//! Used by `pattern::compare::acceptance`, `pattern::compare::subsumption` and `pattern::compare::words`.
+//! Used by `pattern::compare::acceptance`, `pattern::compare::segments`, `pattern::compare::subsumption` and
+//! `pattern::compare::words`.
 
 use std::collections::HashMap;
 
-use super::grammar::{Cursor, Fit, Grammar};
-use crate::pattern::{TextPart, TextPattern};
+use super::grammar::{Cursor, Empty, Fit, Grammar};
+use super::segments::symbols;
+use crate::pattern::{SegmentText, TextPart, TextPattern};
 
 /// A set of texts.
 #[derive(Debug, Clone)]
@@ -56,6 +58,16 @@ impl TextSet {
             TextPart::Text(text) => TextPiece::text(text),
             TextPart::Hole(slot) => TextPiece::Hole(Grammar::of_text(slot, fit)),
         }))
+    }
+
+    /// Returns the set of path segments that have these texts, in normal form. A hole is not empty.
+    pub(super) fn segment(segment: &SegmentText) -> TextSet {
+        let after = segment.after().iter().flat_map(|text| {
+            let hole = TextPiece::Hole(Grammar::ANY.empty(Empty::Refused));
+            [hole, TextPiece::text(&symbols(text))]
+        });
+        let before = TextPiece::text(&symbols(segment.before()));
+        TextSet::new(std::iter::once(before).chain(after))
     }
 
     fn new(pieces: impl IntoIterator<Item = TextPiece>) -> TextSet {
