@@ -371,6 +371,8 @@ pub struct RawRoute {
     pub extra: Option<Spanned<Extra>>,
     /// `ignore_query`
     pub ignore_query: Option<Vec<Spanned<String>>>,
+    /// `after`: names of other routes.
+    pub after: Vec<Spanned<String>>,
     /// `from`
     pub from: Option<Spanned<Side>>,
     /// `stage`

@@ -36,7 +36,8 @@ pub use flag_warnings::{FlagWarning, MissingEffect, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
 pub use report::{
-    Direction, Finding, FindingKind, LossVerdict, Never, RouteReport, UnnamedMembers, Witness,
+    Direction, Finding, FindingKind, LossVerdict, Never, Refusal, RouteReport, UnnamedMembers,
+    Witness,
 };
 pub use rules::{CheckRule, Weight};
 pub use upgrade::{Change, GeneralChange, WrittenKeys, changes, general_changes};

@@ -8,6 +8,7 @@
 
 mod era_bridge;
 mod frame;
+mod in_front;
 mod local_reply;
 mod reply;
 mod resource_metadata;

@@ -5,6 +5,7 @@
 //! the matching routes the most specific one wins. Two routes that match the same call, neither of them more specific,
 //! are refused.
 
+mod arrange;
 mod definition;
 mod docs;
 mod draft;
@@ -12,9 +13,11 @@ mod extra;
 mod form;
 mod frame;
 mod headers;
+mod index;
 mod name_map;
 mod near;
 mod options;
+mod order;
 mod overlaps;
 mod parse;
 mod path;

@@ -9,7 +9,8 @@ use super::verdict::Checked;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
 use dualgauge_model::check::{
-    Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, RouteReport,
+    Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, Refusal,
+    RouteReport,
 };
 use dualgauge_model::event::EventDefinition;
 use dualgauge_model::route::Route;
@@ -80,6 +81,18 @@ struct DirectionRow<'d> {
     tried: usize,
     norms: Vec<FindingRow<'d>>,
     witnesses: Vec<FindingRow<'d>>,
+    /// Calls that are refused, because a route that `after` puts in front takes what they become.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refusals: Vec<RefusalRow<'d>>,
+}
+
+/// A refused call.
+#[derive(Debug, Serialize)]
+struct RefusalRow<'d> {
+    /// The route in front.
+    by: &'d str,
+    sent: String,
+    refused: &'d str,
 }
 
 /// A reason, with an example message.
@@ -268,6 +281,15 @@ fn direction_row<'d>(route: &'d Route, direction: &'d Direction) -> DirectionRow
         tried: direction.tried,
         norms: direction.norms.iter().map(finding_row).collect(),
         witnesses: direction.losses.iter().map(finding_row).collect(),
+        refusals: direction.refusals.iter().map(refusal_row).collect(),
+    }
+}
+
+fn refusal_row(refusal: &Refusal) -> RefusalRow<'_> {
+    RefusalRow {
+        by: &refusal.by,
+        sent: refusal.sent.to_string(),
+        refused: &refusal.why,
     }
 }
 

@@ -84,6 +84,14 @@ fn own<'r>(route: &'r Route, direction: &'r Direction) -> Vec<Statement<'r>> {
         let norms = norms.collect::<Vec<_>>().join("; ");
         say(format!("normal form: {norms}"), true, None);
     }
+    for refusal in &direction.refusals {
+        let sent = &refusal.sent;
+        let words = format!(
+            "`{}` refused, since `{}` comes first: {}",
+            sent, refusal.by, refusal.why
+        );
+        say(words, false, None);
+    }
     let accepted = accepted(route, direction.kind).map(|why| format!(" (accepted: {why})"));
     let accepted = accepted.unwrap_or_default();
     for loss in &direction.losses {

@@ -35,6 +35,7 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
             &format!("{}  {} = {}", route.name, route.rest, route.rpc),
         );
     }
+    page.list("in front", &explanation.in_front);
     page.client(explanation);
     if let Some(decision) = &explanation.decision {
         page.decision(decision);

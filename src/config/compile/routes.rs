@@ -45,6 +45,14 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         }
     }
     sets.finish(&raw.places, problems);
+    // The fault of a route that `after` names is reported already.
+    let is_refused = |name: &String| {
+        raw.routes.iter().any(|route| route.name.value == *name)
+            && sources.iter().all(|route| route.name.value != *name)
+    };
+    for route in &mut routes {
+        route.after.retain(|name| !is_refused(name));
+    }
     match RouteTable::build(routes) {
         Ok(table) => table,
         Err(errors) => {
@@ -63,8 +71,13 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
 
 fn without(raw: &RawConfig, refused: &BTreeSet<&str>) -> RawConfig {
     let mut rest = raw.clone();
-    rest.routes
-        .retain(|route| !refused.contains(route.key.as_str()));
+    let is_refused = |route: &RawRoute| refused.contains(route.key.as_str());
+    let names = raw.routes.iter().filter(|route| is_refused(route));
+    let names: BTreeSet<&str> = names.map(|route| &*route.name.value).collect();
+    rest.routes.retain(|route| !is_refused(route));
+    for route in &mut rest.routes {
+        route.after.retain(|name| !names.contains(&*name.value));
+    }
     rest
 }
 
@@ -88,6 +101,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         headers: raw.headers.clone(),
         extra: raw.extra.as_ref().map(|extra| extra.value),
         ignore_query: Vec::new(),
+        after: raw.after.iter().map(|name| name.value.clone()).collect(),
         from: raw.from.as_ref().map(|from| from.value),
         always_passes: raw.stage.is_some(),
         is_notification: raw.notify.as_ref().is_some_and(|notify| notify.value),

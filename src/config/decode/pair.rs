@@ -83,6 +83,7 @@ fn route(
         body_format: None,
         extra: Some(candidate.clone().map(|_| Extra::Carry)),
         ignore_query: None,
+        after: Vec::new(),
         from: Some(candidate.clone().map(|_| Side::Rpc)),
         stage: None,
         notify: None,

@@ -72,6 +72,8 @@ section! {
         EXTRA: Key<Extra> = key("extra", words(EXTRAS));
         /// Query names that translation drops; those of all routes if absent
         IGNORE_QUERY: List<String> = list("ignore_query", TEXT);
+        /// Names of routes that take the calls which fit both
+        AFTER: List<String> = one_or_many("after", TEXT);
         /// The only entry side; both if absent
         FROM: Key<frame::FromWord> = key("from", words(frame::FROM));
         /// The only stage of its calls, whatever flags and defaults say
@@ -127,9 +129,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let body_format = table.get(&BODY_FORMAT);
     let query = table.trees(&QUERY);
     let headers = table.trees(&HEADERS);
-    let extra = table.get(&EXTRA);
-    let ignore_query = ignore_query(table);
-    let from = frame::from(table, &FROM);
+    let (extra, ignore_query) = (table.get(&EXTRA), ignore_query(table));
+    let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
     let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
     let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
     let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
@@ -159,6 +160,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         headers: headers?,
         extra,
         ignore_query: ignore_query?,
+        after: after?,
         from,
         stage,
         notify,

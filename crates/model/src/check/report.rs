@@ -44,6 +44,8 @@ pub struct Direction {
     pub norms: Vec<Finding>,
     /// Differences that lose data.
     pub losses: Vec<Finding>,
+    /// Messages that are refused because a route that `after` puts in front takes the written call.
+    pub refusals: Vec<Refusal>,
     /// The treatment of members that no pattern names.
     pub unnamed: UnnamedMembers,
     /// The number of generated messages that went there and back.
@@ -117,6 +119,17 @@ pub struct Finding {
     pub at: String,
     /// A message that shows it.
     pub witness: Witness,
+}
+
+/// A call that is refused: the written call belongs to another route.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The name of the other route.
+    pub by: String,
+    /// The call as sent.
+    pub sent: Message,
+    /// The error that its caller gets.
+    pub why: String,
 }
 
 /// A message that was sent there and back, and differed.

@@ -60,6 +60,12 @@ impl RivalCalls {
         }
     }
 
+    /// Returns a plain call of a route, on one side.
+    pub(super) fn call(&self, route: usize, side: Side) -> Option<&Message> {
+        let calls = &self.calls[usize::from(side == Side::Rpc)];
+        calls.get(route)?.as_ref()
+    }
+
     /// Returns plain calls of other routes, on one side, that this route may write.
     pub(super) fn for_route(&self, table: &RouteTable, index: usize, side: Side) -> Vec<Message> {
         let route = table.route(index);

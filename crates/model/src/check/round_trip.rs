@@ -56,6 +56,16 @@ impl CheckSubject<'_> {
         Some(RoundTrip::new(there.message, back))
     }
 
+    /// Returns the error of an RPC call that belongs to this route, but cannot be written.
+    pub(super) fn refused(&self, sent: &Message) -> Option<String> {
+        let Message::RpcCall { method, params } = sent else {
+            return None;
+        };
+        let call = MethodCall::new(method, params.as_ref());
+        let by = self.table.select_rpc_to(self.route.rest_protocol, call)?;
+        (by == self.index).then(|| self.hop(sent, None, None).err())?
+    }
+
     /// Returns the index of the row, or else of the route.
     pub(super) fn own(&self) -> usize {
         self.row.unwrap_or(self.index)

@@ -6,7 +6,9 @@ use super::examples;
 use super::mapped::Replies;
 use super::message::Message;
 use super::overlap;
-use super::report::{Direction, Finding, FindingKind, Never, RouteReport, UnnamedMembers, Witness};
+use super::report::{
+    Direction, Finding, FindingKind, Never, Refusal, RouteReport, UnnamedMembers, Witness,
+};
 use super::rivals::RivalCalls;
 use super::round_trip::RoundTrip;
 use super::rules::{CheckRule, Hypothesis, RULES, RuleFn, Weight, built_in};
@@ -54,8 +56,10 @@ fn directions(
     let mut found = Vec::new();
     for (subject, from) in calls.iter().zip(Side::ALL) {
         found.push(if route.enters_from(from) {
-            let rivals = rivals.for_route(table, index, from.other());
-            prove(subject, &rivals, rules)
+            let calls = rivals.for_route(table, index, from.other());
+            let mut direction = prove(subject, &calls, rules);
+            direction.refusals = refusals(subject, rivals);
+            direction
         } else {
             never(subject, Never::NotEntered)
         });
@@ -127,6 +131,7 @@ fn blank(subject: &CheckSubject<'_>) -> Direction {
         never: None,
         norms: Vec::new(),
         losses: Vec::new(),
+        refusals: Vec::new(),
         unnamed: unnamed(subject),
         tried: 0,
     }
@@ -160,6 +165,19 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
         (Side::Rpc, _, RpcReplyPattern::Result(pattern)) => whole(pattern),
         (Side::Rpc, _, RpcReplyPattern::Error { data, .. }) => data.as_ref().is_some_and(whole),
     }
+}
+
+/// Returns a call for each route in front of this one that takes what this one writes.
+fn refusals(subject: &CheckSubject<'_>, rivals: &RivalCalls) -> Vec<Refusal> {
+    let fronts = subject.table.fronts(subject.index).iter();
+    let refused = fronts.filter_map(|front| {
+        let there = rivals.call(*front, subject.from.other())?;
+        let sent = subject.source_of(there)?;
+        let why = subject.refused(&sent)?;
+        let by = subject.table.route(*front).name.clone();
+        Some(Refusal { by, sent, why })
+    });
+    refused.collect()
 }
 
 /// Applies the rules to a subject, then cross-checks that everything they do not name survives.

@@ -5,7 +5,7 @@ use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{
     Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
-    resource_metadata, unknown_members, view,
+    in_front, resource_metadata, unknown_members, view,
 };
 use crate::failure::Failure;
 use crate::form::BodyFormat;
@@ -94,6 +94,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
     let body = body(case, route.rest_call.format)?;
+    explanation.in_front = in_front::of_rest(case, index, body.as_ref());
     let call = translate::rest_to_rpc(route, reading, body.clone(), case.context);
     let call = call.map_err(rejections::bind_failure)?;
     explanation.dropped = unknown_members::in_query(route, head.uri.query());

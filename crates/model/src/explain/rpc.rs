@@ -7,7 +7,9 @@ use super::era_bridge;
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
 use super::rest::{self, outcome_rows, secrets};
-use super::{Case, Explanation, SentRequest, TranslatedCall, Value, carrier, unknown_members};
+use super::{
+    Case, Explanation, SentRequest, TranslatedCall, Value, carrier, in_front, unknown_members,
+};
 use crate::batch;
 use crate::failure::{Failure, Reason};
 use crate::headers::{
@@ -396,6 +398,7 @@ fn translate(
     let (limits, routes) = (&case.plan.limits, &case.plan.routes);
     let route = routes.route(index);
     let called = MethodCall::new(&call.method, call.params.as_ref());
+    explanation.in_front = in_front::of_rpc(case, index, called);
     let made = routes
         .write_rest_of(index, called, route.id_for(1), case.context)
         .and_then(|made| encode_body(route, made))

@@ -37,6 +37,9 @@ pub struct Explanation {
     pub token: Option<Term>,
     /// The route of the call.
     pub route: Option<NamedRoute>,
+    /// The routes that come before it by `after`, each with the reason why it does not fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_front: Vec<String>,
     /// The stage, with the reason.
     pub decision: Option<Decided>,
     /// The values of the route's holes in the call.
@@ -66,6 +69,7 @@ impl Default for Explanation {
             proof: Proof::None.as_str().into(),
             token: None,
             route: None,
+            in_front: Vec::new(),
             decision: None,
             holes: Vec::new(),
             bridge: None,

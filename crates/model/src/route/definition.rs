@@ -12,7 +12,9 @@ use super::template::{QueryItem, Template};
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::outcome::Outcomes;
-use dualgauge_patterns::pattern::{HoleFacts, Pattern, Slot, TextPatterns};
+use dualgauge_patterns::pattern::{
+    HoleFacts, Pattern, PatternReader, Slot, TextPatterns, UnknownMembers,
+};
 use dualgauge_patterns::side::Side;
 
 /// One operation seen from both sides.
@@ -40,6 +42,8 @@ pub struct Route {
     pub unknown_query: UnknownQuery,
     /// The form of the declaration: short, or with `params` and `body`.
     pub form: RouteForm,
+    /// The names of routes that take the calls which fit both.
+    pub after: Vec<String>,
     /// The only side from which the route can be called, if it is limited to one.
     pub from: Option<Side>,
     /// True if stages choose between two MCP servers for its calls. Its REST side is never used.
@@ -111,6 +115,14 @@ impl Route {
         self.from.is_none_or(|only| only == side)
     }
 
+    /// Returns true when an RPC method matches the pattern of the route.
+    #[must_use]
+    pub fn has_rpc_method(&self, method: &str) -> bool {
+        let holes = self.facts.holes.len();
+        let mut reading = PatternReader::new(holes, UnknownMembers::Dropped, 0);
+        self.rpc_call.method.read(&[method], &mut reading).is_ok()
+    }
+
     /// Returns the slots of the REST side.
     #[must_use]
     pub fn rest_slots(&self) -> Vec<&Slot> {
@@ -149,6 +161,7 @@ impl Route {
             extra,
             unknown_query,
             form,
+            after,
             from,
             is_paired,
             expects_reply,
@@ -171,7 +184,7 @@ impl Route {
             && (rest_call, rpc_call) == (&other.rest_call, &other.rpc_call)
             && (extra, unknown_query) == (&other.extra, &other.unknown_query)
             && (form, from, expects_reply) == (&other.form, &other.from, &other.expects_reply)
-            && *is_paired == other.is_paired
+            && (after, is_paired) == (&other.after, &other.is_paired)
             && *always_passes == other.always_passes
             && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
             && (silence, timeout) == (&other.silence, &other.timeout)

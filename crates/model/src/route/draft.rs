@@ -329,6 +329,7 @@ impl RouteDraft {
             extra,
             unknown_query: UnknownQuery::new(source.ignore_query, source.extra),
             form,
+            after: source.after,
             from: source.from,
             is_paired: source.is_paired,
             expects_reply: !source.is_notification,

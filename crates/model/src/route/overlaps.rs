@@ -1,17 +1,17 @@
 //! Groups of routes that path and method, or the RPC method, alone do not distinguish.
 //!
-//! The routes of a group are ordered by specificity when the table is built. Each learns the names that only the others
+//! [`super::arrange`] orders the routes of a group when the table is built. Each learns the names that only the others
 //! have. If they differ by a literal in params, a map finds the route by that literal.
 //!
-//! Used by `route::path`, `route::table` and `routing`.
+//! Used by `route::arrange`, `route::order`, `route::path`, `route::table` and `routing`.
 
 use std::collections::HashMap;
 
 use super::definition::Route;
 use super::name_map::NameMap;
-use super::path_order::{PathOrder, common_path, path_order};
-use super::specificity::{heads_share, literals, refines, share};
-use super::template::SegmentPattern;
+use super::segments::Segments;
+use super::specificity::literals;
+use super::template::Template;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Pattern;
 use dualgauge_patterns::side::Side;
@@ -31,12 +31,14 @@ pub struct TableError {
 /// A group of overlapping routes, the most specific first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OverlapGroup {
-    routes: Vec<usize>,
+    pub(super) routes: Vec<usize>,
+    /// Those with another path. They are here because `after` relates them to others of the group.
+    visitors: Vec<usize>,
     /// True if the body distinguishes the routes.
-    needs_body: bool,
+    pub(super) needs_body: bool,
     discriminator: Option<Discriminator>,
     /// The route for every call of its path and method: it is the only one and requires no literal.
-    only: Option<usize>,
+    pub(super) only: Option<usize>,
 }
 
 /// The place of params at which most routes have a literal, with the routes of each literal.
@@ -50,6 +52,24 @@ struct Discriminator {
 impl OverlapGroup {
     pub(super) fn add(&mut self, route: usize) {
         self.routes.push(route);
+    }
+
+    /// Adds a route with another path or method, once.
+    pub(super) fn visit(&mut self, route: usize) {
+        if !self.routes.contains(&route) {
+            self.routes.push(route);
+            self.visitors.push(route);
+        }
+    }
+
+    /// Returns true when no route has another path.
+    pub(super) fn is_at_home(&self) -> bool {
+        self.visitors.is_empty()
+    }
+
+    /// Returns true when a route of the group may take a call with this path.
+    pub(super) fn admits(&self, route: usize, path: &Template, segments: &Segments<'_>) -> bool {
+        !self.visitors.contains(&route) || path.fits(segments)
     }
 
     /// Returns the routes, the most specific first.
@@ -100,108 +120,8 @@ pub(super) fn duplicate_names(routes: &[Route]) -> Vec<TableError> {
     errors
 }
 
-/// Reports the routes whose paths overlap only in part: text beside holes, as in `/{id}.json` and `/tx{id}`.
-pub(super) fn undecided_paths(routes: &[Route], among: &[usize]) -> Vec<TableError> {
-    let has_text = |route: &&usize| {
-        let mut segments = routes[**route].rest_call.path.segments.iter();
-        segments.any(|segment| matches!(segment, SegmentPattern::Text(_)))
-    };
-    let with_text: Vec<usize> = among.iter().filter(has_text).copied().collect();
-    let mut errors = Vec::new();
-    for (at, one) in with_text.iter().enumerate() {
-        for other in &with_text[at + 1..] {
-            let (first, second) = (&routes[*one], &routes[*other]);
-            let (path, other_path) = (&first.rest_call.path, &second.rest_call.path);
-            if first.method != second.method || path_order(path, other_path) != PathOrder::Undecided
-            {
-                continue;
-            }
-            let what = format!(
-                "shares paths such as `{}` with the route `{}`, and neither is more specific: change the text beside a hole, enter one `from` one side only, or remove one",
-                common_path(path, other_path),
-                first.name
-            );
-            errors.push(TableError {
-                route: *other,
-                key: "rest",
-                what,
-            });
-        }
-    }
-    errors
-}
-
-/// Orders the routes of a group by specificity, and reports those that cannot be distinguished.
-pub(super) fn arrange(
-    group: &mut OverlapGroup,
-    routes: &mut [Route],
-    side: Side,
-    errors: &mut Vec<TableError>,
-) {
-    let has_literal = |route: &usize| {
-        let body = routes[*route].rest_call.body.as_ref();
-        body.is_some_and(holds_literal)
-    };
-    if side == Side::Rest && group.routes.iter().any(has_literal) {
-        group.needs_body = true;
-    }
-    if let [only] = group.routes[..] {
-        let asks = group.needs_body || routes[only].rest_call.has_literal();
-        group.only = (!asks).then_some(only);
-    }
-    if group.routes.len() < 2 {
-        return;
-    }
-    if side == Side::Rpc {
-        group.discriminator = discriminator(&group.routes, routes);
-    }
-    let mut refined: HashMap<usize, usize> = HashMap::new();
-    let mut rivals: Vec<(usize, usize)> = Vec::new();
-    for (one, other) in pairs(group) {
-        let (first, second) = (&routes[one], &routes[other]);
-        if side == Side::Rest && !heads_share(first, second) {
-            if may_be_confused(first, second, side) {
-                rivals.push((one, other));
-            }
-            continue;
-        }
-        if side == Side::Rest && first.rest_call.format != second.rest_call.format {
-            errors.push(other_format(routes, one.min(other), one.max(other)));
-            continue;
-        }
-        // Different bodies, or different treatment of unknown members, distinguish routes as well.
-        let takes = |route: &Route| (route.rest_call.body.clone(), route.extra);
-        if side == Side::Rest && takes(first) != takes(second) {
-            group.needs_body = true;
-        }
-        let (down, up) = (refines(first, second, side), refines(second, first, side));
-        *refined.entry(one).or_default() += usize::from(down);
-        *refined.entry(other).or_default() += usize::from(up);
-        if share(first, second, side) && down == up {
-            errors.push(overlap(routes, one.min(other), one.max(other), side));
-        }
-        if may_be_confused(first, second, side) {
-            rivals.push((one, other));
-        }
-    }
-    let rank = |index: &usize| refined.get(index).copied().unwrap_or(0);
-    let by_rank = |one: &usize, other: &usize| {
-        let names = routes[*one].name.cmp(&routes[*other].name);
-        rank(other).cmp(&rank(one)).then(names)
-    };
-    group.routes.sort_by(by_rank);
-    if let Some(found) = &mut group.discriminator {
-        found
-            .by_text
-            .values_mut()
-            .chain([&mut found.others])
-            .for_each(|routes| routes.sort_by(by_rank));
-    }
-    make_rivals(&rivals, routes, side);
-}
-
 /// Returns the pairs that no literal in params distinguishes.
-fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
+pub(super) fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut each = |among: &[usize], and: &[usize]| {
         for (index, one) in among.iter().enumerate() {
@@ -223,6 +143,22 @@ fn pairs(group: &OverlapGroup) -> Vec<(usize, usize)> {
         }
     }
     found
+}
+
+/// Finds the member where most routes have a literal text.
+pub(super) fn discriminate(group: &mut OverlapGroup, routes: &[Route]) {
+    group.discriminator = discriminator(&group.routes, routes);
+}
+
+/// Puts the routes into an order.
+pub(super) fn sort(group: &mut OverlapGroup, order: Vec<usize>) {
+    group.routes = order;
+    if let Some(found) = &mut group.discriminator {
+        let place = |route: &usize| group.routes.iter().position(|known| known == route);
+        for routes in found.by_text.values_mut().chain([&mut found.others]) {
+            routes.sort_by_key(place);
+        }
+    }
 }
 
 /// Returns the member where most routes have a literal text.
@@ -259,7 +195,7 @@ fn discriminator(group: &[usize], routes: &[Route]) -> Option<Discriminator> {
 }
 
 /// Returns true when no literal distinguishes two routes.
-fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
+pub(super) fn may_be_confused(one: &Route, other: &Route, side: Side) -> bool {
     use dualgauge_patterns::pattern::{TextPatterns, words_intersection};
     match side {
         Side::Rest => {
@@ -292,30 +228,6 @@ fn literals_differ(one: &Pattern, other: &Pattern) -> bool {
     })
 }
 
-fn other_format(routes: &[Route], first: usize, second: usize) -> TableError {
-    let what = format!(
-        "shares calls with the route `{}`, which has another `body_format`; give both the same, or name a literal in the query of each",
-        routes[first].name
-    );
-    TableError {
-        route: second,
-        key: "body_format",
-        what,
-    }
-}
-
-fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableError {
-    let what = format!(
-        "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that distinguishes them, enter one `from` one side only, or remove one",
-        routes[first].name
-    );
-    TableError {
-        route: second,
-        key: side.as_str(),
-        what,
-    }
-}
-
 /// Returns the member names of a pattern of params.
 pub(super) fn names(pattern: &Pattern) -> Vec<&str> {
     match pattern {
@@ -329,7 +241,7 @@ pub(super) fn names(pattern: &Pattern) -> Vec<&str> {
 }
 
 /// Gives each of two rivals the names that only the other one has.
-fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
+pub(super) fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side: Side) {
     for (one, other) in rivals
         .iter()
         .flat_map(|(one, other)| [(*one, *other), (*other, *one)])
@@ -428,7 +340,7 @@ pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
 }
 
 /// Returns true when a pattern has literals outside of lists.
-fn holds_literal(pattern: &Pattern) -> bool {
+pub(super) fn holds_literal(pattern: &Pattern) -> bool {
     match pattern {
         Pattern::Literal(_) => true,
         Pattern::Object(object) => object

@@ -114,22 +114,20 @@ struct PathEnd {
 }
 
 impl PathEnd {
-    fn insert(&mut self, route: &Route, index: usize) {
+    /// Returns the group of a route's verb and method.
+    fn group(&mut self, route: &Route) -> &mut OverlapGroup {
         let methods = match &route.rest_call.path.verb {
             Some(verb) => self.verbs.under(verb),
             None => &mut self.plain,
         };
-        match methods
-            .iter_mut()
-            .find(|(method, _)| *method == route.method)
-        {
-            Some((_, group)) => group.add(index),
-            None => {
-                let mut group = OverlapGroup::default();
-                group.add(index);
-                methods.push((route.method.clone(), group));
-            }
-        }
+        let known = methods
+            .iter()
+            .position(|(method, _)| *method == route.method);
+        let at = known.unwrap_or_else(|| {
+            methods.push((route.method.clone(), OverlapGroup::default()));
+            methods.len() - 1
+        });
+        &mut methods[at].1
     }
 
     #[inline]
@@ -195,6 +193,15 @@ impl PathSearch<'_> {
 
 impl PathTree {
     pub(super) fn insert(&mut self, route: &Route, index: usize) {
+        self.group(route).add(index);
+    }
+
+    /// Adds a route with another path to the group of a route.
+    pub(super) fn introduce(&mut self, host: &Route, visitor: usize) {
+        self.group(host).visit(visitor);
+    }
+
+    fn group(&mut self, route: &Route) -> &mut OverlapGroup {
         self.has_verbs |= route.rest_call.path.verb.is_some();
         let mut node = &mut self.root;
         let (segments, _) = route.rest_call.path.before_slash();
@@ -204,11 +211,11 @@ impl PathTree {
                 SegmentPattern::Text(text) => node.other.get_or_insert_default().under(text),
                 SegmentPattern::One => node.one.get_or_insert_default(),
                 SegmentPattern::Rest => {
-                    return node.other.get_or_insert_default().rest.insert(route, index);
+                    return node.other.get_or_insert_default().rest.group(route);
                 }
             };
         }
-        node.here.insert(route, index);
+        node.here.group(route)
     }
 
     pub(super) fn groups_mut(&mut self) -> Vec<&mut OverlapGroup> {

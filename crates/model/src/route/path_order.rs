@@ -102,6 +102,17 @@ fn segment_order(one: &SegmentPattern, other: &SegmentPattern) -> PathOrder {
     }
 }
 
+/// Returns true when every path of the inner template matches the outer one.
+pub(super) fn path_contains(outer: &Template, inner: &Template) -> bool {
+    let mut pairs = outer.segments.iter().zip(&inner.segments);
+    let ends_open = outer.segments.last() == Some(&SegmentPattern::Rest);
+    let same_length = outer.segments.len() == inner.segments.len()
+        || (ends_open && inner.segments.len() > outer.segments.len());
+    same_length
+        && outer.verb == inner.verb
+        && pairs.all(|(outer, inner)| outer == inner || inner.precedes(outer))
+}
+
 /// Returns a path that two templates without `**` share, for messages.
 pub(super) fn common_path(one: &Template, other: &Template) -> String {
     let mut path = String::new();

@@ -46,6 +46,8 @@ pub struct RouteSource {
     pub extra: Option<Extra>,
     /// `ignore_query` of the route, or that of all routes.
     pub ignore_query: Vec<Glob>,
+    /// `after`
+    pub after: Vec<String>,
     /// `from`
     pub from: Option<Side>,
     /// `notify`: a notification is sent, and the caller is answered immediately.

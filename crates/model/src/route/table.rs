@@ -2,16 +2,16 @@
 
 use http::{HeaderMap, Method};
 
+use super::arrange::Arrangement;
 use super::definition::Route;
 use super::frame::frame_method;
-use super::name_map::NameMap;
+use super::index::RouteIndex;
 use super::near::{self, NearRoutes};
-use super::overlaps::{
-    OverlapGroup, TableError, arrange, duplicate_names, has_literals, names, undecided_paths,
-};
-use super::path::{PathMatch, PathTree};
+use super::order::DeclaredOrder;
+use super::overlaps::{OverlapGroup, TableError, duplicate_names, has_literals, names};
+use super::path::PathMatch;
 use super::query::Query;
-use super::segments::{AmbiguousPath, Segments};
+use super::segments::Segments;
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::translate::{
@@ -19,9 +19,7 @@ use crate::translate::{
     write_rest_call,
 };
 use dualgauge_patterns::json::Json;
-use dualgauge_patterns::pattern::{
-    BoundValue, MatchError, PatternReader, TextPatterns, UnknownMembers,
-};
+use dualgauge_patterns::pattern::{BoundValue, MatchError};
 use dualgauge_patterns::side::Side;
 
 /// All routes, compiled.
@@ -32,17 +30,7 @@ pub struct RouteTable {
     frames: RouteIndex,
     /// Records, for each route, whether its written URL may match another route.
     contested: Vec<bool>,
-}
-
-/// The lookup of routes for one protocol.
-#[derive(Debug, Default)]
-struct RouteIndex {
-    tree: PathTree,
-    /// The routes whose paths end in a slash, by the path before it.
-    slashed: PathTree,
-    by_rpc: NameMap<OverlapGroup>,
-    /// The routes whose RPC method has holes; they are tried after the literal ones.
-    by_rpc_pattern: OverlapGroup,
+    order: DeclaredOrder,
 }
 
 /// The result of looking up a REST call.
@@ -62,87 +50,11 @@ pub enum RestSelection<'t> {
     Near(NearRoutes),
 }
 
-/// Returns the first matching route that ignores nothing, or else the first matching one.
-fn first_complete(routes: &[usize], dropped: impl Fn(&usize) -> Option<usize>) -> Option<usize> {
-    let mut fitting = None;
-    for route in routes {
-        match dropped(route) {
-            Some(0) => return Some(*route),
-            Some(_) => fitting = fitting.or(Some(*route)),
-            None => {}
-        }
-    }
-    fitting
-}
-
 /// The context for selecting a route. Selection writes nothing, so it needs no time.
 const TERMS: TranslateContext = TranslateContext {
     depth: 128,
     now: String::new,
 };
-
-impl RouteIndex {
-    fn new(routes: &[Route], rest_protocol: Wire) -> RouteIndex {
-        let mut index = RouteIndex::default();
-        let all = routes.iter().enumerate();
-        for (position, route) in all.filter(|(_, route)| route.rest_protocol == rest_protocol) {
-            if route.enters_from(Side::Rest) {
-                index.tree_of(route).insert(route, position);
-            }
-            if route.enters_from(Side::Rpc) {
-                match &route.rpc_call.method {
-                    TextPatterns::Literal(method) => index.by_rpc.under(method).add(position),
-                    TextPatterns::Hole(_) | TextPatterns::Mixed(_) => {
-                        index.by_rpc_pattern.add(position)
-                    }
-                }
-            }
-        }
-        index
-    }
-
-    /// Returns the tree for the path of a route.
-    fn tree_of(&mut self, route: &Route) -> &mut PathTree {
-        match route.rest_call.path.before_slash() {
-            (_, true) => &mut self.slashed,
-            (_, false) => &mut self.tree,
-        }
-    }
-
-    /// Returns the routes of exactly this path.
-    fn find<'t>(&'t self, segments: &Segments<'_>, method: &Method) -> PathMatch<'t> {
-        let path = segments.path();
-        match segments.ambiguity() {
-            None => self.tree.find(path, method),
-            Some(AmbiguousPath::TrailingSlash) => {
-                let before = path.and_then(|path| path.strip_suffix('/'));
-                self.slashed.find(before, method)
-            }
-            Some(AmbiguousPath::EmptySegment | AmbiguousPath::DotSegment) => PathMatch::Nothing,
-        }
-    }
-
-    /// Returns true when a path that a route writes may be the path of another one.
-    fn contests(&self, route: &Route, position: usize) -> bool {
-        let tree = match route.rest_call.path.before_slash() {
-            (_, true) => &self.slashed,
-            (_, false) => &self.tree,
-        };
-        tree.contests(route, position)
-    }
-
-    fn arrange(&mut self, routes: &mut [Route], errors: &mut Vec<TableError>) {
-        for tree in [&mut self.tree, &mut self.slashed] {
-            for group in tree.groups_mut() {
-                arrange(group, routes, Side::Rest, errors);
-            }
-        }
-        let patterns = [&mut self.by_rpc_pattern];
-        for group in self.by_rpc.values_mut().chain(patterns) {
-            arrange(group, routes, Side::Rpc, errors);
-        }
-    }
-}
 
 impl RouteTable {
     /// Compiles the table.
@@ -151,15 +63,28 @@ impl RouteTable {
     /// Returns every pair of routes that cannot be distinguished, and every duplicate name.
     pub fn build(mut routes: Vec<Route>) -> Result<RouteTable, Vec<TableError>> {
         let mut errors = duplicate_names(&routes);
+        let order = DeclaredOrder::new(&routes, &mut errors);
         let by_path = |route: &usize| {
             let route = &routes[*route];
             route.rest_protocol == Wire::Http && route.enters_from(Side::Rest)
         };
         let by_path: Vec<usize> = (0..routes.len()).filter(by_path).collect();
-        errors.extend(undecided_paths(&routes, &by_path));
+        let mut arrangement = Arrangement {
+            routes: &mut routes,
+            order: &order,
+            errors: &mut errors,
+        };
+        arrangement.check_paths(&by_path);
         let [http, frames] = [Wire::Http, Wire::Frame].map(|rest_protocol| {
-            let mut index = RouteIndex::new(&routes, rest_protocol);
-            index.arrange(&mut routes, &mut errors);
+            let mut index = RouteIndex::new(arrangement.routes, rest_protocol);
+            let speaks = |route: usize| arrangement.routes[route].rest_protocol == rest_protocol;
+            for (front, back) in order
+                .pairs()
+                .filter(|(one, two)| speaks(*one) && speaks(*two))
+            {
+                index.introduce(arrangement.routes, front, back);
+            }
+            index.arrange(&mut arrangement);
             index
         });
         if errors.is_empty() {
@@ -176,6 +101,7 @@ impl RouteTable {
                 routes,
                 http,
                 frames,
+                order,
             })
         } else {
             Err(errors)
@@ -212,7 +138,11 @@ impl RouteTable {
                     query,
                     headers,
                 };
-                let found = self.among_rest(group.routes(), head);
+                let found = if group.is_at_home() {
+                    self.among_rest(group.routes(), head)
+                } else {
+                    self.among_rest(&self.admitted(group, segments), head)
+                };
                 found.map_or(RestSelection::OtherLiterals, RestSelection::Route)
             }
             PathMatch::OtherMethods(methods) => self.select_near(segments, method, methods),
@@ -272,15 +202,51 @@ impl RouteTable {
             let pattern = self.route(**route).rest_call.body.as_ref();
             pattern.is_none_or(|pattern| has_literals(pattern, body))
         };
-        let routes: Vec<usize> = group.routes().iter().filter(possible).copied().collect();
+        let admitted = self.admitted(group, head.segments);
+        let routes: Vec<usize> = admitted.iter().filter(possible).copied().collect();
         let dropped = |route: &usize| {
             let route = self.route(*route);
             let mut reading = read_rest(route, head, TERMS).ok()?;
             read_body(route, body, &mut reading).ok()?;
             Some(reading.dropped)
         };
-        let found = first_complete(&routes, dropped);
+        let found = self.first_complete(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
+    }
+
+    /// Returns the routes that `after` puts before a route, directly or not.
+    #[must_use]
+    pub fn fronts(&self, index: usize) -> &[usize] {
+        self.order.fronts(index)
+    }
+
+    /// Returns the first matching route that ignores nothing, or else the first matching one. A matching route that is
+    /// declared to come before another one is taken in its place.
+    fn first_complete(
+        &self,
+        routes: &[usize],
+        dropped: impl Fn(&usize) -> Option<usize>,
+    ) -> Option<usize> {
+        let mut fitting = Vec::new();
+        for route in routes {
+            match dropped(route) {
+                Some(0) => {
+                    let is_front = |front: &&usize| self.order.is_before(**front, *route);
+                    return Some(*fitting.iter().find(is_front).unwrap_or(route));
+                }
+                Some(_) => fitting.push(*route),
+                None => {}
+            }
+        }
+        fitting.first().copied()
+    }
+
+    /// Returns the routes of a group that may take a call with this path.
+    fn admitted(&self, group: &OverlapGroup, segments: &Segments<'_>) -> Vec<usize> {
+        let routes = group.routes().iter().copied();
+        let path = |route: usize| &self.route(route).rest_call.path;
+        let admits = |route: &usize| group.admits(*route, path(*route), segments);
+        routes.filter(admits).collect()
     }
 
     /// Finds the route of an RPC call. If none matches, returns the nearest one whose literals the call has.
@@ -296,7 +262,7 @@ impl RouteTable {
         match index.by_rpc.get(call.method) {
             Some(group) => self.first_rpc(group.discriminated_by(call.params), call),
             None => {
-                let named = |route: &&usize| self.has_method(**route, call.method);
+                let named = |route: &&usize| self.route(**route).has_rpc_method(call.method);
                 let named: Vec<usize> = index
                     .by_rpc_pattern
                     .routes()
@@ -314,18 +280,7 @@ impl RouteTable {
     pub fn knows_rpc(&self, method: &str) -> bool {
         let mut patterns = self.http.by_rpc_pattern.routes().iter();
         self.http.by_rpc.get(method).is_some()
-            || patterns.any(|route| self.has_method(*route, method))
-    }
-
-    /// Returns true when a method matches the pattern of a route.
-    fn has_method(&self, route: usize, method: &str) -> bool {
-        let route = self.route(route);
-        let mut reading = PatternReader::new(
-            route.facts.holes.len(),
-            UnknownMembers::Dropped,
-            TERMS.depth,
-        );
-        route.rpc_call.method.read(&[method], &mut reading).is_ok()
+            || patterns.any(|route| self.route(*route).has_rpc_method(method))
     }
 
     /// Writes the REST call of an RPC call that matches a route.
@@ -478,7 +433,7 @@ impl RouteTable {
             let reading = read_rpc(self.route(*route), call, TERMS).ok()?;
             Some(reading.dropped)
         };
-        let found = first_complete(&possible, dropped);
+        let found = self.first_complete(&possible, dropped);
         found.or_else(|| self.nearest_rpc(&possible, call.params))
     }
 

@@ -1,4 +1,5 @@
 mod affinity;
+mod after;
 mod beside_text;
 mod full;
 mod laws;

@@ -78,6 +78,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         headers: Vec::new(),
         extra: None,
         ignore_query: None,
+        after: Vec::new(),
         from: from.map(|from| located(from, "route[0].from")),
         stage: None,
         notify: None,

@@ -84,6 +84,7 @@ pub(in crate::check) fn built_in(calls: &CheckSubject<'_>, from: Side) -> Direct
         never: None,
         norms: Vec::new(),
         losses: Vec::new(),
+        refusals: Vec::new(),
         unnamed: UnnamedMembers::Carried,
         tried: 0,
     };

@@ -88,6 +88,10 @@ fn full_form(index: usize, dice: &mut Dice) -> RouteSource {
         rpc: dice.pick(&["m", "m", "n", "o"]).to_owned(),
         params: Some(SourceTree::Table(params)),
         body: has_body.then_some(SourceTree::Table(body)),
+        after: match (index, dice.below(3)) {
+            (1.., 0) => vec![format!("r{}", dice.below(index))],
+            _ => Vec::new(),
+        },
         extra: [Some(Extra::Drop), Some(Extra::Reject), None][dice.below(3)],
         ..RouteSource::default()
     }
@@ -141,13 +145,21 @@ fn name(table: &RouteTable, route: Option<usize>) -> Option<&str> {
     route.map(|route| table.route(route).name.as_str())
 }
 
+/// Returns whether a route is declared to come before another one.
+fn is_before(table: &RouteTable, one: &Route, other: &Route) -> bool {
+    let mut all = table.routes().iter();
+    let index = all.position(|route| route.name == other.name).unwrap();
+    let mut fronts = table.fronts(index).iter();
+    fronts.any(|front| table.route(*front).name == one.name)
+}
+
 fn describe(table: &RouteTable) -> String {
     let routes = table.routes().iter();
     let lines = routes.map(|route| {
         let (body, params) = (&route.rest_call.body, &route.rpc_call.params);
         format!(
-            "{}: {} {body:?} <-> {} {params:?}",
-            route.name, route.rest, route.rpc
+            "{}: {} {body:?} <-> {} {params:?} after {:?}",
+            route.name, route.rest, route.rpc, route.after
         )
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -194,7 +206,7 @@ proptest! {
                 let found = found.unwrap();
                 prop_assert!(fits(found, &sent), "{} does not fit {sent:?}\n{}", found.name, describe(&table));
                 prop_assert!(
-                    rival.name == found.name || refines(found, rival, Side::Rest),
+                    rival.name == found.name || is_before(&table, found, rival) || refines(found, rival, Side::Rest),
                     "{} is taken, and {} fits {sent:?}\n{}", found.name, rival.name, describe(&table)
                 );
             }
@@ -206,9 +218,35 @@ proptest! {
                 }
                 let found = found.unwrap();
                 prop_assert!(
-                    rival.name == found.name || refines(found, rival, Side::Rpc),
+                    rival.name == found.name || is_before(&table, found, rival) || refines(found, rival, Side::Rpc),
                     "{} is taken, and {} fits {params:?}\n{}", found.name, rival.name, describe(&table)
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_route_takes_no_call_that_fits_one_in_front_of_it(mut dice in thrown(60..200)) {
+        let routes = routes(&mut dice);
+        let Ok(table) = RouteTable::build(routes.clone()) else { return Ok(()) };
+        for route in &routes {
+            let sent = rest_call(route, &mut dice);
+            let segments = Segments::split(path_of(&sent));
+            if let Some(found) = taken(&table, &route.method, &sent) {
+                for front in table.fronts(found).iter().map(|front| table.route(*front)) {
+                    let fits = front.method == route.method
+                        && front.rest_call.path.fits(&segments)
+                        && fits(front, &sent);
+                    prop_assert!(!fits, "{} is in front of {}: {sent:?}\n{}", front.name, found, describe(&table));
+                }
+            }
+            let (method, params) = rpc_call(route, &mut dice);
+            let call = MethodCall::new(&method, Some(&params));
+            if let Some(found) = table.select_rpc(&method, Some(&params)) {
+                for front in table.fronts(found).iter().map(|front| table.route(*front)) {
+                    let fits = front.has_rpc_method(&method) && read_rpc(front, call, TERMS).is_ok();
+                    prop_assert!(!fits, "{} is in front of {}: {params:?}\n{}", front.name, found, describe(&table));
+                }
             }
         }
     }
