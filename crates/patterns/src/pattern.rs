@@ -13,6 +13,7 @@ mod hole_facts;
 mod hole_resolver;
 mod hole_syntax;
 mod integer;
+mod list;
 mod nodes;
 mod notation;
 mod number;
@@ -25,6 +26,7 @@ mod text;
 mod token;
 mod tree;
 mod value;
+mod value_map;
 mod write;
 
 pub use bindings::{
@@ -38,8 +40,8 @@ pub use compare::{
 pub use hole_facts::{HoleFact, HoleFacts, HolePosition};
 pub use hole_resolver::HoleResolver;
 pub use hole_syntax::{
-    HoleRef, HoleUse, PatternError, Token, as_key, hole_name, mention_named, parse_mention,
-    parse_type, tokens,
+    HoleRef, HoleUse, PatternError, Token, as_key, cut_default, hole_name, mention_named,
+    parse_encoded_type, parse_mention, tokens,
 };
 pub use nodes::{EachPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern};
 pub use segment::{HoleLength, SegmentText, normal_text};
@@ -47,6 +49,7 @@ pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape,
 pub use text::{TextPatterns, WrittenTexts};
 pub use tree::SourceTree;
 pub use value::ValuePresence;
+pub use value_map::ValueMap;
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;

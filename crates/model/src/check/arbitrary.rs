@@ -35,6 +35,10 @@ fn literal(text: &'static str) -> SourceTree {
 /// A value as both sides spell it.
 type Both = (SourceTree, SourceTree);
 
+/// Maps in JSON and in texts.
+const MAP: &str = ":map(\"7\"=r|p=q|\"5\"=s)";
+const MAPS: &str = ":map(\"7\"=r|p=q)[,]";
+
 impl Dice {
     pub(super) fn new(throws: Vec<u8>) -> Dice {
         Dice {
@@ -68,6 +72,8 @@ impl Dice {
             ":boolean" => "true",
             ":enum(p|r)" => "r",
             ":string[]" | ":string[,]" => "[\"d\"]",
+            MAP => "p",
+            MAPS => "[\"p\",\"7\"]",
             ":object" => "{}",
             _ => "d",
         };
@@ -78,6 +84,12 @@ impl Dice {
             5 => format!("?={default}"),
             _ => "=".to_owned() + if kind == ":string" { "" } else { default },
         };
+        // A default is spelled like the values of its side.
+        let default = match kind {
+            MAP => "q",
+            MAPS => "[\"q\",\"r\"]",
+            _ => default,
+        };
         let plain = match self.below(6) {
             0 if absence.contains('=') => format!("{{{name}?={default}}}"),
             _ => format!("{{{name}}}"),
@@ -86,8 +98,9 @@ impl Dice {
     }
 
     fn leaf(&mut self) -> Both {
-        const TYPES: [&str; 8] = [
+        const TYPES: [&str; 9] = [
             "",
+            MAP,
             ":string",
             ":integer",
             ":number",
@@ -249,8 +262,10 @@ impl Dice {
         }
         let mut headers = Vec::new();
         let mut separator = '?';
-        const TYPES: [&str; 6] = [
+        const TYPES: [&str; 8] = [
             "",
+            MAP,
+            MAPS,
             ":integer",
             ":boolean",
             ":string[]",

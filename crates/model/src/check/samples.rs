@@ -68,7 +68,7 @@ impl Samples {
 fn of_hole(shape: &Shape, located: &[&LocatedHole<'_>]) -> Samples {
     let is_number = located
         .iter()
-        .any(|located| located.kind == LocationKind::Number);
+        .any(|located| located.kind == LocationKind::Number && located.slot.codec.map().is_none());
     let (mut plain, mut odd) = if is_number {
         (jsons(&["418", "503", "409"]), Vec::new())
     } else {

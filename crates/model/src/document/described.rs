@@ -51,7 +51,9 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
         let Some(parameter) = parameters.iter_mut().find(here) else {
             continue;
         };
-        if let Some((source, schema)) = of_hole(route, &slot) {
+        // The words of a map are those of its own side.
+        let of_other_side = of_hole(route, &slot).filter(|_| slot.codec.map().is_none());
+        if let Some((source, schema)) = of_other_side {
             let mut schema = schemas.embed(source, schema);
             if let Some(text) = schema.get("description").cloned() {
                 parameter["description"] = text;
@@ -62,7 +64,7 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
             // In a text, the value is a string with JSON.
             parameter["schema"] = match slot.codec {
                 Codec::Json => json_in_text(schema),
-                Codec::Plain | Codec::Percent => schema,
+                Codec::Plain | Codec::Percent | Codec::Map(_) => schema,
             };
         }
     }
@@ -211,12 +213,16 @@ struct HoleOrigin<'r> {
 impl<'r> HoleOrigin<'r> {
     /// Returns the schema of a hole's value.
     fn of(&self, slot: &Slot) -> Option<&'r Value> {
-        self.find(self.pattern, self.schema, slot.binds()?)
+        let hole = slot.binds().filter(|_| slot.codec.map().is_none())?;
+        self.find(self.pattern, self.schema, hole)
     }
 
     fn find(&self, pattern: &Pattern, schema: &'r Value, hole: usize) -> Option<&'r Value> {
         match pattern {
-            Pattern::Hole(slot) => (slot.binds() == Some(hole)).then_some(schema),
+            Pattern::Hole(slot) => {
+                let is_it = slot.binds() == Some(hole) && slot.codec.map().is_none();
+                is_it.then_some(schema)
+            }
             Pattern::Object(object) => object.members.iter().find_map(|(name, inner)| {
                 self.find(inner, member(self.source, schema, name)?, hole)
             }),

@@ -44,6 +44,9 @@ pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -
 fn method_names(words: &TextPatterns) -> Vec<String> {
     match words {
         TextPatterns::Hole(slot) => match &slot.shape {
+            Shape::One(_) if let Some(map) = slot.codec.map() => {
+                map.texts().map(str::to_owned).collect()
+            }
             Shape::One(Scalar::Enum(words)) => words.clone(),
             Shape::Any
             | Shape::One(Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean)
@@ -268,14 +271,13 @@ fn errors_of(row: &OutcomeRow) -> Vec<Value> {
     };
     // A document cannot describe a code that differs for each response.
     match code {
-        NumberPattern::Hole(_) => Vec::new(),
-        NumberPattern::Among(..) => code.numbers().map(error).collect(),
+        NumberPattern::Hole(_) | NumberPattern::Among(..) => code.numbers().map(error).collect(),
     }
 }
 
 /// Returns the message of an error whose row has none.
 fn title(status: &NumberPattern) -> &'static str {
-    let status = status.numbers().next();
+    let status = status.written();
     let status = status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
     status
         .and_then(|status| status.canonical_reason())

@@ -107,7 +107,8 @@ fn note(answers: &mut ResponseDocs, route: &Route, row: &OutcomeRow, schemas: &m
 
 fn statuses(pattern: &NumberPattern) -> Vec<String> {
     match pattern {
-        NumberPattern::Hole(_) => vec!["default".to_owned()],
+        NumberPattern::Hole(slot) if slot.codec.map().is_none() => vec!["default".to_owned()],
+        NumberPattern::Hole(_) => pattern.numbers().map(|status| status.to_string()).collect(),
         NumberPattern::Among(first, others) => {
             let others = others.iter().map(|choice| match choice {
                 Choice::One(status) => status.to_string(),

@@ -1,5 +1,7 @@
 //! JSON Schema (2020-12) of patterns: the schema of the values that match. Used by `document`.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use dualgauge_patterns::json::Json;
@@ -29,24 +31,47 @@ pub(super) fn of_pattern(pattern: &Pattern, more: SchemaExtras) -> Value {
         Pattern::Hole(slot) => of_slot(slot),
         Pattern::Text(text) => of_text(text),
         Pattern::Object(object) => of_object(object, more),
-        Pattern::List(list) => of_list(list, more),
+        Pattern::List(list) => of_elements(list, more),
         Pattern::Each(each) => of_each(each, more),
     }
 }
 
 /// Returns the schema of a hole's value in JSON.
 pub(super) fn of_slot(slot: &Slot) -> Value {
-    let mut schema = match slot.role {
-        Role::Shared(_) | Role::Equal(_) | Role::WriteOnly(_) => of_shape(&slot.shape),
-        Role::Ignored(_) => json!({}),
+    let mut schema = match (&slot.role, slot.codec.map()) {
+        (Role::Ignored(_), _) => json!({}),
+        (_, Some(map)) => of_list(&slot.shape, of_values(map.values().map(value))),
+        (Role::Shared(_) | Role::Equal(_) | Role::WriteOnly(_), None) => of_shape(&slot.shape),
     };
     if slot.codec == Codec::Json {
         schema = json_in_text(schema);
     }
     if let Some(default) = slot.default() {
-        schema["default"] = value(default);
+        let written = match slot.codec.map() {
+            Some(_) => slot.as_json(Cow::Borrowed(default)).ok(),
+            None => Some(Cow::Borrowed(default)),
+        };
+        schema["default"] = written.map_or(Value::Null, |default| value(&default));
     }
     schema
+}
+
+/// Returns the schema of these values; strings have their type.
+fn of_values(values: impl Iterator<Item = Value>) -> Value {
+    let values: Vec<Value> = values.collect();
+    if values.iter().all(Value::is_string) {
+        json!({ "type": "string", "enum": values })
+    } else {
+        json!({ "enum": values })
+    }
+}
+
+/// Returns the schema of a value, or of a list of such values.
+fn of_list(shape: &Shape, value: Value) -> Value {
+    match shape {
+        Shape::Repeated(_) | Shape::Separated(..) => json!({ "type": "array", "items": value }),
+        Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => value,
+    }
 }
 
 /// Returns the schema of a string that contains JSON.
@@ -112,7 +137,10 @@ pub(super) fn of_words(words: &TextPatterns) -> Value {
             schema["type"] = json!("string");
             schema
         }
-        TextPatterns::Hole(slot) => of_slot(slot),
+        TextPatterns::Hole(slot) => match slot.codec.map().filter(|_| slot.binds().is_some()) {
+            Some(map) => of_list(&slot.shape, of_values(map.texts().map(Value::from))),
+            None => of_slot(slot),
+        },
         TextPatterns::Mixed(text) => of_text(text),
     }
 }
@@ -145,7 +173,7 @@ fn of_object(object: &ObjectPattern, more: SchemaExtras) -> Value {
     schema
 }
 
-fn of_list(list: &ListPattern, more: SchemaExtras) -> Value {
+fn of_elements(list: &ListPattern, more: SchemaExtras) -> Value {
     let items: Vec<Value> = list
         .items
         .iter()

@@ -94,7 +94,10 @@ impl OutcomeRow {
     pub fn maps_success(&self) -> bool {
         let is_success = match &self.rest.status {
             NumberPattern::Among(first, _) => (200..300).contains(first),
-            NumberPattern::Hole(_) => true,
+            NumberPattern::Hole(slot) => {
+                let mut numbers = self.rest.status.numbers();
+                slot.codec.map().is_none() || numbers.any(|status| (200..300).contains(&status))
+            }
         };
         let RpcReplyPattern::Result(pattern) = &self.rpc else {
             return false;

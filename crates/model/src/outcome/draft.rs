@@ -330,7 +330,10 @@ fn is_text(pattern: &Pattern) -> bool {
         Pattern::Literal(literal) => literal.kind() == JsonKind::String,
         Pattern::Text(_) => true,
         Pattern::Hole(slot) => {
-            let is_string = matches!(slot.shape, Shape::One(Scalar::String | Scalar::Enum(_)));
+            let is_string = match slot.codec.map() {
+                Some(map) => map.values().all(|word| word.kind() == JsonKind::String),
+                None => matches!(slot.shape, Shape::One(Scalar::String | Scalar::Enum(_))),
+            };
             is_string || slot.codec == Codec::Json || matches!(slot.role, Role::Ignored(_))
         }
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => false,

@@ -4,8 +4,8 @@
 
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
-    BoundValue, HoleFacts, HolePosition, HoleRef, HoleResolver, MatchError, PatternError,
-    PatternReader, PatternWriter, Slot, SourceTree, Token, parse_mention, tokens,
+    HoleFacts, HolePosition, HoleRef, HoleResolver, MatchError, PatternError, PatternReader,
+    PatternWriter, Slot, SourceTree, Token, parse_mention, tokens,
 };
 use dualgauge_patterns::side::Side;
 
@@ -37,6 +37,14 @@ impl Choice {
 }
 
 impl<H> NumberPattern<H> {
+    /// Returns the number that is written if it is always the same.
+    pub fn written(&self) -> Option<i64> {
+        match self {
+            NumberPattern::Among(first, _) => Some(*first),
+            NumberPattern::Hole(_) => None,
+        }
+    }
+
     /// Returns whether a successful HTTP status (RFC 9110 §15.3) is among the named ones.
     pub(super) fn names_success(&self) -> bool {
         match self {
@@ -98,6 +106,9 @@ impl NumberPattern<HoleRef> {
                         slot.name
                     )));
                 }
+                if let Some(map) = slot.codec.map() {
+                    map.values().try_for_each(|word| integer(word).map(drop))?;
+                }
                 NumberPattern::Hole(slot)
             }
         })
@@ -134,7 +145,9 @@ impl NumberPattern {
     pub(super) fn read(&self, number: i64, reading: &mut PatternReader) -> Result<(), MatchError> {
         match self {
             NumberPattern::Hole(slot) => {
-                reading.bind(slot, BoundValue::Value(Json::written(number.to_string())))
+                let number = Json::written(number.to_string());
+                let bound = slot.read_json(Some(&number), reading.depth);
+                reading.bind(slot, bound.map_err(MatchError::here)?)
             }
             NumberPattern::Among(..) if self.fits(number) => Ok(()),
             NumberPattern::Among(first, _) => Err(MatchError::here(format!("it must be {first}"))),
@@ -158,7 +171,10 @@ impl NumberPattern {
     #[must_use]
     pub fn fits(&self, number: i64) -> bool {
         match self {
-            NumberPattern::Hole(_) => true,
+            NumberPattern::Hole(slot) => {
+                let mut numbers = mapped(slot).into_iter().flatten();
+                slot.codec.map().is_none() || numbers.any(|own| own == number)
+            }
             NumberPattern::Among(first, others) => {
                 *first == number || others.iter().any(|choice| choice.has(number))
             }
@@ -169,8 +185,11 @@ impl NumberPattern {
     #[must_use]
     pub fn within(&self, other: &NumberPattern) -> bool {
         match (self, other) {
-            (_, NumberPattern::Hole(_)) => true,
-            (NumberPattern::Hole(_), NumberPattern::Among(..)) => false,
+            (_, NumberPattern::Hole(slot)) if slot.codec.map().is_none() => true,
+            (NumberPattern::Hole(slot), _) if slot.codec.map().is_none() => false,
+            (NumberPattern::Hole(_), _) | (_, NumberPattern::Hole(_)) => {
+                self.numbers().all(|number| other.fits(number))
+            }
             (NumberPattern::Among(first, others), NumberPattern::Among(of, choices)) => {
                 let has =
                     |number: i64| number == *of || choices.iter().any(|choice| choice.has(number));
@@ -187,18 +206,26 @@ impl NumberPattern {
     #[must_use]
     pub fn common_number(&self, other: &NumberPattern) -> Option<i64> {
         match (self, other) {
-            (NumberPattern::Hole(_), NumberPattern::Hole(_)) => Some(0),
-            (NumberPattern::Hole(_), among) | (among, NumberPattern::Hole(_)) => {
+            (NumberPattern::Hole(one), NumberPattern::Hole(other))
+                if one.codec.map().is_none() && other.codec.map().is_none() =>
+            {
+                Some(0)
+            }
+            (NumberPattern::Hole(slot), among) | (among, NumberPattern::Hole(slot))
+                if slot.codec.map().is_none() =>
+            {
                 among.numbers().next()
             }
-            (one, other) => one
-                .numbers()
-                .find(|number| other.numbers().any(|twin| twin == *number)),
+            (one, other) => one.numbers().find(|number| other.fits(*number)),
         }
     }
 
     /// Iterates over the matching numbers; empty if every number matches.
     pub fn numbers(&self) -> impl Iterator<Item = i64> {
+        let mapped = match self {
+            NumberPattern::Hole(slot) => mapped(slot),
+            NumberPattern::Among(..) => None,
+        };
         let (first, others) = match self {
             NumberPattern::Among(first, others) => (Some(*first), others.as_slice()),
             NumberPattern::Hole(_) => (None, &[][..]),
@@ -207,8 +234,17 @@ impl NumberPattern {
             Choice::One(number) => *number..*number + 1,
             Choice::Class(class) => class_of(*class),
         });
-        first.into_iter().chain(more)
+        first
+            .into_iter()
+            .chain(more)
+            .chain(mapped.into_iter().flatten())
     }
+}
+
+/// Returns the numbers of a map.
+fn mapped(slot: &Slot) -> Option<impl Iterator<Item = i64>> {
+    let words = slot.codec.map()?.values();
+    Some(words.filter_map(|word| integer(word).ok()))
 }
 
 /// Returns the numbers of a class: its digits followed by two more.

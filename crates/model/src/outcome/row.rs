@@ -292,7 +292,7 @@ impl OutcomeRow {
 
     /// Returns the message of an error whose row has none.
     fn title(&self) -> &'static str {
-        let status = self.rest.status.numbers().next();
+        let status = self.rest.status.written();
         let status =
             status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
         let title = status.and_then(|status| status.canonical_reason());

@@ -271,18 +271,24 @@ fn typed_hole(slot: &Slot, value: &Json, depth: u16) -> Result<Json, MatchError>
     }
     let texts = texts(value)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let bound = match (slot.codec, &slot.shape, &texts[..]) {
+    let bound = match (&slot.codec, &slot.shape, &texts[..]) {
         (Codec::Json, _, [_]) => return Ok(value.clone()),
-        (Codec::Plain | Codec::Percent, Shape::Repeated(_) | Shape::Separated(..), texts) => {
-            slot.read_texts(texts, depth)
-        }
-        (Codec::Plain | Codec::Percent, _, [text]) => slot.read_text(text, depth),
-        (Codec::Plain | Codec::Percent | Codec::Json, _, _) => {
+        (
+            Codec::Plain | Codec::Percent | Codec::Map(_),
+            Shape::Repeated(_) | Shape::Separated(..),
+            texts,
+        ) => slot.read_texts(texts, depth),
+        (Codec::Plain | Codec::Percent | Codec::Map(_), _, [text]) => slot.read_text(text, depth),
+        (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Json, _, _) => {
             Err("it is given more than once".into())
         }
     };
     match bound.map_err(MatchError::here)? {
-        BoundValue::Value(value) => Ok(value),
+        // The pattern reads the value in the encoding of its place.
+        BoundValue::Value(value) => {
+            let spelled = slot.as_json(Cow::Owned(value));
+            spelled.map(Cow::into_owned).map_err(MatchError::here)
+        }
         BoundValue::Unbound | BoundValue::Absent | BoundValue::Members(_) | BoundValue::Each(_) => {
             Ok(value.clone())
         }
@@ -324,7 +330,7 @@ pub(crate) fn as_texts(pattern: &Pattern, typed: &Json) -> Result<Json, MatchErr
             _ => error.within(&member.name),
         };
         let text = match pattern_of(object, &member.name) {
-            Some(Pattern::Hole(slot)) if slot.codec == Codec::Plain && slot.binds().is_some() => {
+            Some(Pattern::Hole(slot)) if slot.codec.keeps_elements() && slot.binds().is_some() => {
                 hole_texts(slot, value)
             }
             Some(Pattern::Each(_)) => Ok(as_few(value)),
@@ -341,7 +347,10 @@ pub(crate) fn as_texts(pattern: &Pattern, typed: &Json) -> Result<Json, MatchErr
 }
 
 fn hole_texts(slot: &Slot, value: Json) -> Result<Option<Json>, MatchError> {
-    let bound = BoundValue::Value(value);
+    let bound = match slot.codec.map() {
+        Some(_) => slot.read_json(Some(&value), 0).map_err(MatchError::here)?,
+        None => BoundValue::Value(value),
+    };
     let strings: Vec<Json> = match &slot.shape {
         Shape::Repeated(_) | Shape::Separated(..) => {
             let texts = slot.write_texts(&bound).map_err(MatchError::here)?;

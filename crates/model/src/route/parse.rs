@@ -6,8 +6,8 @@ use http::Method;
 
 use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
 use dualgauge_patterns::pattern::{
-    HoleRef, HoleUse, PatternError, SegmentText, TextPatterns, Token, hole_name, mention_named,
-    normal_text, parse_type, tokens,
+    HoleRef, HoleUse, PatternError, SegmentText, TextPatterns, Token, cut_default, hole_name,
+    mention_named, normal_text, parse_encoded_type, tokens,
 };
 use dualgauge_patterns::percent;
 
@@ -177,16 +177,28 @@ fn parse_segment_hole(inside: &str) -> Result<HoleRef, PatternError> {
             "`{{{inside}}}`: a hole next to text has neither a template nor a default"
         )));
     }
-    let (name, typed) = path_hole(inside)?;
-    let shape = parse_type(typed, inside)?;
-    Ok(mention_named(name, HoleUse::Both, shape))
+    let PathHole { name, typed, .. } = path_hole(inside)?;
+    let (shape, codec) = parse_encoded_type(typed, inside)?;
+    Ok(HoleRef {
+        codec,
+        ..mention_named(name, HoleUse::Both, shape)
+    })
 }
 
-/// Splits a hole of a path, `name:type`, and refuses what no path can have.
-fn path_hole(inside: &str) -> Result<(&str, &str), PatternError> {
+/// The parts of a hole in a path.
+struct PathHole<'a> {
+    name: &'a str,
+    /// The type with its colon; may be empty.
+    typed: &'a str,
+    /// The segments after `=`.
+    pattern: Option<&'a str>,
+}
+
+/// Splits a hole of a path, and refuses what no path can have.
+fn path_hole(inside: &str) -> Result<PathHole<'_>, PatternError> {
     let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
     let (name, rest) = hole_name(inside)?;
-    let typed = rest.split_once('=').map_or(rest, |(typed, _)| typed);
+    let (typed, pattern) = cut_default(rest);
     if name == "_" {
         return Err(wrong(
             "a path cannot be written without a value; name the hole",
@@ -200,14 +212,21 @@ fn path_hole(inside: &str) -> Result<(&str, &str), PatternError> {
             "a path cannot contain JSON; put it into the query or the body",
         ));
     }
-    Ok((name, typed))
+    Ok(PathHole {
+        name,
+        typed,
+        pattern,
+    })
 }
 
 fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(), PatternError> {
     let wrong = |what: &str| PatternError::new(format!("`{{{inside}}}`: {what}"));
-    let (name, typed) = path_hole(inside)?;
-    let pattern = inside.split_once('=').map(|(_, pattern)| pattern);
-    let shape = parse_type(typed, inside)?;
+    let PathHole {
+        name,
+        typed,
+        pattern,
+    } = path_hole(inside)?;
+    let (shape, codec) = parse_encoded_type(typed, inside)?;
     let start = template.segments.len();
     for segment in pattern.unwrap_or("*").split('/') {
         template.segments.push(match segment {
@@ -224,7 +243,10 @@ fn parse_path_hole(inside: &str, template: &mut Template<HoleRef>) -> Result<(),
         return Err(wrong("several segments are a string"));
     }
     template.holes.push(PlacedHole {
-        slot: mention_named(name, HoleUse::Both, shape),
+        slot: HoleRef {
+            codec,
+            ..mention_named(name, HoleUse::Both, shape)
+        },
         start,
         end: template.segments.len(),
     });

@@ -339,3 +339,4 @@ mod constructs;
 mod equal;
 mod forms;
 mod laws;
+mod maps;

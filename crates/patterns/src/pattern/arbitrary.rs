@@ -1,11 +1,13 @@
 //! Patterns for property tests, and values that fit them or nearly do. A [`Dice`] makes all choices, so a
 //! failing case shrinks with the throws it was made of.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::{
     Absence, Codec, Delimiter, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role,
-    Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
+    Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns, ValueMap,
 };
 use crate::json::Json;
 
@@ -112,9 +114,10 @@ fn slot(dice: &mut Dice, shape: Shape) -> Slot {
         (Absence::Required, _) | (_, 0..=2) => Null::Value,
         (Absence::Optional | Absence::Default(_) | Absence::OmittedDefault(_), _) => Null::Absent,
     };
-    let codec = match dice.below(12) {
-        11 => Codec::Json,
-        _ => Codec::Plain,
+    let codec = match (dice.below(12), shape.scalar()) {
+        (11, _) => Codec::Json,
+        (7.., Some(Scalar::Enum(words))) => map(dice, words),
+        (_, _) => Codec::Plain,
     };
     let name = "h".to_owned();
     Slot {
@@ -124,6 +127,23 @@ fn slot(dice: &mut Dice, shape: Shape) -> Slot {
         absence,
         codec,
         null,
+    }
+}
+
+/// A map of some literals to these words.
+fn map(dice: &mut Dice, words: &[String]) -> Codec {
+    let first = dice.below(LITERALS.len());
+    let mut values = LITERALS.iter().cycle().skip(first);
+    let pairs = words.iter().enumerate().filter_map(|(index, word)| {
+        let twice = words[..index].contains(word);
+        let value = values.find(|value| **value != "\"\"")?;
+        (!twice).then(|| format!("{value}=\"{word}\""))
+    });
+    let pairs: Vec<String> = pairs.collect();
+    let spelled = format!(":map({})", pairs.join("|"));
+    match ValueMap::parse(&spelled) {
+        Some(Ok((map, ""))) => Codec::Map(Arc::new(map)),
+        _ => Codec::Plain,
     }
 }
 
@@ -140,7 +160,9 @@ fn text(dice: &mut Dice) -> TextPattern {
             };
             let mut slot = slot(dice, Shape::One(scalar));
             // JSON inside of a longer text is compared by samples only.
-            slot.codec = Codec::Plain;
+            if slot.codec == Codec::Json {
+                slot.codec = Codec::Plain;
+            }
             parts.push(TextPart::Hole(slot));
         }
     }
@@ -387,7 +409,9 @@ pub fn words(dice: &mut Dice) -> TextPatterns {
                 _ => Shape::One(scalar(dice)),
             };
             let mut slot = slot(dice, shape);
-            slot.codec = Codec::Plain;
+            if slot.codec == Codec::Json {
+                slot.codec = Codec::Plain;
+            }
             TextPatterns::Hole(slot)
         }
         _ => {

@@ -3,7 +3,7 @@
 //! Laws: a text is decoded before it is split, as servers do, so an element that contains the delimiter cannot be
 //! written. A text that contains the delimiter both plain and percent-encoded is rejected, because it is ambiguous.
 
-use super::{Codec, Delimiter, Shape, Slot};
+use super::{Delimiter, Shape, Slot};
 use crate::percent::cut;
 
 impl Delimiter {
@@ -70,7 +70,7 @@ impl Slot {
         let Shape::Separated(_, delimiter) = self.shape else {
             return Ok(());
         };
-        if self.codec != Codec::Plain || self.binds().is_none() {
+        if !self.codec.keeps_elements() || self.binds().is_none() {
             return Ok(());
         }
         let (character, code) = (delimiter.as_char(), delimiter.encoded());

@@ -40,7 +40,7 @@ impl ReadPlan {
 impl Pattern {
     fn fast_match(&self) -> FastMatch {
         match self {
-            Pattern::Hole(slot) => match (&slot.role, slot.codec, slot.shape.fast_kind()) {
+            Pattern::Hole(slot) => match (&slot.role, &slot.codec, slot.shape.fast_kind()) {
                 (Role::Shared(hole), Codec::Plain | Codec::Percent, Some(fast_kind)) => {
                     FastMatch::Value(*hole, fast_kind)
                 }

@@ -4,8 +4,8 @@ use super::bindings::BoundValue;
 use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::text::TextPatterns;
 use super::{
-    Absence, Codec, Delimiter, EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern,
-    Role, Scalar, Shape, Slot, TextPart, TextPattern,
+    Absence, Delimiter, EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern, Role,
+    Scalar, Shape, Slot, TextPart, TextPattern,
 };
 use crate::json::{Json, JsonKind};
 use crate::side::Side;
@@ -155,7 +155,7 @@ impl HoleFacts {
             role: Role::Ignored(None),
             shape: Shape::Any,
             absence: Absence::Optional,
-            codec: mention.codec,
+            codec: mention.codec.clone(),
             null: Null::Value,
         };
         if mention.name == "_" {
@@ -186,6 +186,7 @@ impl HoleFacts {
             slot.null = fact.null();
         }
         check_position(&slot, position)?;
+        check_map(&mut slot, position)?;
         Ok(slot)
     }
 
@@ -382,6 +383,36 @@ fn unwritable(slot: &Slot, what: &str) -> PatternError {
     PatternError::new(format!("the default of `{}`: {what}", slot.name))
 }
 
+/// Checks that the words of a map fit the values of the hole and its position.
+fn check_map(slot: &mut Slot, position: HolePosition) -> Result<(), PatternError> {
+    let Some(map) = slot.codec.map() else {
+        return Ok(());
+    };
+    let name = &slot.name;
+    let wrong = |what: String| PatternError::new(format!("the map of `{name}`: {what}"));
+    if matches!(slot.role, Role::WriteOnly(_)) {
+        let words = map.words();
+        let has_all = matches!(slot.shape.scalar(), Some(Scalar::Enum(values))
+            if values.iter().all(|value| words.contains(value)));
+        if !has_all {
+            let what = format!(
+                "`{{>{name}}}` needs a pair for each value of `{name}`, so `{name}` must be an `enum` or have a map"
+            );
+            return Err(wrong(what));
+        }
+    }
+    match position {
+        HolePosition::Json | HolePosition::Rest => {}
+        HolePosition::Words | HolePosition::Text | HolePosition::Path | HolePosition::Segment => {
+            map.check_texts(&slot.shape).map_err(wrong)?;
+        }
+    }
+    if map.has_null() {
+        slot.null = Null::Value;
+    }
+    Ok(())
+}
+
 /// Checks that a slot may occur at its position: a list needs a text that may be repeated, or `[,]` as a whole segment.
 fn check_position(slot: &Slot, position: HolePosition) -> Result<(), PatternError> {
     let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
@@ -390,7 +421,7 @@ fn check_position(slot: &Slot, position: HolePosition) -> Result<(), PatternErro
         HolePosition::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
         HolePosition::Json | HolePosition::Rest | HolePosition::Words => false,
     };
-    if is_list && once && slot.codec == Codec::Plain {
+    if is_list && once && slot.codec.keeps_elements() {
         return Err(PatternError::new(format!(
             "the hole `{}` is a list, which cannot be next to text or in a path, except `[,]` as a whole segment; give it its own query parameter",
             slot.name

@@ -189,7 +189,7 @@ impl HoleResolver {
         }
         let declared = self.declared(&mention.name, depth)?;
         declared.on[index(side)] = true;
-        if mention.codec == Codec::Plain
+        if mention.codec != Codec::Json
             && position != HolePosition::Json
             && position != HolePosition::Rest
         {
@@ -271,6 +271,16 @@ impl HoleResolver {
     }
 }
 
+/// Returns true if two declarations accept the same values: the words of an `enum` have no order.
+fn same_values(one: &Shape, other: &Shape) -> bool {
+    match (one, other) {
+        (Shape::One(Scalar::Enum(one)), Shape::One(Scalar::Enum(other))) => {
+            one.len() == other.len() && one.iter().all(|word| other.contains(word))
+        }
+        (_, _) => one == other,
+    }
+}
+
 impl Declarations {
     fn new(name: &str, depth: usize, key: &str) -> Declarations {
         Declarations {
@@ -289,13 +299,14 @@ impl Declarations {
     fn declare(&mut self, shape: Option<Shape>) -> Result<(), PatternError> {
         let Some(shape) = shape else { return Ok(()) };
         match &self.shape {
-            Some(before) if *before != shape => Err(PatternError::new(format!(
+            Some(before) if !same_values(before, &shape) => Err(PatternError::new(format!(
                 "the hole `{}` is {} here and {} elsewhere; declare its type once",
                 self.name,
                 shape.described(),
                 before.described()
             ))),
-            _ => {
+            Some(_) => Ok(()),
+            None => {
                 self.shape = Some(shape);
                 Ok(())
             }

@@ -1,7 +1,9 @@
 //! The syntax of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use super::ValueMap;
 use super::slot::{Codec, Delimiter, Scalar, Shape};
 
 /// The reason why a pattern is rejected on loading.
@@ -178,29 +180,78 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
         (HoleUse::Both, inside)
     };
     let (name, rest) = hole_name(spelled)?;
-    let (typed, default) = match rest.split_once('=') {
-        Some((typed, default)) => (typed, Some(default.to_owned())),
-        None => (rest, None),
-    };
+    let (typed, default) = cut_default(rest);
     let (typed, is_optional) = match typed.strip_suffix('?') {
         Some(typed) => (typed, true),
         None => (typed, false),
     };
-    let mention = if typed == ":json" {
-        HoleRef {
-            codec: Codec::Json,
-            ..mention_named(name, used, None)
+    let (mut shape, codec) = parse_encoded_type(typed, inside)?;
+    let default = match (&codec, &shape, default) {
+        (Codec::Map(map), Some(shape), Some(default)) => {
+            let value = map.default(shape, default);
+            let what = |what| PatternError::new(format!("`{{{name}}}`: the default: {what}"));
+            Some(value.map_err(what)?)
         }
-    } else {
-        mention_named(name, used, parse_type(typed, inside)?)
+        (_, _, default) => default.map(str::to_owned),
     };
+    if used == HoleUse::WriteOnly && codec.map().is_some() {
+        // The type is that of the hole that is read.
+        shape = None;
+    }
     let mention = HoleRef {
+        codec,
         is_optional,
         default,
-        ..mention
+        ..mention_named(name, used, shape)
     };
     consistent(&mention, inside)?;
     Ok(mention)
+}
+
+/// Splits `:type=default` at the first `=` outside of a map.
+#[must_use]
+pub fn cut_default(rest: &str) -> (&str, Option<&str>) {
+    let map = match ValueMap::parse(rest) {
+        Some(Ok((_, after))) => rest.len() - after.len(),
+        Some(Err(_)) => return (rest, None),
+        None => 0,
+    };
+    match rest[map..].split_once('=') {
+        Some((typed, default)) => (&rest[..map + typed.len()], Some(default)),
+        None => (rest, None),
+    }
+}
+
+/// Parses `:type`, `:json`, `:map(…)` or nothing.
+///
+/// # Errors
+///
+/// Fails on invalid syntax.
+pub fn parse_encoded_type(
+    typed: &str,
+    inside: &str,
+) -> Result<(Option<Shape>, Codec), PatternError> {
+    let wrong = |what: String| PatternError::new(format!("`{{{inside}}}`: {what}"));
+    if typed == ":json" {
+        return Ok((None, Codec::Json));
+    }
+    let Some(parsed) = ValueMap::parse(typed) else {
+        return Ok((parse_type(typed, inside)?, Codec::Plain));
+    };
+    let (map, suffix) = parsed.map_err(wrong)?;
+    let words = Scalar::Enum(map.words());
+    let separated = |delimiter: &Delimiter| suffix == delimiter.to_notation();
+    let shape = match (suffix, Delimiter::ALL.into_iter().find(separated)) {
+        ("", _) => Shape::One(words),
+        ("[]", _) => Shape::Repeated(words),
+        (_, Some(delimiter)) => Shape::Separated(words, delimiter),
+        (_, None) => {
+            return Err(wrong(format!(
+                "`{suffix}` after the map; `[]`, `[,]`, `[|]` or `[ ]` may follow for a list"
+            )));
+        }
+    };
+    Ok((Some(shape), Codec::Map(Arc::new(map))))
 }
 
 /// Creates a hole with only these declarations.
@@ -233,9 +284,9 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
         if mention.name == "_" {
             return wrong("`_` has no value to be equal to; name a hole");
         }
-        if mention.default.is_some() || mention.codec == Codec::Json {
+        if mention.default.is_some() || mention.codec != Codec::Plain {
             return wrong(
-                "a value that equals another one has no default and is not JSON in a text",
+                "a value that equals another one has no default, no map, and is not JSON in a text",
             );
         }
         if !matches!(mention.shape, None | Some(Shape::One(_))) {
@@ -260,7 +311,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
 }
 
 /// Parses `:type`, or nothing.
-pub fn parse_type(typed: &str, inside: &str) -> Result<Option<Shape>, PatternError> {
+fn parse_type(typed: &str, inside: &str) -> Result<Option<Shape>, PatternError> {
     let Some(word) = typed.strip_prefix(':') else {
         return if typed.is_empty() {
             Ok(None)
@@ -302,7 +353,7 @@ fn parse_scalar(word: &str, inside: &str) -> Result<Scalar, PatternError> {
                 Ok(Scalar::Enum(words.split('|').map(str::to_owned).collect()))
             }
             _ => Err(PatternError::new(format!(
-                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null` and `json`"
+                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null`, `json` and `map(a=b)`"
             ))),
         },
     }

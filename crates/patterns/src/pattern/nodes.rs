@@ -1,5 +1,7 @@
 //! The nodes of a pattern: values, objects, lists and texts.
 
+use std::sync::Arc;
+
 use super::object_plan::{ObjectTemplate, ReadPlan};
 use super::slot::{Absence, Codec, Slot};
 use crate::json::{Json, encode};
@@ -204,10 +206,13 @@ impl TextPattern {
     /// Marks the holes as percent-encoded, for a text that is a URL.
     pub fn percent_encoded(&mut self) {
         for part in &mut self.parts {
-            if let TextPart::Hole(slot) = part
-                && slot.codec == Codec::Plain
-            {
-                slot.codec = Codec::Percent;
+            let TextPart::Hole(slot) = part else {
+                continue;
+            };
+            match &slot.codec {
+                Codec::Plain => slot.codec = Codec::Percent,
+                Codec::Map(map) => slot.codec = Codec::Map(Arc::new(map.percent_encoded())),
+                Codec::Json | Codec::Percent => {}
             }
         }
     }

@@ -42,6 +42,17 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Returns the suffix of the type of a list: `[]`, `[,]`.
+    fn list_notation(&self) -> &'static str {
+        match self {
+            Shape::Repeated(_) => "[]",
+            Shape::Separated(_, delimiter) => delimiter.to_notation(),
+            Shape::Any | Shape::One(_) | Shape::Object | Shape::Array | Shape::Null => "",
+        }
+    }
+}
+
 impl Slot {
     /// Returns the hole with its type, `?` and default: `limit:integer=50`.
     #[must_use]
@@ -58,9 +69,10 @@ impl Slot {
     /// Returns the hole as it appears in a pattern, by name without type: `{limit}`, `{>now}`, `{_}`.
     #[must_use]
     pub fn to_reference(&self) -> String {
-        let codec = match self.codec {
-            Codec::Plain | Codec::Percent => "",
-            Codec::Json => ":json",
+        let codec = match &self.codec {
+            Codec::Plain | Codec::Percent => String::new(),
+            Codec::Json => ":json".to_owned(),
+            Codec::Map(map) => format!(":{}{}", map.to_notation(), self.shape.list_notation()),
         };
         match &self.role {
             Role::Shared(_) => format!("{{{}{codec}}}", self.name),

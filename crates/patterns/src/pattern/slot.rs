@@ -1,5 +1,8 @@
 //! Slots: the occurrences of holes in a pattern, with the role, the shape and the encoding of their values.
 
+use std::sync::Arc;
+
+use super::ValueMap;
 use crate::json::{Json, JsonKind};
 
 /// An occurrence of a hole in a pattern, resolved with the declarations of both sides.
@@ -263,7 +266,7 @@ impl Absence {
 }
 
 /// The encoding of a value at a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Codec {
     /// The value itself.
     Plain,
@@ -271,4 +274,6 @@ pub enum Codec {
     Json,
     /// Percent-encoded (RFC 3986 §2.1), within the text of a header that is a URL.
     Percent,
+    /// `{x:map(open=OPEN|done=DONE)}`: another word for each value.
+    Map(Arc<ValueMap>),
 }

@@ -93,7 +93,7 @@ impl Slot {
     pub(super) fn written_as_it_is(&self) -> Option<usize> {
         match self.role {
             Role::Shared(hole)
-                if self.codec != Codec::Json
+                if matches!(self.codec, Codec::Plain | Codec::Percent)
                     && !matches!(self.absence, Absence::OmittedDefault(_)) =>
             {
                 Some(hole)

@@ -273,7 +273,7 @@ impl TextPattern {
     /// its own is written if other values are present.
     fn value<'b>(
         &self,
-        slot: &Slot,
+        slot: &'b Slot,
         bound: &'b BoundValue,
         index: usize,
     ) -> Result<Option<Cow<'b, str>>, MatchError> {

@@ -1,9 +1,8 @@
 //! Conversion of one value between text and JSON, by its declared type. Used by `pattern::write`.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use super::{Absence, BoundValue, Codec, Delimiter, Null, Role, Scalar, Shape, Slot, WrittenTexts};
+use super::{Absence, BoundValue, Codec, Null, Role, Scalar, Shape, Slot, WrittenTexts};
 use crate::json::{Json, JsonKind, all_plain, decode, encode, is_integer, is_number, kind_of};
 use crate::percent::{self, Keep, Plus};
 
@@ -69,7 +68,10 @@ impl Scalar {
     }
 
     /// Reads texts into an array of values.
-    fn read_list<'t>(&self, texts: impl Iterator<Item = &'t str>) -> Result<BoundValue, String> {
+    pub(super) fn read_list<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t str>,
+    ) -> Result<BoundValue, String> {
         /// Most lists are at most this long in bytes.
         const USUAL: usize = 32;
         let mut out = Vec::with_capacity(USUAL);
@@ -137,7 +139,7 @@ fn is_plain(quoted: &[u8]) -> bool {
 }
 
 /// Returns the start of a caller's text, escaped for messages.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(64).flat_map(char::escape_debug).collect();
     if text.chars().nth(64).is_some() {
         shown.push('…');
@@ -184,9 +186,10 @@ impl Slot {
         if self.null == Null::Absent && value.kind() == JsonKind::Null {
             return self.read_absent();
         }
-        let value = match self.codec {
+        let value = match &self.codec {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => inside(&value, depth)?,
+            Codec::Map(map) => map.read(&self.shape, value)?,
         };
         self.shape.take(value).map(BoundValue::Value)
     }
@@ -209,15 +212,20 @@ impl Slot {
         if self.equals().is_some() {
             return self.equal_json(value).map(Some);
         }
-        Ok(Some(self.as_json(value)))
+        self.as_json(value).map(Some)
     }
 
     /// Returns a value in the encoding of this slot.
-    pub(super) fn as_json<'b>(&self, value: Cow<'b, Json>) -> Cow<'b, Json> {
-        match self.codec {
+    ///
+    /// # Errors
+    ///
+    /// Describes the expected value.
+    pub fn as_json<'b>(&self, value: Cow<'b, Json>) -> Result<Cow<'b, Json>, String> {
+        Ok(match &self.codec {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
-        }
+            Codec::Map(map) => Cow::Owned(map.write(&self.shape, &value)?),
+        })
     }
 
     /// Reads a text that occurs once.
@@ -242,6 +250,9 @@ impl Slot {
     }
 
     fn plain_text(&self, text: &str) -> Result<BoundValue, String> {
+        if let Codec::Map(map) = &self.codec {
+            return map.read_text(text);
+        }
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
         scalar.value(text).map(BoundValue::Value)
     }
@@ -258,21 +269,22 @@ impl Slot {
         }
         match (&self.shape, texts) {
             (_, []) => self.read_absent(),
-            (Shape::Repeated(scalar), texts) if self.codec == Codec::Plain => {
-                scalar.read_list(texts.iter().copied())
+            (Shape::Repeated(scalar), texts) if self.codec.keeps_elements() => {
+                self.read_list(scalar, texts.iter().copied())
             }
             (_, [_, _, ..]) => Err("it is given more than once".into()),
-            (Shape::Separated(scalar, delimiter), [text]) if self.codec == Codec::Plain => {
+            (Shape::Separated(scalar, delimiter), [text]) if self.codec.keeps_elements() => {
                 match text.len() {
                     0 if self.is_required() => Err("it must not be empty".into()),
                     0 => scalar.read_list(std::iter::empty()),
                     _ => {
                         let mut rest = Some(*text);
-                        scalar.read_list(std::iter::from_fn(|| {
+                        let elements = std::iter::from_fn(|| {
                             let (element, after) = delimiter.cut(rest?);
                             rest = after;
                             Some(element)
-                        }))
+                        });
+                        self.read_list(scalar, elements)
                     }
                 }
             }
@@ -292,7 +304,7 @@ impl Slot {
     ///
     /// Describes the expected value.
     #[inline]
-    pub fn write_text<'b>(&self, bound: &'b BoundValue) -> Result<Option<Cow<'b, str>>, String> {
+    pub fn write_text<'b>(&'b self, bound: &'b BoundValue) -> Result<Option<Cow<'b, str>>, String> {
         let value = match bound {
             BoundValue::Unbound | BoundValue::Absent => return Ok(None),
             BoundValue::Value(value) => value,
@@ -316,25 +328,25 @@ impl Slot {
     ///
     /// Describes the expected value.
     #[inline]
-    pub(super) fn as_text<'b>(&self, value: &'b Json) -> Result<Cow<'b, str>, String> {
+    pub(super) fn as_text<'b>(&'b self, value: &'b Json) -> Result<Cow<'b, str>, String> {
         if self.codec == Codec::Json {
             return Ok(Cow::Owned(text_of(&value.compact())));
         }
         let text = match self.shape.scalar() {
-            Some(scalar) => scalar.write(value.as_bytes())?,
+            Some(scalar) => self.text_of(scalar, value.as_bytes())?,
             // Only a write-only hole has no type here: a string is written as text, any other value as its JSON.
             None => match value.text() {
                 Some(text) => Cow::Owned(text.map_err(|fault| fault.to_string())?),
                 None => Cow::Owned(text_of(&value.compact())),
             },
         };
-        Ok(match self.codec {
+        Ok(match &self.codec {
             Codec::Percent => {
                 let mut encoded = String::with_capacity(text.len());
                 percent::encode(&text, Keep::Nothing, &mut encoded);
                 Cow::Owned(encoded)
             }
-            Codec::Plain | Codec::Json => text,
+            Codec::Plain | Codec::Json | Codec::Map(_) => text,
         })
     }
 
@@ -343,9 +355,9 @@ impl Slot {
     /// # Errors
     ///
     /// Describes the expected value.
-    pub fn write_texts<'b>(&self, bound: &'b BoundValue) -> Result<WrittenTexts<'b>, String> {
+    pub fn write_texts<'b>(&'b self, bound: &'b BoundValue) -> Result<WrittenTexts<'b>, String> {
         let text = match (&self.shape, bound) {
-            (Shape::Repeated(scalar), BoundValue::Value(value)) if self.codec == Codec::Plain => {
+            (Shape::Repeated(scalar), BoundValue::Value(value)) if self.codec.keeps_elements() => {
                 return if self.leaves_out(value) {
                     Ok(WrittenTexts::None)
                 } else {
@@ -353,7 +365,7 @@ impl Slot {
                 };
             }
             (Shape::Separated(scalar, delimiter), BoundValue::Value(value))
-                if self.codec == Codec::Plain =>
+                if self.codec.keeps_elements() =>
             {
                 if self.leaves_out(value) {
                     return Ok(WrittenTexts::None);
@@ -370,76 +382,6 @@ impl Slot {
             text => Ok(text.into()),
         }
     }
-
-    fn elements<'v>(&self, scalar: &Scalar, value: &'v Json) -> Result<Vec<Cow<'v, str>>, String> {
-        must_be_array(value)?;
-        let texts = value.elements().enumerate();
-        let texts = texts.map(|(index, range)| element(scalar, value, index, range));
-        let texts: Vec<Cow<'v, str>> = texts.collect::<Result<_, _>>()?;
-        if texts.is_empty() && self.is_required() {
-            Err("it must not be empty".into())
-        } else {
-            Ok(texts)
-        }
-    }
-
-    fn separated(
-        &self,
-        scalar: &Scalar,
-        delimiter: Delimiter,
-        value: &Json,
-    ) -> Result<Option<String>, String> {
-        let character = delimiter.as_char();
-        must_be_array(value)?;
-        let mut joined = String::with_capacity(value.as_bytes().len());
-        let mut count = 0;
-        let mut within = None;
-        for range in value.elements() {
-            let text = element(scalar, value, count, range)?;
-            if text.contains(character) {
-                within = within.or(Some(count));
-            }
-            if count > 0 {
-                joined.push(character);
-            }
-            joined.push_str(&text);
-            count += 1;
-        }
-        match (count, within) {
-            (0, _) if self.is_required() => Err("it must not be empty".into()),
-            (0, _) => Ok(None),
-            (_, Some(index)) => Err(format!(
-                "element {index}: it contains {}, which separates the elements of this list",
-                delimiter.named()
-            )),
-            (1, None) if joined.is_empty() => {
-                Err("element 0: one empty element is indistinguishable from an empty list".into())
-            }
-            (_, None) => Ok(Some(joined)),
-        }
-    }
-}
-
-fn must_be_array(value: &Json) -> Result<(), String> {
-    match value.kind() {
-        JsonKind::Array => Ok(()),
-        kind @ (JsonKind::Object
-        | JsonKind::String
-        | JsonKind::Number
-        | JsonKind::Boolean
-        | JsonKind::Null) => Err(format!("it must be an array, not {}", kind.described())),
-    }
-}
-
-/// Returns the text of an element.
-fn element<'v>(
-    scalar: &Scalar,
-    value: &'v Json,
-    index: usize,
-    range: Range<usize>,
-) -> Result<Cow<'v, str>, String> {
-    let text = scalar.write(&value.as_bytes()[range]);
-    text.map_err(|what| format!("element {index}: {what}"))
 }
 
 /// Parses the JSON text inside a string.

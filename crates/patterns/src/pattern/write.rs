@@ -28,7 +28,7 @@ impl Slot {
 
 impl Slot {
     /// Returns the texts to write for the value bound here.
-    pub fn texts<'w>(&self, writing: &PatternWriter<'w>) -> Result<WrittenTexts<'w>, String> {
+    pub fn texts<'w>(&'w self, writing: &PatternWriter<'w>) -> Result<WrittenTexts<'w>, String> {
         match self.bound(writing) {
             Cow::Borrowed(bound) => self.write_texts(bound),
             Cow::Owned(bound) => Ok(self.write_texts(&bound)?.into_owned()),
@@ -249,7 +249,8 @@ impl Pattern {
         };
         match slot.bound(writing).as_ref() {
             BoundValue::Value(value) if slot.leaves_out(value) => {
-                Some(slot.as_json(Cow::Borrowed(value)).into_owned())
+                let value = slot.as_json(Cow::Borrowed(value)).ok()?;
+                Some(value.into_owned())
             }
             BoundValue::Value(_)
             | BoundValue::Unbound

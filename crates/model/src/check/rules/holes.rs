@@ -1,5 +1,7 @@
 //! Rules about a single hole or a single object, at any location. Used by `check::rules` and `check::rules::replies`.
 
+use std::borrow::Cow;
+
 use super::rule::{CheckRule, Hypothesis, Rivals, Weight};
 use crate::check::locations::{LocatedHole, LocationKind};
 use crate::check::message::Message;
@@ -149,7 +151,7 @@ pub(in crate::check) fn default_left_out(
             return None;
         };
         let value = Some(default.clone());
-        let raw = RawMutation::Value(spelled(located.slot, default));
+        let raw = RawMutation::Value(spelled(located, default));
         let messages = mutated_alone(subject, located.slot, raw, hole, value);
         Some(hypothesis(
             CheckRule::DefaultLeftOut,
@@ -160,12 +162,14 @@ pub(in crate::check) fn default_left_out(
     })
 }
 
-/// Returns a value in the spelling of its place.
-fn spelled(slot: &Slot, value: &Json) -> Json {
-    match (slot.codec, &slot.shape) {
-        (Codec::Json, _) => Json::string(&String::from_utf8_lossy(value.as_bytes())),
-        (Codec::Plain | Codec::Percent, _) => value.clone(),
+/// Returns a value in the spelling of its place. A list outside of JSON is spelled when it is written.
+fn spelled(located: &LocatedHole<'_>, value: &Json) -> Json {
+    let slot = located.slot;
+    if located.kind == LocationKind::Words && value.kind() == JsonKind::Array {
+        return value.clone();
     }
+    let written = slot.as_json(Cow::Borrowed(value));
+    written.map_or_else(|_| value.clone(), Cow::into_owned)
 }
 
 /// `null` binds nothing where the other side has a text. Complete: this is the meaning of `Null::Absent`, which every
@@ -197,7 +201,7 @@ pub(in crate::check) fn empty_list(subject: &CheckSubject<'_>, _: Rivals<'_>) ->
             located.slot.shape,
             Shape::Repeated(_) | Shape::Separated(..)
         );
-        list && located.kind == LocationKind::Words && located.slot.codec == Codec::Plain
+        list && located.kind == LocationKind::Words && located.slot.codec.keeps_elements()
     };
     let rest = match subject.from {
         Side::Rest => &subject.here,
@@ -354,7 +358,7 @@ pub(in crate::check) fn integer_form(subject: &CheckSubject<'_>, _: Rivals<'_>) 
             Shape::Repeated(_) | Shape::Separated(..) => ("[3.0]", "[3]"),
             Shape::One(_) | Shape::Any | Shape::Object | Shape::Array | Shape::Null => ("3.0", "3"),
         };
-        let raw = RawMutation::Value(self::spelled(located.slot, &Json::literal(spelled)));
+        let raw = RawMutation::Value(self::spelled(located, &Json::literal(spelled)));
         let value = Some(Json::literal(plain));
         let messages = mutated_alone(subject, located.slot, raw, hole, value);
         Some(hypothesis(

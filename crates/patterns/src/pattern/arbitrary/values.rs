@@ -3,7 +3,7 @@
 use super::{Dice, LITERALS, TEXTS, json};
 use crate::json::Json;
 use crate::pattern::compare::{array, object};
-use crate::pattern::{Codec, Pattern, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns};
+use crate::pattern::{Pattern, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns};
 
 /// A value that mostly fits a pattern.
 pub fn value(pattern: &Pattern, dice: &mut Dice) -> Json {
@@ -98,10 +98,8 @@ fn slot_value(slot: &Slot, dice: &mut Dice) -> Json {
         Shape::Array => json("[1,\"x\"]"),
         Shape::Null => json("null"),
     };
-    match slot.codec {
-        Codec::Plain | Codec::Percent => value,
-        Codec::Json => Json::string(&String::from_utf8_lossy(value.as_bytes())),
-    }
+    let written = slot.as_json(std::borrow::Cow::Borrowed(&value));
+    written.map_or(value.clone(), std::borrow::Cow::into_owned)
 }
 
 /// A text that mostly fits a pattern.

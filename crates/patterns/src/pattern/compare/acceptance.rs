@@ -1,5 +1,7 @@
 //! The values that holes and patterns accept, as far as comparisons need them.
 
+use std::borrow::Cow;
+
 use super::grammar::{Fit, Grammar};
 use super::texts::TextSet;
 use crate::json::{Json, encode, same_ignoring_case};
@@ -80,6 +82,11 @@ pub(super) fn matches_null(slot: &Slot) -> bool {
     if slot.equals().is_some() {
         return !slot.is_required();
     }
+    if let Some(map) = slot.codec.map().filter(|map| map.has_null())
+        && matches!(slot.shape, Shape::One(_))
+    {
+        return slot.binds().is_some() && map.has_null();
+    }
     let plain = slot.codec == Codec::Plain && matches!(slot.shape, Shape::Any | Shape::Null);
     slot.binds().is_none()
         || match slot.null {
@@ -104,6 +111,7 @@ pub(super) fn few(slot: &Slot) -> Option<Vec<Json>> {
         return None;
     }
     let mut values = match &slot.shape {
+        Shape::One(_) if let Some(map) = slot.codec.map() => map.values().cloned().collect(),
         Shape::One(Scalar::Enum(words)) => words.iter().map(|word| Json::string(word)).collect(),
         Shape::One(Scalar::Boolean) => vec![Json::literal("true"), Json::literal("false")],
         Shape::Null => Vec::new(),
@@ -127,13 +135,13 @@ pub(super) fn element(slot: &Slot, shape: &Shape) -> Option<Pattern> {
         Shape::Array => Shape::Any,
         Shape::Any | Shape::One(_) | Shape::Object | Shape::Null => return None,
     };
-    (slot.codec == Codec::Plain).then(|| {
+    slot.codec.keeps_elements().then(|| {
         Pattern::Hole(Slot {
             name: slot.name.clone(),
             role: Role::Shared(0),
             shape,
             absence: Absence::Required,
-            codec: Codec::Plain,
+            codec: slot.codec.clone(),
             null: Null::Value,
         })
     })
@@ -144,11 +152,15 @@ pub(super) fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
     match pattern {
         Pattern::Literal(value) => value.text()?.ok().map(|text| TextSet::one(&text)),
         Pattern::Text(text) => Some(TextSet::pattern(text, fit)),
-        Pattern::Hole(slot) => match (&slot.shape, slot.codec) {
+        Pattern::Hole(slot) => match (&slot.shape, &slot.codec) {
+            (Shape::One(_), Codec::Map(map)) if slot.binds().is_some() => {
+                let strings = map.values().filter_map(|value| value.text()?.ok());
+                Some(TextSet::grammar(Grammar::of_words(strings)))
+            }
             (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json) => {
                 Some(TextSet::grammar(Grammar::of_text(slot, fit)))
             }
-            (_, Codec::Plain | Codec::Percent) => {
+            (_, Codec::Plain | Codec::Percent | Codec::Map(_)) => {
                 matches_all(slot).then(|| TextSet::grammar(Grammar::ANY))
             }
         },
@@ -169,13 +181,10 @@ pub(super) fn is_unopened(object: &ObjectPattern) -> bool {
 
 /// Returns values that a hole accepts, covering all relevant distinctions.
 pub(super) fn values_of(slot: &Slot) -> Vec<Json> {
-    let mut values = shape_values(&slot.shape);
-    if slot.codec == Codec::Json {
-        for value in &mut values {
-            let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            *value = Json::string(&text);
-        }
-    }
+    let values = shape_values(&slot.shape).into_iter();
+    let mut values: Vec<Json> = values
+        .filter_map(|value| Some(slot.as_json(Cow::Owned(value)).ok()?.into_owned()))
+        .collect();
     values.push(Json::literal("null"));
     values.retain(|value| slot.read_json(Some(value), DEPTH).is_ok());
     values

@@ -110,9 +110,21 @@ impl Grammar {
                 Fit::Below => Grammar::of_json(&slot.shape),
             };
         }
+        if let Codec::Map(map) = &slot.codec {
+            return Grammar::of_words(map.texts());
+        }
         slot.shape
             .scalar()
             .map_or(Grammar::ANY, Grammar::from_scalar)
+    }
+
+    /// Returns the grammar of some words.
+    pub(super) fn of_words(words: impl Iterator<Item: AsRef<str>>) -> Grammar {
+        let words = words.map(|word| word.as_ref().chars().collect());
+        Grammar {
+            word: WordGrammar::Among(words.collect()),
+            ..Grammar::ANY
+        }
     }
 
     /// Returns the grammar of some of the JSON texts of a shape.

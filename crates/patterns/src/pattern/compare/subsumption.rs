@@ -148,8 +148,8 @@ impl<'p> Subsumption<'p> {
             (Pattern::Each(one), Pattern::List(other)) => self.each_in_list(one, other),
             (Pattern::Each(one), Pattern::Hole(slot)) => {
                 self.links.add(slot, HoleLink::Unknown);
-                let plain = slot.codec == Codec::Plain;
-                plain && (slot.shape == Shape::Array || self.in_elements(&one.item, slot))
+                slot.codec.keeps_elements()
+                    && (slot.shape == Shape::Array || self.in_elements(&one.item, slot))
             }
             (Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_), _) => false,
         }
@@ -191,7 +191,13 @@ impl<'p> Subsumption<'p> {
             return values.all(|value| other.read_json(Some(value), DEPTH).is_ok());
         }
         let null = !matches_null(one) || matches_null(other);
-        let shapes = match (one.codec, other.codec) {
+        let shapes = match (&one.codec, &other.codec) {
+            (Codec::Map(_), _) | (_, Codec::Map(_)) => {
+                match (element(one, &one.shape), element(other, &other.shape)) {
+                    (Some(one), Some(other)) => Subsumption::new(self.policy).alone(&one, &other),
+                    (_, _) => false,
+                }
+            }
             (Codec::Plain | Codec::Percent, Codec::Plain | Codec::Percent)
             | (Codec::Json, Codec::Json) => shape_within(&one.shape, &other.shape),
             (Codec::Json, Codec::Plain | Codec::Percent) => {
@@ -210,7 +216,7 @@ impl<'p> Subsumption<'p> {
             return false;
         }
         self.unknown(other);
-        match (other, &one.shape, one.codec) {
+        match (other, &one.shape, &one.codec) {
             (Pattern::Text(_), Shape::One(Scalar::String), _)
             | (Pattern::Text(_), _, Codec::Json) => {
                 texts_within(&Pattern::Hole(one.clone()), other)
@@ -221,7 +227,7 @@ impl<'p> Subsumption<'p> {
             (Pattern::List(other), Shape::Array, Codec::Plain) => {
                 other.items.is_empty() && other.rest.is_some()
             }
-            (Pattern::Each(other), shape, Codec::Plain) => match element(one, shape) {
+            (Pattern::Each(other), shape, _) => match element(one, shape) {
                 Some(element) => Subsumption::new(self.policy).alone(&element, &other.item),
                 None => false,
             },
@@ -230,8 +236,7 @@ impl<'p> Subsumption<'p> {
                 | Pattern::Hole(_)
                 | Pattern::Text(_)
                 | Pattern::Object(_)
-                | Pattern::List(_)
-                | Pattern::Each(_),
+                | Pattern::List(_),
                 _,
                 _,
             ) => false,
@@ -340,7 +345,7 @@ impl<'p> Subsumption<'p> {
 
     fn list_in_hole(&mut self, one: &'p ListPattern, slot: &'p Slot) -> bool {
         self.links.add(slot, HoleLink::Unknown);
-        if slot.codec != Codec::Plain || slot.shape == Shape::Array {
+        if !slot.codec.keeps_elements() || slot.shape == Shape::Array {
             return slot.codec == Codec::Plain;
         }
         let mut items = one.items.iter();

@@ -108,22 +108,19 @@ fn hole(slot: &Slot, fit: Fit) -> Grammar {
         Some(empty) if !slot.is_required() => empty,
         Some(_) | None => Empty::Refused,
     };
-    match (&slot.shape, slot.codec) {
-        (Shape::Repeated(_), Codec::Plain) => grammar,
-        (Shape::Separated(_, delimiter), Codec::Plain) => grammar
+    match &slot.shape {
+        Shape::Repeated(_) if slot.codec.keeps_elements() => grammar,
+        Shape::Separated(_, delimiter) if slot.codec.keeps_elements() => grammar
             .separated(*delimiter)
             .empty(empty(Some(Empty::Allowed))),
-        (Shape::One(Scalar::String), _) => grammar.empty(empty(Some(Empty::AsWord))),
-        (
-            Shape::Any
-            | Shape::One(_)
-            | Shape::Repeated(_)
-            | Shape::Separated(..)
-            | Shape::Object
-            | Shape::Array
-            | Shape::Null,
-            _,
-        ) => grammar.empty(Empty::Refused),
+        Shape::One(Scalar::String) => grammar.empty(empty(Some(Empty::AsWord))),
+        Shape::Any
+        | Shape::One(_)
+        | Shape::Repeated(_)
+        | Shape::Separated(..)
+        | Shape::Object
+        | Shape::Array
+        | Shape::Null => grammar.empty(Empty::Refused),
     }
 }
 
@@ -132,8 +129,9 @@ fn several(words: &TextPatterns) -> Option<Grammar> {
     let TextPatterns::Hole(slot) = words else {
         return None;
     };
-    match (&slot.shape, slot.codec) {
+    match (&slot.shape, &slot.codec) {
         _ if slot.binds().is_none() => Some(Grammar::ANY),
+        (Shape::Repeated(_), Codec::Map(map)) => Some(Grammar::of_words(map.texts())),
         (Shape::Repeated(scalar), Codec::Plain) => Some(Grammar::from_scalar(scalar)),
         (_, _) => None,
     }
