@@ -125,7 +125,9 @@ impl<'r> RouteTableRow<'r> {
 fn holes(route: &Route) -> Vec<String> {
     let mut slots: Vec<&Slot> = route.rest_slots();
     slots.extend(route.rpc_slots());
-    let holes = route.facts.holes.iter().enumerate().map(|(place, hole)| {
+    let holes = route.facts.holes.iter().enumerate();
+    let holes = holes.filter(|(_, hole)| !hole.is_choice());
+    let holes = holes.map(|(place, hole)| {
         let slot = slots.iter().find(|slot| slot.binds() == Some(place));
         slot.map_or_else(|| hole.name.clone(), |slot| slot.to_notation())
     });

@@ -48,7 +48,7 @@ use super::shadow_limits;
 use super::time::Timestamp;
 use super::token::{TokenFault, Tokens};
 use super::translate::TranslateContext;
-use dualgauge_patterns::pattern::{Bindings, Now};
+use dualgauge_patterns::pattern::{Bindings, BoundValue, Now};
 use dualgauge_patterns::side::Side;
 use secrets::Secrets;
 
@@ -439,9 +439,18 @@ struct TranslatedCall<'a> {
 impl TranslatedCall<'_> {
     /// Returns the values of the holes. Credentials and values of hidden names are hidden.
     fn holes(&self, secrets: &Secrets, redaction: &Redaction) -> Vec<HoleValue> {
+        // Alternatives that were not read have no values.
+        let is_read = |place: usize| {
+            *self.call.get(place) != BoundValue::Unbound
+                || self.route.facts.choices(place).is_empty()
+        };
         let holes = self.route.facts.holes.iter().enumerate();
+        let holes = holes.filter(|(place, _)| is_read(*place));
         let values = holes.map(|(place, hole)| HoleValue {
-            name: hole.name.clone(),
+            name: match hole.is_choice() {
+                true => "{|}".to_owned(),
+                false => hole.name.clone(),
+            },
             kind: hole.shape.to_notation(),
             value: view::text_of(self.call.get(place)).map(|text| {
                 Value::from_text(match redaction.hides(&hole.name) {

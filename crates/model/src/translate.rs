@@ -148,7 +148,8 @@ pub fn read_body(
         | Pattern::Hole(_)
         | Pattern::Text(_)
         | Pattern::List(_)
-        | Pattern::Each(_) => body,
+        | Pattern::Each(_)
+        | Pattern::Either(_) => body,
     };
     let within = |misfit: MatchError| misfit.within(route.rest_protocol.content());
     let typed = body.map(|body| typed(&route.rest_call, body, reading.depth));
@@ -224,8 +225,7 @@ pub fn rest_to_rpc(
 
 /// Rejects a body that would set the protocol's own member of params.
 fn refuse_protocol(route: &Route, body: Option<&Json>) -> Result<(), MatchError> {
-    let carries =
-        matches!(&route.rpc_call.params, Pattern::Object(params) if params.rest.is_some());
+    let carries = receives_others(&route.rpc_call.params);
     let Some(body) = body.filter(|body| carries && names_protocol(body)) else {
         return Ok(());
     };
@@ -307,9 +307,11 @@ pub fn read_rpc(
     // Missing params count as the empty object, whatever the pattern is.
     let empty = || match &call.params {
         Pattern::List(_) | Pattern::Each(_) => Json::literal("[]"),
-        Pattern::Object(_) | Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => {
-            Json::literal("{}")
-        }
+        Pattern::Either(_)
+        | Pattern::Object(_)
+        | Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_) => Json::literal("{}"),
     };
     let bare = bare.unwrap_or_else(empty);
     let read = call.params.read(Some(&bare), &mut reading);
@@ -326,19 +328,38 @@ fn named_params<'p>(route: &Route, params: Option<&'p Json>) -> Option<&'p Json>
     })
 }
 
-/// Returns the params without the protocol's own member, unless the pattern names it.
-fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, MatchError> {
-    let names_it = match pattern {
+/// Returns true when the protocol's own member is not removed: the pattern names it, or is no object.
+fn names_protocol_member(pattern: &Pattern) -> bool {
+    match pattern {
         Pattern::Object(object) => object
             .members
             .iter()
             .any(|(name, _)| name == PROTOCOL_MEMBER),
+        Pattern::Either(either) => either.alternatives.iter().all(names_protocol_member),
         Pattern::Literal(_)
         | Pattern::Hole(_)
         | Pattern::Text(_)
         | Pattern::List(_)
         | Pattern::Each(_) => true,
-    };
+    }
+}
+
+/// Returns true when a pattern receives members that it does not name.
+fn receives_others(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Object(object) => object.rest.is_some(),
+        Pattern::Either(either) => either.alternatives.iter().any(receives_others),
+        Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_) => false,
+    }
+}
+
+/// Returns the params without the protocol's own member, unless the pattern names it.
+fn without_protocol(pattern: &Pattern, params: &Json) -> Result<Json, MatchError> {
+    let names_it = names_protocol_member(pattern);
     // Nested members of this name do not belong to the protocol, and an unopened value keeps its bytes.
     let occurs = || names_protocol(params) && params.has(PROTOCOL_MEMBER);
     if names_it || params.kind() != JsonKind::Object || !occurs() {

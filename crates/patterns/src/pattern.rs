@@ -7,6 +7,7 @@
 mod bindings;
 mod compare;
 mod delimiter;
+mod either;
 mod equal;
 mod fast_read;
 mod hole_facts;
@@ -19,6 +20,7 @@ mod notation;
 mod number;
 mod object_plan;
 mod read;
+mod scope;
 mod segment;
 mod slot;
 mod template;
@@ -43,13 +45,18 @@ pub use hole_syntax::{
     HoleRef, HoleUse, PatternError, Token, as_key, cut_default, hole_name, mention_named,
     parse_encoded_type, parse_mention, tokens,
 };
-pub use nodes::{EachPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern};
+pub use nodes::{
+    EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern,
+};
 pub use segment::{HoleLength, SegmentText, normal_text};
 pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};
 pub use text::{TextPatterns, WrittenTexts};
 pub use tree::SourceTree;
 pub use value::ValuePresence;
 pub use value_map::ValueMap;
+
+/// The name of the hole for the number of an alternative.
+const CHOICE: &str = "|";
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;

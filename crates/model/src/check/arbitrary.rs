@@ -147,7 +147,7 @@ impl Dice {
     }
 
     fn value(&mut self, depth: usize) -> Both {
-        match self.below(if depth == 0 { 6 } else { 10 }) {
+        match self.below(if depth == 0 { 6 } else { 12 }) {
             0..=5 => self.leaf(),
             6 | 7 => self.object(depth - 1),
             8 => {
@@ -158,6 +158,16 @@ impl Dice {
                 };
                 (element("k"), element("l"))
             }
+            9 => self.alternatives(depth - 1),
+            10 => {
+                let (one, other) = self.spelled(&["", ":integer", ":string"]);
+                let list = SourceTree::List(vec![text(one.clone())]);
+                let object = SourceTree::Table(vec![("v".to_owned(), text(one))]);
+                (
+                    SourceTree::List(vec![text("{/}"), object, list]),
+                    text(other),
+                )
+            }
             _ => {
                 let (one, other) = self.leaf();
                 (
@@ -165,6 +175,34 @@ impl Dice {
                     SourceTree::Table(vec![("only".to_owned(), other)]),
                 )
             }
+        }
+    }
+
+    /// Elements of several shapes.
+    fn alternatives(&mut self, depth: usize) -> Both {
+        let (mut one, mut other) = (vec![text("{|}")], vec![text("{|}")]);
+        for kind in ["a", "b", "c"].iter().take(2 + self.below(2)) {
+            let (here, there) = self.value(depth);
+            let kind = match self.below(4) {
+                0 => text("{_=k}"),
+                _ => text(*kind),
+            };
+            one.push(SourceTree::Table(vec![
+                ("kind".to_owned(), kind),
+                ("v".to_owned(), here),
+            ]));
+            other.push(SourceTree::Table(vec![(
+                format!("as{}", other.len()),
+                SourceTree::List(vec![there]),
+            )]));
+        }
+        let (one, other) = (SourceTree::List(one), SourceTree::List(other));
+        match self.below(2) {
+            0 => (one, other),
+            _ => (
+                SourceTree::List(vec![text("*"), one]),
+                SourceTree::List(vec![text("*"), other]),
+            ),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::form::BodyFormat;
 use crate::outcome::{BodyPattern, NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::route::Route;
-use dualgauge_patterns::pattern::{ObjectPattern, Pattern, Slot, TextPatterns};
+use dualgauge_patterns::pattern::{EitherPattern, ObjectPattern, Pattern, Slot, TextPatterns};
 use dualgauge_patterns::side::Side;
 
 /// A hole at a location.
@@ -39,6 +39,7 @@ pub(super) enum LocationKind {
 pub(super) struct Locations<'p> {
     pub(super) holes: Vec<LocatedHole<'p>>,
     pub(super) objects: Vec<(&'p ObjectPattern, String)>,
+    pub(super) forms: Vec<(&'p EitherPattern, String)>,
 }
 
 impl<'p> Locations<'p> {
@@ -168,6 +169,19 @@ impl<'p> Locations<'p> {
                 }
             }
             Pattern::Each(each) => self.pattern(&each.item, &format!("{at}/*"), LocationKind::Json),
+            Pattern::Either(either) => {
+                if either.choice.is_none() {
+                    self.forms.push((either, at.to_owned()));
+                }
+                for (index, alternative) in either.alternatives.iter().enumerate() {
+                    // The first form is named like a pattern without forms.
+                    let at = match (index, &either.choice) {
+                        (0, None) => at.to_owned(),
+                        (_, _) => format!("{at}[{}]", index + 1),
+                    };
+                    self.pattern(alternative, &at, kind);
+                }
+            }
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::{
-    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Shape, Slot,
-    TextPart, TextPattern, TextPatterns,
+    Absence, Codec, EachPattern, EitherPattern, ListPattern, Null, ObjectPattern, Pattern, Role,
+    Shape, Slot, TextPart, TextPattern, TextPatterns,
 };
 
 /// The replacement for a place of a pattern.
@@ -26,6 +26,8 @@ pub(super) enum MutationTarget<'p> {
     Slot(&'p Slot),
     /// An object, which may be absent as a whole.
     Object(&'p ObjectPattern),
+    /// A form, by its index, in place of the one that is written.
+    Form(&'p EitherPattern, usize),
 }
 
 /// A place with its replacement.
@@ -61,6 +63,49 @@ impl Mutation<'_> {
                 item: Box::new(self.pattern(&each.item)),
                 holes: each.holes.clone(),
             }),
+            Pattern::Either(either) => self.either(either),
+        }
+    }
+
+    /// Returns the alternative that has the target, so that it is written.
+    fn either(&self, either: &EitherPattern) -> Pattern {
+        if let MutationTarget::Form(hit, form) = self.target
+            && std::ptr::eq(hit, either)
+            && let Some(form) = either.alternatives.get(form)
+        {
+            return form.clone();
+        }
+        let mut alternatives = either.alternatives.iter();
+        match alternatives.find(|alternative| self.is_inside(alternative)) {
+            Some(alternative) => self.pattern(alternative),
+            None => Pattern::Either(either.clone()),
+        }
+    }
+
+    fn is_inside(&self, pattern: &Pattern) -> bool {
+        match pattern {
+            Pattern::Literal(_) => false,
+            Pattern::Hole(slot) => self.hits(slot),
+            Pattern::Text(text) => text.slots().any(|slot| self.hits(slot)),
+            Pattern::Object(object) => {
+                let is_it =
+                    matches!(self.target, MutationTarget::Object(hit) if std::ptr::eq(hit, object));
+                let mut members = object.members.iter();
+                is_it
+                    || object.rest.as_ref().is_some_and(|rest| self.hits(rest))
+                    || members.any(|(_, member)| self.is_inside(member))
+            }
+            Pattern::List(list) => {
+                let mut items = list.items.iter();
+                list.rest.as_ref().is_some_and(|rest| self.hits(rest))
+                    || items.any(|item| self.is_inside(item))
+            }
+            Pattern::Each(each) => self.is_inside(&each.item),
+            Pattern::Either(either) => {
+                let is_it = matches!(self.target, MutationTarget::Form(hit, _) if std::ptr::eq(hit, either));
+                let mut alternatives = either.alternatives.iter();
+                is_it || alternatives.any(|alternative| self.is_inside(alternative))
+            }
         }
     }
 

@@ -127,6 +127,10 @@ fn literals(pattern: &Pattern, at: &str, found: &mut HashMap<String, Json>) {
                 literals(member, &format!("{at}/{name}"), found);
             }
         }
-        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => {}
+        Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => {}
     }
 }

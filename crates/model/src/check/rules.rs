@@ -39,6 +39,7 @@ pub(super) const RULES: &[RuleFn] = &[
     holes::equal_value,
     holes::integer_form,
     holes::compact_json,
+    holes::other_form,
     replies::body_forgotten,
     replies::number_list,
     replies::message_replaced,

@@ -160,6 +160,15 @@ impl<'t> CheckSubject<'t> {
     /// chosen.
     fn bindings(&self, chosen: Chosen<'_>, elements: usize) -> Bindings {
         let facts = self.facts();
+        let mut chosen = chosen.to_vec();
+        for hole in 0..chosen.len() {
+            // A value inside of an alternative is seen only if that one is chosen.
+            for (choice, number) in facts.choices(chosen[hole].0) {
+                if chosen.iter().all(|(known, _)| *known != choice) {
+                    chosen.push((choice, Some(number)));
+                }
+            }
+        }
         let mut bindings = Bindings::new(facts.holes.len());
         for (hole, fact) in facts.holes.iter().enumerate() {
             let plain = self.plain(hole);

@@ -155,7 +155,7 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
     let whole = |pattern: &Pattern| match pattern {
         Pattern::Object(object) => object.rest.is_some() || object.is_empty(),
         Pattern::Hole(_) | Pattern::Literal(_) => true,
-        Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
+        Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => false,
     };
     match (from, &row.rest.body, &row.rpc) {
         (Side::Rest, BodyPattern::Json(pattern), _) => whole(pattern),

@@ -133,7 +133,7 @@ fn filled(
             let plain = whole["items"].take();
             whole["items"] = filled(origin, &each.item, plain, schemas);
         }
-        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) => {}
+        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Either(_) => {}
     }
     whole
 }
@@ -231,7 +231,7 @@ impl<'r> HoleOrigin<'r> {
                 self.find(inner, schema, hole)
             }),
             Pattern::Each(each) => self.find(&each.item, part(self.source, schema, "items")?, hole),
-            Pattern::Literal(_) | Pattern::Text(_) => None,
+            Pattern::Literal(_) | Pattern::Text(_) | Pattern::Either(_) => None,
         }
     }
 }

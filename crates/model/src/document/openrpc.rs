@@ -123,9 +123,25 @@ fn more(route: &Route) -> SchemaExtras {
     }
 }
 
+/// Returns the form that is written, which documents all forms of a value.
+fn first_form(pattern: &Pattern) -> &Pattern {
+    match pattern {
+        Pattern::Either(either) if either.choice.is_none() => {
+            either.alternatives.first().unwrap_or(pattern)
+        }
+        Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::Object(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => pattern,
+    }
+}
+
 fn params(route: &Route, schemas: &mut Bundle) -> Params {
     let more = more(route);
-    match &route.rpc_call.params {
+    match first_form(&route.rpc_call.params) {
         Pattern::Object(object) => {
             let members = object.members.iter();
             let list = members.map(|(name, pattern)| {
@@ -147,7 +163,8 @@ fn params(route: &Route, schemas: &mut Bundle) -> Params {
                     | Pattern::Text(_)
                     | Pattern::Object(_)
                     | Pattern::List(_)
-                    | Pattern::Each(_) => format!("param{}", index + 1),
+                    | Pattern::Each(_)
+                    | Pattern::Either(_) => format!("param{}", index + 1),
                 };
                 let mut param = Param::new(name, pattern, more);
                 param.schema = described::param_at(route, index, param.schema, schemas);
@@ -159,7 +176,11 @@ fn params(route: &Route, schemas: &mut Bundle) -> Params {
             }
         }
         // The params are one value without known names.
-        Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) | Pattern::Each(_) => Params {
+        Pattern::Literal(_)
+        | Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => Params {
             structure: "either",
             list: Vec::new(),
         },
@@ -262,7 +283,8 @@ fn errors_of(row: &OutcomeRow) -> Vec<Value> {
                 | Pattern::Text(_)
                 | Pattern::Object(_)
                 | Pattern::List(_)
-                | Pattern::Each(_) => {
+                | Pattern::Each(_)
+                | Pattern::Either(_) => {
                     error["x-dualgauge-data"] = of_pattern(data, SchemaExtras::Open)
                 }
             }

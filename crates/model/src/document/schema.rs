@@ -33,6 +33,14 @@ pub(super) fn of_pattern(pattern: &Pattern, more: SchemaExtras) -> Value {
         Pattern::Object(object) => of_object(object, more),
         Pattern::List(list) => of_elements(list, more),
         Pattern::Each(each) => of_each(each, more),
+        Pattern::Either(either) => {
+            let alternatives = either.alternatives.iter();
+            any_of(
+                alternatives
+                    .map(|alternative| of_pattern(alternative, more))
+                    .collect(),
+            )
+        }
     }
 }
 

@@ -97,7 +97,8 @@ fn input_schema(route: &Route) -> Value {
         | Pattern::Hole(_)
         | Pattern::Text(_)
         | Pattern::List(_)
-        | Pattern::Each(_) => None,
+        | Pattern::Each(_)
+        | Pattern::Either(_) => None,
     };
     let more = match route.extra {
         Extra::Reject => SchemaExtras::Closed,

@@ -43,6 +43,11 @@ fn walk(pattern: &Pattern, value: &Json, path: &str, found: &mut Vec<String>) {
             }
         }
         Pattern::Each(_) => {}
+        Pattern::Either(either) => {
+            if let Some(alternative) = either.matching(value) {
+                walk(alternative, value, path, found);
+            }
+        }
     }
 }
 

@@ -136,7 +136,8 @@ fn success_constraint(pattern: &Pattern) -> Option<ToolSuccess> {
         | Pattern::Text(_)
         | Pattern::Object(_)
         | Pattern::List(_)
-        | Pattern::Each(_) => None,
+        | Pattern::Each(_)
+        | Pattern::Either(_) => None,
     }
 }
 

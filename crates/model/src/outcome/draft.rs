@@ -336,6 +336,6 @@ fn is_text(pattern: &Pattern) -> bool {
             };
             is_string || slot.codec == Codec::Json || matches!(slot.role, Role::Ignored(_))
         }
-        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => false,
+        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => false,
     }
 }

@@ -152,7 +152,11 @@ fn echoes(pattern: &Pattern, value: Option<&Json>, call: &Bindings) -> bool {
             let value = value.and_then(|value| value.member(name));
             echoes(member, value.as_ref(), call)
         }),
-        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
+        Pattern::Literal(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => true,
     }
 }
 
@@ -164,6 +168,10 @@ fn borrowed_value(pattern: &Pattern, value: Option<&Json>, hole: usize) -> Optio
             let value = value.and_then(|value| value.member(name));
             borrowed_value(member, value.as_ref(), hole)
         }),
-        Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => None,
+        Pattern::Literal(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => None,
     }
 }

@@ -105,7 +105,8 @@ impl Route {
             | Pattern::Text(_)
             | Pattern::Object(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => None,
+            | Pattern::Each(_)
+            | Pattern::Either(_) => None,
         }
     }
 

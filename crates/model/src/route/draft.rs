@@ -451,10 +451,7 @@ impl RouteDraft {
         let method = facts.words(Side::Rpc, &self.method, HolePosition::Path);
         let params = facts.resolve(Side::Rpc, &self.params);
         let params = params.map_err(|error| error.under("params"))?;
-        if !matches!(
-            params,
-            Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_)
-        ) {
+        if !is_structured(&params) {
             let what =
                 "params are an object or an array (JSON-RPC 2.0 §4.2); write `{ … }` or `[ … ]`";
             return Err(PatternError::new(what).under("params"));
@@ -463,5 +460,14 @@ impl RouteDraft {
             method: method.map_err(|error| error.under("rpc"))?,
             params,
         })
+    }
+}
+
+/// Returns true when a pattern matches only objects and arrays.
+fn is_structured(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => true,
+        Pattern::Either(either) => either.alternatives.iter().all(is_structured),
+        Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => false,
     }
 }

@@ -55,10 +55,14 @@ fn field(pattern: Pattern<HoleRef>, format: BodyFormat) -> Result<Pattern<HoleRe
             | Pattern::Hole(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => Err(PatternError::new(
+            | Pattern::Each(_)
+            | Pattern::Either(_) => Err(PatternError::new(
                 "a repeated field of texts is one hole; write `{x:string[]}`",
             )),
         },
+        Pattern::Either(_) => Err(PatternError::new(
+            "a field of a form has no alternatives; write a hole",
+        )),
         Pattern::List(_) => Err(PatternError::new(
             "a form has no lists with fixed elements; write `{x:string[]}` for a repeated field",
         )),
@@ -113,7 +117,7 @@ fn file(
             }
             Pattern::Text(_) => Ok(member),
             Pattern::Literal(value) => literal(&value).map(Pattern::Literal),
-            Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => {
+            Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => {
                 Err(PatternError::new("it is a text; write a hole"))
             }
         };
@@ -150,7 +154,8 @@ pub(super) fn declare(
             | Pattern::Text(_)
             | Pattern::Object(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => resolver.pattern(Side::Rest, member),
+            | Pattern::Each(_)
+            | Pattern::Either(_) => resolver.pattern(Side::Rest, member),
         };
         declared.map_err(|error| error.under(&as_key(name)))?;
     }
@@ -176,7 +181,8 @@ pub(super) fn resolve(facts: &HoleFacts, body: &Pattern<HoleRef>) -> Result<Patt
             | Pattern::Text(_)
             | Pattern::Object(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => facts.resolve(Side::Rest, member),
+            | Pattern::Each(_)
+            | Pattern::Either(_) => facts.resolve(Side::Rest, member),
         };
         let resolved = resolved.map_err(|error| error.under(&as_key(name)))?;
         Ok((name.clone(), resolved))
@@ -235,7 +241,11 @@ pub(crate) fn typed<'j>(
             Some(Pattern::Hole(slot)) => typed_hole(slot, &value, depth),
             Some(Pattern::Each(_)) => Ok(as_list(value)),
             Some(
-                Pattern::Literal(_) | Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_),
+                Pattern::Literal(_)
+                | Pattern::Text(_)
+                | Pattern::Object(_)
+                | Pattern::List(_)
+                | Pattern::Either(_),
             )
             | None => Ok(value),
         };
@@ -335,7 +345,9 @@ pub(crate) fn as_texts(pattern: &Pattern, typed: &Json) -> Result<Json, MatchErr
             }
             Some(Pattern::Each(_)) => Ok(as_few(value)),
             Some(Pattern::Object(file)) => sent_file(file, value),
-            Some(Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_))
+            Some(
+                Pattern::Literal(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Either(_),
+            )
             | Some(Pattern::Hole(_))
             | None => Ok(Some(value)),
         };
@@ -381,7 +393,13 @@ fn sent_file(file: &ObjectPattern, value: Json) -> Result<Option<Json>, MatchErr
         let default = match pattern_of(file, &member.name) {
             Some(Pattern::Hole(slot)) => slot.default(),
             Some(Pattern::Literal(literal)) => Some(literal),
-            Some(Pattern::Text(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_))
+            Some(
+                Pattern::Text(_)
+                | Pattern::Object(_)
+                | Pattern::List(_)
+                | Pattern::Each(_)
+                | Pattern::Either(_),
+            )
             | None => None,
         };
         if default != Some(&given) {
@@ -406,9 +424,14 @@ pub(crate) fn is_file_content(call: &RestCall, hole: usize) -> bool {
                 | Pattern::Hole(_)
                 | Pattern::Text(_)
                 | Pattern::List(_)
-                | Pattern::Each(_) => None,
+                | Pattern::Each(_)
+                | Pattern::Either(_) => None,
             },
-            Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) => None,
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Either(_) => None,
         };
         let content = file.and_then(|file| pattern_of(file, CONTENT));
         matches!(content, Some(Pattern::Hole(slot)) if slot.binds() == Some(hole))

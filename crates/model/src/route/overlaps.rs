@@ -236,7 +236,8 @@ pub(super) fn names(pattern: &Pattern) -> Vec<&str> {
         | Pattern::Hole(_)
         | Pattern::Text(_)
         | Pattern::List(_)
-        | Pattern::Each(_) => Vec::new(),
+        | Pattern::Each(_)
+        | Pattern::Either(_) => Vec::new(),
     }
 }
 
@@ -305,6 +306,12 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
             }
         }
         (Pattern::Each(each), Pattern::Each(twin)) => mark(&mut each.item, &twin.item),
+        (Pattern::Either(either), twin) => either.change(|pattern| mark(pattern, twin)),
+        (pattern, Pattern::Either(either)) => {
+            for twin in &either.alternatives {
+                mark(pattern, twin);
+            }
+        }
         (Pattern::Each(each), Pattern::List(twin)) => {
             for twin in &twin.items {
                 mark(&mut each.item, twin);
@@ -335,7 +342,11 @@ pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
             !holds_literal(member)
                 || has_literals(member, value.and_then(|value| value.member(name)).as_ref())
         }),
-        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
+        Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => true,
     }
 }
 
@@ -347,6 +358,10 @@ pub(super) fn holds_literal(pattern: &Pattern) -> bool {
             .members
             .iter()
             .any(|(_, member)| holds_literal(member)),
-        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
+        Pattern::Hole(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => false,
     }
 }

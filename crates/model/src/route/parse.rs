@@ -172,12 +172,16 @@ fn literal(text: &str) -> Result<String, PatternError> {
 
 /// Parses a hole next to text. It is a part of one segment.
 fn parse_segment_hole(inside: &str) -> Result<HoleRef, PatternError> {
-    if inside.contains('=') {
+    let PathHole {
+        name,
+        typed,
+        pattern,
+    } = path_hole(inside)?;
+    if pattern.is_some() {
         return Err(PatternError::new(format!(
             "`{{{inside}}}`: a hole next to text has neither a template nor a default"
         )));
     }
-    let PathHole { name, typed, .. } = path_hole(inside)?;
     let (shape, codec) = parse_encoded_type(typed, inside)?;
     Ok(HoleRef {
         codec,

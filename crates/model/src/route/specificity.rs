@@ -171,7 +171,11 @@ pub(super) fn literals(pattern: &Pattern) -> Vec<(Vec<String>, Json)> {
                     path.pop();
                 }
             }
-            Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => {}
+            Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::List(_)
+            | Pattern::Each(_)
+            | Pattern::Either(_) => {}
         }
     }
     let mut found = Vec::new();

@@ -335,6 +335,7 @@ proptest! {
     }
 }
 
+mod alternatives;
 mod constructs;
 mod equal;
 mod forms;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{
-    Absence, Codec, Delimiter, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role,
-    Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns, ValueMap,
+    Absence, Codec, Delimiter, EachPattern, EitherPattern, ListPattern, Null, ObjectPattern,
+    Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns, ValueMap,
 };
 use crate::json::Json;
 
@@ -170,7 +170,7 @@ fn text(dice: &mut Dice) -> TextPattern {
 }
 
 fn grown(dice: &mut Dice, depth: usize) -> Pattern {
-    match dice.below(if depth == 0 { 6 } else { 11 }) {
+    match dice.below(if depth == 0 { 6 } else { 12 }) {
         0 | 1 => Pattern::Literal(json(LITERALS[dice.below(LITERALS.len())])),
         2 => Pattern::Hole(slot(dice, Shape::Any)),
         3 | 4 => {
@@ -190,10 +190,39 @@ fn grown(dice: &mut Dice, depth: usize) -> Pattern {
             items: (0..dice.below(4)).map(|_| grown(dice, depth - 1)).collect(),
             rest: (dice.below(3) == 0).then(|| rest(dice, Shape::Array)),
         }),
+        10 => either(dice, depth),
         _ => Pattern::Each(EachPattern {
             item: Box::new(grown(dice, depth - 1)),
             holes: Vec::new(),
         }),
+    }
+}
+
+/// Alternatives.
+fn either(dice: &mut Dice, depth: usize) -> Pattern {
+    let count = 2 + dice.below(2);
+    let alternatives = (0..count).map(|_| grown(dice, depth - 1));
+    undecided(alternatives.collect())
+}
+
+/// Alternatives that are compared once their holes have numbers.
+fn undecided(alternatives: Vec<Pattern>) -> Pattern {
+    Pattern::Either(EitherPattern {
+        choice: Some(choice()),
+        alternatives,
+        plans: Vec::new(),
+        order: Vec::new(),
+    })
+}
+
+fn choice() -> Slot {
+    Slot {
+        name: "|".to_owned(),
+        role: Role::Shared(0),
+        shape: Shape::One(Scalar::Enum(Vec::new())),
+        absence: Absence::Required,
+        codec: Codec::Plain,
+        null: Null::Value,
     }
 }
 
@@ -239,6 +268,8 @@ enum Holes {
 /// Numbers the holes; equal ones at one depth may become one.
 struct Numbers {
     known: Vec<(Slot, usize)>,
+    /// The number of first holes that no further position may have.
+    hidden: usize,
     holes: Holes,
 }
 
@@ -247,7 +278,7 @@ impl Numbers {
         if slot.binds().is_none() {
             return;
         }
-        let twins: Vec<usize> = (0..self.known.len())
+        let twins: Vec<usize> = (self.hidden..self.known.len())
             .filter(|index| {
                 let (known, at) = &self.known[*index];
                 *at == depth && known.shape == slot.shape && known.absence == slot.absence
@@ -291,6 +322,9 @@ impl Numbers {
                     self.number(rest, depth, dice);
                 }
             }
+            Pattern::Either(either) => {
+                *pattern = self.either(std::mem::take(&mut either.alternatives), depth, dice);
+            }
             Pattern::Each(each) => {
                 self.pattern(&mut each.item, depth + 1, dice);
                 let mut holes = Vec::new();
@@ -303,9 +337,36 @@ impl Numbers {
     }
 }
 
+impl Numbers {
+    /// Numbers the holes of alternatives. If these cannot be told apart, the first one is the pattern.
+    fn either(&mut self, mut alternatives: Vec<Pattern>, depth: usize, dice: &mut Dice) -> Pattern {
+        let mut choice = choice();
+        choice.role = Role::Shared(self.known.len());
+        // No other hole has this depth.
+        self.known.push((choice.clone(), usize::MAX));
+        for alternative in &mut alternatives {
+            // Holes are local to an alternative.
+            self.hidden = self.known.len();
+            self.pattern(alternative, depth, dice);
+        }
+        self.hidden = self.known.len();
+        let first = alternatives.first().cloned();
+        match (EitherPattern::understood(Some(choice), alternatives), first) {
+            (Ok(either), _) => Pattern::Either(either),
+            (Err(_), first) => first.unwrap_or(Pattern::Literal(json("1"))),
+        }
+    }
+}
+
 fn numbered(mut pattern: Pattern, holes: Holes, dice: &mut Dice) -> Pattern {
     let known = Vec::new();
-    Numbers { known, holes }.pattern(&mut pattern, 0, dice);
+    let hidden = 0;
+    let mut numbers = Numbers {
+        known,
+        hidden,
+        holes,
+    };
+    numbers.pattern(&mut pattern, 0, dice);
     pattern
 }
 
@@ -378,6 +439,11 @@ fn loosened(pattern: &Pattern, dice: &mut Dice) -> Pattern {
             item: Box::new(loosened(&each.item, dice)),
             holes: Vec::new(),
         }),
+        Pattern::Either(either) => {
+            let alternatives = either.alternatives.iter();
+            let near = alternatives.map(|alternative| loosened(alternative, dice));
+            undecided(near.collect())
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod texts;
 mod words;
 
 pub use acceptance::MemberPolicy;
+pub(in crate::pattern) use acceptance::reads;
 #[cfg(any(test, feature = "arbitrary"))]
 pub(in crate::pattern) use acceptance::{array, object};
 pub use intersection::{intersection, optional_intersection, sample};

@@ -50,7 +50,8 @@ impl Pattern {
             | Pattern::Object(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => FastMatch::ByPattern,
+            | Pattern::Each(_)
+            | Pattern::Either(_) => FastMatch::ByPattern,
         }
     }
 }
@@ -210,7 +211,8 @@ impl Pattern {
             | Pattern::Object(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => self.take(whole.piece(value), reading).ok(),
+            | Pattern::Each(_)
+            | Pattern::Either(_) => self.take(whole.piece(value), reading).ok(),
         }
     }
 }

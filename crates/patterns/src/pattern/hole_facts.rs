@@ -2,10 +2,11 @@
 
 use super::bindings::BoundValue;
 use super::hole_syntax::{HoleRef, HoleUse, PatternError};
+use super::scope;
 use super::text::TextPatterns;
 use super::{
-    Absence, Delimiter, EachPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern, Role,
-    Scalar, Shape, Slot, TextPart, TextPattern,
+    Absence, Delimiter, EachPattern, EitherPattern, HoleSource, ListPattern, Null, ObjectPattern,
+    Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern,
 };
 use crate::json::{Json, JsonKind};
 use crate::side::Side;
@@ -30,8 +31,10 @@ pub enum HolePosition {
 /// The resolved facts about a hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoleFact {
-    /// The name.
+    /// The name; `|` for the number of an alternative.
     pub name: String,
+    /// The alternatives around it.
+    pub(super) scope: String,
     /// The shape of its value.
     pub shape: Shape,
     /// The number of arrays of like elements around it.
@@ -65,6 +68,12 @@ pub(super) const fn index(side: Side) -> usize {
 }
 
 impl HoleFact {
+    /// Returns true for the number of the alternative that was read.
+    #[must_use]
+    pub fn is_choice(&self) -> bool {
+        self.name == super::CHOICE
+    }
+
     /// Returns the meaning of an absent value on a side.
     #[must_use]
     pub fn absence(&self, side: Side) -> Absence {
@@ -102,7 +111,27 @@ impl HoleFacts {
     /// Returns the number of a hole.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.holes.iter().position(|hole| hole.name == name)
+        self.find_in(name, "")
+    }
+
+    /// Returns the number of a hole in a scope.
+    pub(super) fn find_in(&self, name: &str, scope: &str) -> Option<usize> {
+        let mut holes = self.holes.iter();
+        holes.position(|hole| hole.name == name && hole.scope == scope)
+    }
+
+    /// Returns the alternatives that a hole is inside of: for each, the hole for its number and that value.
+    #[must_use]
+    pub fn choices(&self, hole: usize) -> Vec<(usize, Json)> {
+        let Some(fact) = self.holes.get(hole) else {
+            return Vec::new();
+        };
+        let choices = scope::enclosing(&fact.scope).filter_map(|scope| {
+            let (choice, index) = scope::choice(scope)?;
+            let number = Json::string(&(index + 1).to_string());
+            Some((self.find_in(super::CHOICE, choice)?, number))
+        });
+        choices.collect()
     }
 
     /// Returns the number of a hole of the call.
@@ -114,13 +143,15 @@ impl HoleFacts {
     /// Returns the source of the value of `{>name}`.
     pub(super) fn source(
         &self,
-        name: &str,
+        mention: &HoleRef,
         depth: usize,
     ) -> Result<(HoleSource, Shape), PatternError> {
+        let name = &mention.name;
         if name == "now" {
             return Ok((HoleSource::Now, Shape::One(Scalar::String)));
         }
-        let found = match self.find(name) {
+        let mut scopes = scope::enclosing(&mention.scope);
+        let found = match scopes.find_map(|scope| self.find_in(name, scope)) {
             Some(hole) => Some((HoleSource::Hole(hole), &self.holes[hole])),
             None => {
                 let hole = self.of_call(name);
@@ -167,7 +198,7 @@ impl HoleFacts {
             return Ok(slot);
         }
         if mention.used == HoleUse::WriteOnly {
-            let (source, shape) = self.source(&mention.name, depth)?;
+            let (source, shape) = self.source(mention, depth)?;
             (slot.role, slot.shape) = (Role::WriteOnly(source), shape);
         } else if mention.used == HoleUse::Equal {
             let hole = self
@@ -178,7 +209,7 @@ impl HoleFacts {
             if !mention.is_optional {
                 slot.absence = Absence::Required;
             }
-        } else if let Some(hole) = self.find(&mention.name) {
+        } else if let Some(hole) = self.find_in(&mention.name, &mention.scope) {
             let fact = &self.holes[hole];
             slot.role = Role::Shared(hole);
             slot.shape = fact.shape.clone();
@@ -214,6 +245,7 @@ impl HoleFacts {
             Pattern::Object(object) => Pattern::Object(self.object(side, object, depth)?),
             Pattern::List(list) => Pattern::List(self.list(side, list, depth)?),
             Pattern::Each(each) => Pattern::Each(self.each(side, each, depth)?),
+            Pattern::Either(either) => Pattern::Either(self.either(side, either, depth)?),
         })
     }
 
@@ -276,6 +308,22 @@ impl HoleFacts {
             item: Box::new(item),
             holes,
         })
+    }
+
+    fn either(
+        &self,
+        side: Side,
+        either: &EitherPattern<HoleRef>,
+        depth: usize,
+    ) -> Result<EitherPattern, PatternError> {
+        let choice = either.choice.as_ref();
+        let choice = choice.map(|choice| self.slot(side, choice, HolePosition::Json, depth));
+        let mut alternatives = Vec::with_capacity(either.alternatives.len());
+        for (index, alternative) in either.alternatives.iter().enumerate() {
+            let resolved = self.nested(side, alternative, depth);
+            alternatives.push(resolved.map_err(|error| error.under(&format!("[{}]", index + 1)))?);
+        }
+        EitherPattern::understood(choice.transpose()?, alternatives)
     }
 
     fn text(

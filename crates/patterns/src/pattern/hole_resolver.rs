@@ -6,14 +6,17 @@
 
 use super::hole_facts::{DefaultValue, HoleFact, HoleFacts, HolePosition, index, no_such_hole};
 use super::hole_syntax::{HoleRef, HoleUse, PatternError};
+use super::scope;
 use super::text::TextPatterns;
-use super::{Codec, Pattern, Scalar, Shape, TextPart, TextPattern};
+use super::{CHOICE, Codec, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::side::Side;
 
 /// The declarations of a hole so far.
 #[derive(Debug, Clone)]
 struct Declarations {
     name: String,
+    /// The alternatives around it.
+    scope: String,
     /// The configuration key of its first occurrence.
     key: String,
     shape: Option<Shape>,
@@ -27,11 +30,19 @@ struct Declarations {
     on: [bool; 2],
 }
 
+/// A write-only hole at one position.
+#[derive(Debug)]
+struct WrittenHole {
+    mention: HoleRef,
+    depth: usize,
+    key: String,
+}
+
 /// A collector of the declarations of both sides.
 #[derive(Debug, Default)]
 pub struct HoleResolver {
     declarations: Vec<Declarations>,
-    written: Vec<(String, usize, String)>,
+    written: Vec<WrittenHole>,
     key: String,
     /// The number of holes in the head of a request, while its body is read: `{=x}` must equal one of them.
     head: Option<usize>,
@@ -71,7 +82,7 @@ impl HoleResolver {
             )));
         };
         let mut known = self.declarations[..head].iter();
-        if known.any(|declared| declared.name == mention.name) {
+        if known.any(|declared| declared.is_named(&mention.name, "")) {
             Ok(())
         } else {
             Err(no_such_hole(mention))
@@ -116,6 +127,16 @@ impl HoleResolver {
             Pattern::Each(each) => {
                 let noted = self.nested(side, &each.item, depth + 1);
                 noted.map_err(|error| error.under("[1]"))
+            }
+            Pattern::Either(either) => {
+                if let Some(choice) = &either.choice {
+                    self.mention(side, choice, HolePosition::Json, depth)?;
+                }
+                for (index, alternative) in either.alternatives.iter().enumerate() {
+                    let noted = self.nested(side, alternative, depth);
+                    noted.map_err(|error| error.under(&format!("[{}]", index + 1)))?;
+                }
+                Ok(())
             }
         }
     }
@@ -184,10 +205,14 @@ impl HoleResolver {
         }
         if mention.used == HoleUse::WriteOnly {
             let key = self.key.clone();
-            self.written.push((mention.name.clone(), depth, key));
+            self.written.push(WrittenHole {
+                mention: mention.clone(),
+                depth,
+                key,
+            });
             return Ok(());
         }
-        let declared = self.declared(&mention.name, depth)?;
+        let declared = self.declared(mention, depth)?;
         declared.on[index(side)] = true;
         if mention.codec != Codec::Json
             && position != HolePosition::Json
@@ -212,16 +237,18 @@ impl HoleResolver {
         declared.defaults(index(side), mention)
     }
 
-    fn declared(&mut self, name: &str, depth: usize) -> Result<&mut Declarations, PatternError> {
-        let position = match self
-            .declarations
-            .iter()
-            .position(|declared| declared.name == name)
-        {
+    fn declared(
+        &mut self,
+        mention: &HoleRef,
+        depth: usize,
+    ) -> Result<&mut Declarations, PatternError> {
+        let (name, scope) = (&mention.name, &mention.scope);
+        let mut known = self.declarations.iter();
+        let position = match known.position(|declared| declared.is_named(name, scope)) {
             Some(position) => position,
             None => {
                 self.declarations
-                    .push(Declarations::new(name, depth, &self.key));
+                    .push(Declarations::new(mention, depth, &self.key));
                 self.declarations.len() - 1
             }
         };
@@ -238,7 +265,7 @@ impl HoleResolver {
     /// Marks a hole of the REST side as present on the RPC side too: the message carries it outside of all patterns.
     pub fn carried(&mut self, name: &str) {
         let alone = |declared: &&mut Declarations| {
-            declared.name == name && declared.depth == 0 && declared.on == [true, false]
+            declared.is_named(name, "") && declared.depth == 0 && declared.on == [true, false]
         };
         for declared in self.declarations.iter_mut().filter(alone) {
             declared.on = [true; 2];
@@ -251,6 +278,10 @@ impl HoleResolver {
     ///
     /// Fails if a hole occurs on one side only, or if its declarations are inconsistent.
     pub fn finish(self, call: &HoleFacts) -> Result<HoleFacts, PatternError> {
+        for declared in &self.declarations {
+            self.refuse_outer(declared)
+                .map_err(|error| error.under(&declared.key))?;
+        }
         let mut holes = Vec::with_capacity(self.declarations.len());
         for declared in self.declarations {
             let key = declared.key.clone();
@@ -263,11 +294,24 @@ impl HoleResolver {
             holes,
             call: call.holes.clone(),
         };
-        for (name, depth, key) in &self.written {
-            let source = facts.source(name, *depth);
-            source.map_err(|error| error.under(key))?;
+        for written in &self.written {
+            let source = facts.source(&written.mention, written.depth);
+            source.map_err(|error| error.under(&written.key))?;
         }
         Ok(facts)
+    }
+
+    /// Refuses a hole of an alternative that is also outside of it.
+    fn refuse_outer(&self, declared: &Declarations) -> Result<(), PatternError> {
+        let name = &declared.name;
+        let mut outer = scope::enclosing(&declared.scope).skip(1);
+        let mut known = self.declarations.iter();
+        if outer.any(|scope| known.any(|known| known.is_named(name, scope))) {
+            return Err(PatternError::new(format!(
+                "the hole `{name}` is inside an alternative, where holes are local, and outside of it; give one of them another name"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -282,9 +326,14 @@ fn same_values(one: &Shape, other: &Shape) -> bool {
 }
 
 impl Declarations {
-    fn new(name: &str, depth: usize, key: &str) -> Declarations {
+    fn is_named(&self, name: &str, scope: &str) -> bool {
+        self.name == name && self.scope == scope
+    }
+
+    fn new(mention: &HoleRef, depth: usize, key: &str) -> Declarations {
         Declarations {
-            name: name.to_owned(),
+            name: mention.name.clone(),
+            scope: mention.scope.clone(),
             key: key.to_owned(),
             shape: None,
             depth,
@@ -337,6 +386,15 @@ impl Declarations {
             (Side::Rpc, Side::Rest)
         };
         let name = &self.name;
+        if name == CHOICE {
+            let signature = self.scope.rsplit('/').next().unwrap_or_default();
+            let signature = signature
+                .rsplit_once('#')
+                .map_or(signature, |(names, _)| names);
+            return PatternError::new(format!(
+                "the alternatives with the holes `{signature}` are on the {here} side only; the {there} side needs as many alternatives, with the same holes in each"
+            ));
+        }
         PatternError::new(format!(
             "the hole `{name}` is on the {here} side only; name it on the {there} side as well, write `{{_}}` to ignore it, or `{{>{name}}}` if the call has it"
         ))
@@ -377,6 +435,7 @@ impl Declarations {
         let defaults = [rest.clone().or(rpc.clone()), rpc.or(rest)];
         Ok(HoleFact {
             name: self.name,
+            scope: self.scope,
             depth: self.depth,
             is_optional: self.is_optional,
             in_text: self.in_text,

@@ -129,6 +129,8 @@ fn hole_end(inside: &str) -> Option<usize> {
 pub struct HoleRef {
     /// The name; `_` for the hole whose value is ignored.
     pub name: String,
+    /// The alternatives around it; empty outside of alternatives.
+    pub scope: String,
     /// Its use for reading and writing.
     pub used: HoleUse,
     /// The declared shape.
@@ -258,6 +260,7 @@ pub fn parse_encoded_type(
 pub fn mention_named(name: &str, used: HoleUse, shape: Option<Shape>) -> HoleRef {
     HoleRef {
         name: name.to_owned(),
+        scope: String::new(),
         used,
         shape,
         codec: Codec::Plain,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::either::AlternativePlan;
 use super::object_plan::{ObjectTemplate, ReadPlan};
 use super::slot::{Absence, Codec, Slot};
 use crate::json::{Json, encode};
@@ -22,6 +23,8 @@ pub enum Pattern<H = Slot> {
     /// An array of any length whose elements all match one pattern; each element has its own values for the holes
     /// inside.
     Each(EachPattern<H>),
+    /// A value that matches one of several patterns.
+    Either(EitherPattern<H>),
 }
 
 /// An object with these members; further ones are unknown unless `rest` receives them.
@@ -108,6 +111,20 @@ pub struct EachPattern<H = Slot> {
     pub holes: Vec<usize>,
 }
 
+/// A value that matches one of several patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EitherPattern<H = Slot> {
+    /// The hole for the number of the alternative; `None` if the alternatives are forms of the same holes, of which the
+    /// first is written.
+    pub choice: Option<H>,
+    /// The alternatives.
+    pub alternatives: Vec<Pattern<H>>,
+    /// The plan of each alternative; empty as parsed.
+    pub(super) plans: Vec<AlternativePlan>,
+    /// The alternatives in the order of reading: more specific ones first.
+    pub(super) order: Vec<usize>,
+}
+
 /// A text with holes; two holes never touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPattern<H = Slot> {
@@ -129,7 +146,7 @@ impl Pattern {
     #[must_use]
     pub fn may_be_absent(&self) -> bool {
         match self {
-            Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) => false,
+            Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => false,
             Pattern::Hole(slot) => !slot.is_required(),
             Pattern::Text(text) => text.may_be_absent(),
             Pattern::Object(object) => {
@@ -164,6 +181,10 @@ impl Pattern {
                 .enumerate()
                 .find_map(|(index, item)| Some(format!("/{index}{}", item.path_of(hole)?))),
             Pattern::Each(each) => Some(format!("/*{}", each.item.path_of(hole)?)),
+            Pattern::Either(either) => {
+                let mut alternatives = either.alternatives.iter();
+                alternatives.find_map(|alternative| alternative.path_of(hole))
+            }
         }
     }
 }
@@ -188,6 +209,12 @@ impl<H> Pattern<H> {
                 list.rest.iter().for_each(visit);
             }
             Pattern::Each(each) => each.item.slots(visit),
+            Pattern::Either(either) => {
+                either.choice.iter().for_each(&mut *visit);
+                for alternative in &either.alternatives {
+                    alternative.slots(visit);
+                }
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Patterns as text for route listings and explanations; this text is never parsed.
 
 use super::{
-    Absence, Codec, EachPattern, HoleSource, ListPattern, ObjectPattern, Pattern, Role, Scalar,
-    Shape, Slot, TextPart, TextPattern, TextPatterns,
+    Absence, Codec, EachPattern, EitherPattern, HoleSource, ListPattern, ObjectPattern, Pattern,
+    Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
 };
 use crate::json::Json;
 
@@ -100,6 +100,7 @@ impl Pattern {
             Pattern::Object(object) => object.to_notation(),
             Pattern::List(list) => list.to_notation(),
             Pattern::Each(each) => each.to_notation(),
+            Pattern::Either(either) => either.to_notation(),
         }
     }
 }
@@ -128,6 +129,15 @@ impl ListPattern {
 impl EachPattern {
     fn to_notation(&self) -> String {
         format!("[\"*\",{}]", self.item.to_notation())
+    }
+}
+
+impl EitherPattern {
+    fn to_notation(&self) -> String {
+        let sign = if self.choice.is_some() { "{|}" } else { "{/}" };
+        let patterns = self.alternatives.iter().map(Pattern::to_notation);
+        let patterns = patterns.collect::<Vec<_>>().join(",");
+        format!("[\"{sign}\",{patterns}]")
     }
 }
 

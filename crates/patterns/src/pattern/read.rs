@@ -32,7 +32,8 @@ impl Pattern {
             | Pattern::Hole(_)
             | Pattern::Text(_)
             | Pattern::List(_)
-            | Pattern::Each(_) => None,
+            | Pattern::Each(_)
+            | Pattern::Either(_) => None,
         }
     }
 
@@ -56,6 +57,7 @@ impl Pattern {
             Pattern::Object(object) => object.read(&value, reading),
             Pattern::List(list) => list.read(&value, reading),
             Pattern::Each(each) => each.read(&value, reading),
+            Pattern::Either(either) => either.read(&value, reading),
         }
     }
 
@@ -68,7 +70,9 @@ impl Pattern {
     fn read_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         let missing = || Err(MatchError::here("it is required"));
         match self {
-            Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) => missing(),
+            Pattern::Literal(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => {
+                missing()
+            }
             Pattern::Hole(slot) => {
                 let bound = slot.read_absent().map_err(MatchError::here)?;
                 reading.bind(slot, bound)
@@ -124,6 +128,8 @@ impl ObjectPattern {
             }
             if reading.unknown_members != UnknownMembers::Open {
                 self.reject_ambiguous_name(&member.name)?;
+            } else if !self.overlapping_names.is_empty() {
+                self.reject_overlapping_name(&member.name)?;
             }
             if self.rest.is_some() {
                 picked.push(member.whole.clone());
@@ -173,12 +179,18 @@ impl ObjectPattern {
         self.members.iter().position(|(known, _)| known == name)
     }
 
-    /// Rejects a name that a sibling pattern knows, or that a lenient server may read as one of these.
-    fn reject_ambiguous_name(&self, name: &str) -> Result<(), MatchError> {
+    /// Rejects a name that only a sibling pattern knows.
+    fn reject_overlapping_name(&self, name: &str) -> Result<(), MatchError> {
         let overlaps = |other: &String| same_ignoring_case(other, name);
         if self.overlapping_names.iter().any(overlaps) {
             return Err(MatchError::new(name, "the route does not accept it"));
         }
+        Ok(())
+    }
+
+    /// Rejects a name that a sibling pattern knows, or that a lenient server may read as one of these.
+    fn reject_ambiguous_name(&self, name: &str) -> Result<(), MatchError> {
+        self.reject_overlapping_name(name)?;
         let twin = self
             .members
             .iter()

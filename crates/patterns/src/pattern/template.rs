@@ -67,7 +67,9 @@ impl TemplateDraft {
                 self.holes.push((text.into(), slot.written_as_it_is()?));
             }
             Pattern::Object(object) => self.object(object)?,
-            Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => return None,
+            Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => {
+                return None;
+            }
         }
         Some(())
     }

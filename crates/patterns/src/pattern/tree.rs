@@ -1,7 +1,13 @@
 //! The values of a route table that spell patterns, and their conversion to patterns.
 
-use super::hole_syntax::{HoleRef, HoleUse, PatternError, Token, parse_mention, tokens};
-use super::{EachPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart, TextPattern};
+use super::hole_syntax::{
+    HoleRef, HoleUse, PatternError, Token, mention_named, parse_mention, tokens,
+};
+use super::scope;
+use super::{
+    CHOICE, EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart,
+    TextPattern,
+};
 use crate::json::{Json, encode, same_ignoring_case};
 
 /// A value of a route table that spells a pattern.
@@ -21,6 +27,12 @@ pub enum SourceTree {
 const REST: &str = "...";
 /// The first element of an array whose elements match one pattern.
 const EACH: &str = "*";
+/// The first element of an array of alternatives. It is no hole, so that no list of values can be one by mistake.
+const ALTERNATIVES: &str = "{|}";
+/// The first element of an array of forms.
+const FORMS: &str = "{/}";
+/// The most alternatives or forms of one value.
+const MOST_ALTERNATIVES: usize = 32;
 
 impl SourceTree {
     /// Returns the pattern.
@@ -29,6 +41,12 @@ impl SourceTree {
     ///
     /// Fails with the key below this value.
     pub fn pattern(&self) -> Result<Pattern<HoleRef>, PatternError> {
+        let mut pattern = self.parse()?;
+        scope::assign(&mut pattern);
+        Ok(pattern)
+    }
+
+    fn parse(&self) -> Result<Pattern<HoleRef>, PatternError> {
         match self {
             SourceTree::Literal(json) => Ok(Pattern::Literal(json.clone())),
             SourceTree::Text(text) => parse_text(text),
@@ -136,7 +154,7 @@ fn parse_object(members: &[(String, SourceTree)]) -> Result<ObjectPattern<HoleRe
                 format!("`{twin}` differs from it only in letter case, so no value could be read");
             return Err(PatternError::new(what).under_member(name));
         } else {
-            known.push((name.clone(), member.pattern().map_err(under)?));
+            known.push((name.clone(), member.parse().map_err(under)?));
         }
     }
     Ok(ObjectPattern::new(known, others))
@@ -144,7 +162,7 @@ fn parse_object(members: &[(String, SourceTree)]) -> Result<ObjectPattern<HoleRe
 
 /// Returns the hole of the unnamed members.
 fn rest(member: &SourceTree) -> Result<HoleRef, PatternError> {
-    let Ok(Pattern::Hole(mention)) = member.pattern() else {
+    let Ok(Pattern::Hole(mention)) = member.parse() else {
         return Err(PatternError::new(
             "the unnamed members are one hole: `\"...\" = \"{others}\"`",
         ));
@@ -171,11 +189,16 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
     if let [SourceTree::Text(star), item] = items
         && star == EACH
     {
-        let item = item.pattern().map_err(|error| error.under("[1]"))?;
+        let item = item.parse().map_err(|error| error.under("[1]"))?;
         return Ok(Pattern::Each(EachPattern {
             item: Box::new(item),
             holes: Vec::new(),
         }));
+    }
+    if let [SourceTree::Text(sign), alternatives @ ..] = items
+        && [ALTERNATIVES, FORMS].contains(&sign.as_str())
+    {
+        return parse_either(sign, alternatives).map(Pattern::Either);
     }
     let mut list = ListPattern {
         items: Vec::with_capacity(items.len()),
@@ -190,6 +213,13 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
                 "`\"*\"` is the first of two elements: `[\"*\", pattern]` matches any number of elements",
             )));
         }
+        if let SourceTree::Text(sign) = item
+            && [ALTERNATIVES, FORMS].contains(&sign.as_str())
+        {
+            return Err(under(PatternError::new(format!(
+                "`\"{sign}\"` is the first element: `[\"{sign}\", p1, p2]` matches one of several patterns"
+            ))));
+        }
         match rest_name(item) {
             Some(inside) if is_last => {
                 let mention = parse_mention(inside).and_then(plain_rest).map_err(under)?;
@@ -200,10 +230,32 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
                     "`{{{inside}...}}` receives the remaining elements, so it must be the last one"
                 ))));
             }
-            None => list.items.push(item.pattern().map_err(under)?),
+            None => list.items.push(item.parse().map_err(under)?),
         }
     }
     Ok(Pattern::List(list))
+}
+
+fn parse_either(
+    sign: &str,
+    alternatives: &[SourceTree],
+) -> Result<EitherPattern<HoleRef>, PatternError> {
+    if alternatives.len() < 2 || alternatives.len() > MOST_ALTERNATIVES {
+        return Err(PatternError::new(format!(
+            "`[\"{sign}\", …]` has from 2 to {MOST_ALTERNATIVES} patterns, not {}",
+            alternatives.len()
+        )));
+    }
+    let parsed = alternatives.iter().enumerate().map(|(index, tree)| {
+        let parsed = tree.parse();
+        parsed.map_err(|error| error.under(&format!("[{}]", index + 1)))
+    });
+    Ok(EitherPattern {
+        choice: (sign == ALTERNATIVES).then(|| mention_named(CHOICE, HoleUse::Both, None)),
+        alternatives: parsed.collect::<Result<_, _>>()?,
+        plans: Vec::new(),
+        order: Vec::new(),
+    })
 }
 
 /// Returns the name inside `{rest...}`.

@@ -106,6 +106,7 @@ impl Pattern {
             Pattern::Object(object) => object.write(writing, out)?,
             Pattern::List(list) => list.write(writing, out)?,
             Pattern::Each(each) => each.write(writing, out)?,
+            Pattern::Either(either) => return either.write(writing, out),
         }
         Ok(ValuePresence::Present)
     }

@@ -400,13 +400,35 @@ pub(in crate::check) fn compact_json(subject: &CheckSubject<'_>, _: Rivals<'_>) 
     })
 }
 
+/// Every form of a value but the first one comes back as the first. Complete: only alternatives without a hole for their
+/// number are written as another one.
+pub(in crate::check) fn other_form(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
+    let forms = subject.here.forms.iter();
+    let found = forms.map(|(either, at)| {
+        let messages = (1..either.alternatives.len()).filter_map(|form| {
+            let mutation = Mutation {
+                target: MutationTarget::Form(either, form),
+                raw: RawMutation::Absent,
+            };
+            subject.message(Some(&mutation), &[])
+        });
+        let messages = messages.collect();
+        hypothesis(CheckRule::OtherForm, Weight::Norm, at, messages)
+    });
+    found.collect()
+}
+
 /// Returns the absent holes of a whole pattern that may be absent and is no object; `None` for any other pattern.
 pub(super) fn leaves_whole(pattern: &Pattern) -> Option<Vec<(usize, Option<Json>)>> {
     let mut chosen = Vec::new();
     match pattern {
         Pattern::Hole(slot) => chosen.extend(absent(slot)),
         Pattern::Text(text) => chosen.extend(text.slots().filter_map(absent)),
-        Pattern::Literal(_) | Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => {}
+        Pattern::Literal(_)
+        | Pattern::Object(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => {}
     }
     (pattern.may_be_absent() && !chosen.is_empty()).then_some(chosen)
 }

@@ -38,6 +38,8 @@ pub enum CheckRule {
     IntegerForm,
     /// `{x:json}`: JSON inside a text comes back in compact form.
     CompactJson,
+    /// `["{/}", …]`: another form comes back as the first one.
+    OtherForm,
     /// An error whose row names no message comes back with another message.
     MessageReplaced,
     /// A whole body or result is one hole that may be absent, and comes back as another value.
@@ -60,7 +62,7 @@ pub enum CheckRule {
 
 impl CheckRule {
     /// Every rule.
-    pub const ALL: [CheckRule; 21] = [
+    pub const ALL: [CheckRule; 22] = [
         CheckRule::Forgotten,
         CheckRule::WriteOnly,
         CheckRule::Time,
@@ -73,6 +75,7 @@ impl CheckRule {
         CheckRule::EqualValue,
         CheckRule::IntegerForm,
         CheckRule::CompactJson,
+        CheckRule::OtherForm,
         CheckRule::MessageReplaced,
         CheckRule::WholeLeftOut,
         CheckRule::TextType,
@@ -100,6 +103,7 @@ impl CheckRule {
             CheckRule::EqualValue => "equal_value",
             CheckRule::IntegerForm => "integer_form",
             CheckRule::CompactJson => "compact_json",
+            CheckRule::OtherForm => "other_form",
             CheckRule::MessageReplaced => "message_replaced",
             CheckRule::WholeLeftOut => "whole_left_out",
             CheckRule::TextType => "text_type",
@@ -130,6 +134,7 @@ impl CheckRule {
             }
             CheckRule::IntegerForm => format!("{at}: 3.0 is written as 3"),
             CheckRule::CompactJson => format!("{at}: JSON in a text comes back compact"),
+            CheckRule::OtherForm => format!("{at}: other forms come back as the first one"),
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
             CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
             CheckRule::TextType => format!("{at}: a text comes back as text/plain"),

@@ -49,6 +49,10 @@ pub fn value(pattern: &Pattern, dice: &mut Dice) -> Json {
                 .collect();
             array(&items)
         }
+        Pattern::Either(either) => {
+            let chosen = dice.below(either.alternatives.len());
+            value(&either.alternatives[chosen], dice)
+        }
     }
 }
 

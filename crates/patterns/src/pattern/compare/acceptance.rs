@@ -57,7 +57,7 @@ pub(super) fn reading(pattern: &Pattern, policy: MemberPolicy) -> PatternReader 
 }
 
 /// Returns true if a value matches a pattern.
-pub(super) fn reads(pattern: &Pattern, value: &Json, policy: MemberPolicy) -> bool {
+pub(in crate::pattern) fn reads(pattern: &Pattern, value: &Json, policy: MemberPolicy) -> bool {
     pattern
         .read(Some(value), &mut reading(pattern, policy))
         .is_ok()
@@ -164,7 +164,7 @@ pub(super) fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
                 matches_all(slot).then(|| TextSet::grammar(Grammar::ANY))
             }
         },
-        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => None,
+        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => None,
     }
 }
 

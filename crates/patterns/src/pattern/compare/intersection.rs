@@ -10,19 +10,22 @@ use super::grammar::Fit;
 use super::repeated_holes::{Split, pins};
 use crate::json::Json;
 use crate::pattern::{
-    Absence, Codec, EachPattern, ListPattern, Null, ObjectPattern, Pattern, Role, Shape, Slot,
+    Absence, Codec, EachPattern, EitherPattern, ListPattern, Null, ObjectPattern, Pattern, Role,
+    Shape, Slot,
 };
 
 /// Returns a value that matches both patterns, if there is one.
 #[must_use]
 pub fn intersection(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> Option<Json> {
-    IntersectionSearch {
+    let mut search = IntersectionSearch {
         one,
         other,
         policy,
         tries: 256,
-    }
-    .find(one, other)
+    };
+    search
+        .find(one, other)
+        .or_else(|| search.find_one_by_one(one, other))
 }
 
 /// Does the same where the value may be absent: `Some(None)` means that absence matches both. `None` is a position that
@@ -80,6 +83,20 @@ struct IntersectionSearch<'p> {
 }
 
 impl IntersectionSearch<'_> {
+    /// Tries each alternative of both patterns on its own.
+    fn find_one_by_one(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        if let Some(chosen) = chosen(one) {
+            return chosen.iter().find_map(|one| self.try_next(one, other));
+        }
+        let chosen = chosen(other)?;
+        chosen.iter().find_map(|other| self.try_next(one, other))
+    }
+
+    fn try_next(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        let found = self.find(one, other);
+        found.or_else(|| self.find_one_by_one(one, other))
+    }
+
     fn find(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
         self.tries = self.tries.checked_sub(1)?;
         let (first, second) = (Split::new(one), Split::new(other));
@@ -123,6 +140,50 @@ impl IntersectionSearch<'_> {
     }
 }
 
+/// Returns the pattern with each alternative in place of the first set of alternatives, if it has one.
+fn chosen(pattern: &Pattern) -> Option<Vec<Pattern>> {
+    match pattern {
+        Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => None,
+        Pattern::Object(object) => {
+            let (at, chosen) = first_chosen(object.members.iter().map(|(_, member)| member))?;
+            let objects = chosen.into_iter().map(|member| {
+                let mut object = object.clone();
+                object.change(|members, _| {
+                    if let Some(place) = members.nth(at) {
+                        *place = member;
+                    }
+                });
+                Pattern::Object(object)
+            });
+            Some(objects.collect())
+        }
+        Pattern::List(list) => {
+            let (at, chosen) = first_chosen(list.items.iter())?;
+            let lists = chosen.into_iter().map(|item| {
+                let mut list = list.clone();
+                list.items[at] = item;
+                Pattern::List(list)
+            });
+            Some(lists.collect())
+        }
+        Pattern::Each(each) => {
+            let items = chosen(&each.item)?.into_iter().map(|item| {
+                Pattern::Each(EachPattern {
+                    item: Box::new(item),
+                    holes: each.holes.clone(),
+                })
+            });
+            Some(items.collect())
+        }
+        Pattern::Either(either) => Some(either.alternatives.clone()),
+    }
+}
+
+fn first_chosen<'p>(patterns: impl Iterator<Item = &'p Pattern>) -> Option<(usize, Vec<Pattern>)> {
+    let mut patterns = patterns.enumerate();
+    patterns.find_map(|(at, pattern)| Some((at, chosen(pattern)?)))
+}
+
 /// The number of elements to write where any number is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListLength {
@@ -140,6 +201,9 @@ struct Building {
 impl Building {
     fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
         match (one, other) {
+            (Pattern::Either(either), pattern) | (pattern, Pattern::Either(either)) => {
+                self.either(either, pattern)
+            }
             (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot))
                 if matches_all(slot) =>
             {
@@ -181,6 +245,21 @@ impl Building {
         }
     }
 
+    /// Returns a value of one alternative and a pattern, if possible one that both read.
+    fn either(self, either: &EitherPattern, other: &Pattern) -> Option<Json> {
+        let mut nearest = None;
+        for alternative in &either.alternatives {
+            let Some(found) = self.both(alternative, other) else {
+                continue;
+            };
+            if reads(alternative, &found, self.policy) && reads(other, &found, self.policy) {
+                return Some(found);
+            }
+            nearest = nearest.or(Some(found));
+        }
+        nearest
+    }
+
     /// Returns a value of a pattern, if it has any.
     fn some(self, pattern: &Pattern) -> Option<Json> {
         match pattern {
@@ -206,6 +285,10 @@ impl Building {
                 ListLength::Filled => array(&Vec::from_iter(self.some(&each.item))),
                 ListLength::Empty => array(&[]),
             }),
+            Pattern::Either(either) => {
+                let mut alternatives = either.alternatives.iter();
+                alternatives.find_map(|alternative| self.some(alternative))
+            }
         }
     }
 

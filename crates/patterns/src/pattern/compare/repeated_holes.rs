@@ -107,6 +107,13 @@ fn number(pattern: &mut Pattern, was: &mut Vec<usize>) {
             number(&mut each.item, was);
             each.holes = (first..was.len()).collect();
         }
+        Pattern::Either(either) => {
+            either
+                .choice
+                .iter_mut()
+                .for_each(|choice| renumber(choice, was));
+            either.change(|alternative| number(alternative, was));
+        }
     }
 }
 
@@ -196,6 +203,16 @@ fn facing<'p>(
             }
         }
         (Pattern::Each(one), Pattern::Each(other)) => facing(&one.item, &other.item, hole, found),
+        (Pattern::Either(either), other) => {
+            for one in &either.alternatives {
+                facing(one, other, hole, found);
+            }
+        }
+        (one, Pattern::Either(either)) => {
+            for other in &either.alternatives {
+                facing(one, other, hole, found);
+            }
+        }
         (
             Pattern::Literal(_)
             | Pattern::Hole(_)
@@ -221,6 +238,10 @@ fn literals(pattern: &Pattern, visit: &mut dyn FnMut(&Json)) {
         }
         Pattern::List(list) => list.items.iter().for_each(|item| literals(item, visit)),
         Pattern::Each(each) => literals(&each.item, visit),
+        Pattern::Either(either) => {
+            let alternatives = either.alternatives.iter();
+            alternatives.for_each(|alternative| literals(alternative, visit));
+        }
     }
 }
 
@@ -241,6 +262,11 @@ impl PinnedHole {
                 item: Box::new(self.pinned(&each.item, value)),
                 holes: each.holes.clone(),
             }),
+            Pattern::Either(either) => {
+                let alternatives = either.alternatives.iter();
+                let pinned = alternatives.map(|alternative| self.pinned(alternative, value));
+                Pattern::Either(either.with(pinned.collect()))
+            }
         }
     }
 

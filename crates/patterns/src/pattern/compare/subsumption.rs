@@ -10,8 +10,8 @@ use super::hole_links::{HoleLink, HoleLinks};
 use super::words::words_within;
 use crate::json::{Json, JsonKind};
 use crate::pattern::{
-    Codec, EachPattern, ListPattern, ObjectPattern, Pattern, Scalar, Shape, Slot, TextPart,
-    TextPattern, TextPatterns,
+    Codec, EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, Scalar, Shape, Slot,
+    TextPart, TextPattern, TextPatterns,
 };
 
 /// A comparison of several positions in which the same holes may occur. Each step tells whether its own position is
@@ -127,6 +127,16 @@ impl<'p> Subsumption<'p> {
                 false
             }
             (Pattern::Literal(value), other) => self.literal(value, other),
+            (Pattern::Either(one), other) => {
+                self.unknown(other);
+                let mut alternatives = one.alternatives.iter();
+                alternatives.all(|one| Subsumption::new(self.policy).alone(one, other))
+            }
+            (Pattern::Hole(one), Pattern::Either(other)) => self.hole_in_either(one, other),
+            (one, Pattern::Either(either)) => {
+                self.unknown(other);
+                self.in_one_of(one, either)
+            }
             (Pattern::Hole(one), Pattern::Hole(other)) => self.holes(one, other),
             (Pattern::Hole(one), other) => self.hole(one, other),
             (Pattern::Text(one), Pattern::Text(other)) if aligned(one, other) => {
@@ -153,6 +163,25 @@ impl<'p> Subsumption<'p> {
             }
             (Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_), _) => false,
         }
+    }
+
+    fn in_one_of(&self, one: &Pattern, either: &EitherPattern) -> bool {
+        let mut alternatives = either.alternatives.iter();
+        alternatives.any(|other| Subsumption::new(self.policy).alone(one, other))
+    }
+
+    fn hole_in_either(&mut self, one: &'p Slot, either: &'p EitherPattern) -> bool {
+        for alternative in &either.alternatives {
+            self.unknown(alternative);
+        }
+        if let Some(values) = few(one) {
+            let read = |value: &Json| {
+                let mut alternatives = either.alternatives.iter();
+                alternatives.any(|alternative| reads(alternative, value, self.policy))
+            };
+            return values.iter().all(read);
+        }
+        self.in_one_of(&Pattern::Hole(one.clone()), either)
     }
 
     /// Records that the correspondents of all holes in the wider pattern are unknown.
@@ -236,7 +265,8 @@ impl<'p> Subsumption<'p> {
                 | Pattern::Hole(_)
                 | Pattern::Text(_)
                 | Pattern::Object(_)
-                | Pattern::List(_),
+                | Pattern::List(_)
+                | Pattern::Either(_),
                 _,
                 _,
             ) => false,
@@ -388,7 +418,8 @@ fn link_of(one: &Pattern) -> HoleLink<'_> {
         | Pattern::Text(_)
         | Pattern::Object(_)
         | Pattern::List(_)
-        | Pattern::Each(_) => HoleLink::Unknown,
+        | Pattern::Each(_)
+        | Pattern::Either(_) => HoleLink::Unknown,
     }
 }
 

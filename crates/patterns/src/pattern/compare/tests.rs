@@ -57,6 +57,10 @@ fn shown(pattern: &Pattern) -> String {
             format!("[{}]", items.join(", "))
         }
         Pattern::Each(each) => format!("[*, {}]", shown(&each.item)),
+        Pattern::Either(either) => {
+            let alternatives = either.alternatives.iter().map(shown);
+            format!("({})", alternatives.collect::<Vec<_>>().join(" | "))
+        }
     }
 }
 

@@ -1,0 +1,182 @@
+//! Alternatives and forms in calls.
+
+use super::constructs::{both_ways, from_rest, from_rpc};
+use crate::route::parse_route;
+use crate::route::test_syntax::{route, route_source};
+
+/// The parts of a message of A2A 0.3 and 1.0.
+const PARTS: &str = r#"{
+    "body": { "parts": ["*", ["{|}",
+        { "kind": "text", "text": "{text}", "metadata": "{metadata?}" },
+        { "kind": "file", "file": { "uri": "{uri}", "mimeType": "{type?}" }, "metadata": "{metadata?}" },
+        { "kind": "file", "file": { "bytes": "{bytes}", "mimeType": "{type?}" }, "metadata": "{metadata?}" },
+        { "kind": "data", "data": "{data:object}", "metadata": "{metadata?}" }
+    ]] },
+    "params": { "content": ["*", ["{|}",
+        { "text": "{text}", "metadata": "{metadata}" },
+        { "url": "{uri}", "mediaType": "{type}", "metadata": "{metadata}" },
+        { "raw": "{bytes}", "mediaType": "{type}", "metadata": "{metadata}" },
+        { "data": "{data}", "metadata": "{metadata}" }
+    ]] }
+}"#;
+
+#[test]
+fn each_element_has_its_own_alternative() {
+    let send = route("POST /message:send", "send", PARTS);
+    both_ways(
+        &send,
+        &[
+            (
+                r#"/message:send {"parts":[{"kind":"text","text":"a"},{"kind":"file","file":{"uri":"u","mimeType":"t"}},{"kind":"data","data":{"k":1},"metadata":{}},{"kind":"file","file":{"bytes":"aGk="}}]}"#,
+                r#"send {"content":[{"text":"a"},{"url":"u","mediaType":"t"},{"data":{"k":1},"metadata":{}},{"raw":"aGk="}]}"#,
+            ),
+            (r#"/message:send {"parts":[]}"#, r#"send {"content":[]}"#),
+        ],
+    );
+    from_rest(
+        &send,
+        &[
+            (
+                r#"/message:send {"parts":[{"kind":"audio","text":"a"}]}"#,
+                Err("it matches none of 4 alternatives (1: kind: it must be `\"text\"`; 2:"),
+            ),
+            (
+                r#"/message:send {"parts":[{"kind":"file","file":{"uri":"u","bytes":"b"}}]}"#,
+                Err("bytes: the route does not accept it"),
+            ),
+        ],
+    );
+    from_rpc(
+        &send,
+        &[(
+            r#"send {"content":[{"text":"a"},{"text":"a","url":"u"}]}"#,
+            Err("params/content/1: it matches none of 4 alternatives"),
+        )],
+    );
+}
+
+#[test]
+fn the_most_specific_alternative_is_chosen() {
+    let route = route(
+        "POST /x",
+        "m",
+        r#"{
+            "body": { "v": ["{|}", { "kind": "{kind}", "...": "{others}" }, { "kind": "n", "n": "{n:integer}" }, "{t:string}", "none"] },
+            "params": { "v": ["{|}", { "type": "{kind}", "...": "{others}" }, ["{n}"], { "text": "{t}" }, 0] }
+        }"#,
+    );
+    both_ways(
+        &route,
+        &[
+            (r#"/x {"v":{"kind":"n","n":7}}"#, r#"m {"v":[7]}"#),
+            (
+                r#"/x {"v":{"kind":"n","n":"7"}}"#,
+                r#"m {"v":{"type":"n","n":"7"}}"#,
+            ),
+            (r#"/x {"v":{"kind":"o"}}"#, r#"m {"v":{"type":"o"}}"#),
+            (r#"/x {"v":"some"}"#, r#"m {"v":{"text":"some"}}"#),
+            (r#"/x {"v":"none"}"#, r#"m {"v":0}"#),
+        ],
+    );
+    // Whatever another alternative would read is not written.
+    from_rpc(
+        &route,
+        &[
+            (
+                r#"m {"v":{"type":"n","n":7}}"#,
+                Err("alternative 1 would write it, but alternative 2 would read it"),
+            ),
+            (
+                r#"m {"v":{"text":"none"}}"#,
+                Err("alternative 3 would write it, but alternative 4 would read it"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn params_have_several_forms() {
+    let route = route(
+        "GET /sum?a={a:integer}&b={b:integer?}",
+        "sum",
+        r#"{"params": ["{/}", { "a": "{a}", "b": "{b}" }, ["{a}", "{b}"]]}"#,
+    );
+    both_ways(
+        &route,
+        &[
+            ("/sum?a=1&b=2", r#"sum {"a":1,"b":2}"#),
+            ("/sum?a=1", r#"sum {"a":1}"#),
+        ],
+    );
+    from_rpc(
+        &route,
+        &[
+            ("sum [1,2]", Ok(("/sum?a=1&b=2", 0))),
+            ("sum [1]", Ok(("/sum?a=1", 0))),
+            (r#"sum {"a":1,"_meta":{}}"#, Ok(("/sum?a=1", 0))),
+            ("sum", Err("it matches none of 2 alternatives")),
+            (
+                "sum [1,2,3]",
+                Err("it has 3 elements; at most 2 are allowed"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn alternatives_that_cannot_work_are_load_errors() {
+    for (body, params, words) in [
+        (
+            r#"["{|}", "{a}", "{b:string}"]"#,
+            r#"["{|}", "{a}", "{c}"]"#,
+            "the alternatives with the holes `a|b` are on the rest side only",
+        ),
+        (
+            r#"["{|}", "x", "y"]"#,
+            r#"["{|}", "x", "y", "z"]"#,
+            "on the rest side only",
+        ),
+        (
+            r#"["{|}", { "a": "{a}", "b": 1 }, { "a": 2, "b": "{b}" }]"#,
+            r#"["{|}", ["{a}"], { "b": "{b}" }]"#,
+            "the alternatives 1 and 2 both match `{\"a\":2,\"b\":1}`, and neither is more specific",
+        ),
+        (
+            r#"["{|}", "{a:string}", "{b:string}"]"#,
+            r#"["{|}", ["{a}"], { "b": "{b}" }]"#,
+            "the alternatives 1 and 2 match the same values",
+        ),
+        (
+            r#"["{|}", "{a:string?}", 1]"#,
+            r#"["{|}", ["{a}"], 1]"#,
+            "cannot be absent",
+        ),
+        (r#"["{|}", "{a}"]"#, r#""{a}""#, "has from 2 to 32 patterns"),
+        (
+            r#"{ "a": "{a}", "b": ["{|}", ["{a}"], "{b:string}"] }"#,
+            r#"{ "a": "{a}", "b": ["{|}", ["{a}"], "{b}"] }"#,
+            "inside an alternative, where holes are local, and outside of it",
+        ),
+        (
+            r#"["{/}", ["{a}"], { "a": "{a}", "b": "{b}" }]"#,
+            r#"["{a}", "{b}"]"#,
+            "every form has the same holes",
+        ),
+        (r#"["x", "{|}"]"#, "1", "is the first element"),
+    ] {
+        let more = format!(r#"{{"body":{{"v":{body}}},"params":{{"v":{params}}}}}"#);
+        let errors = parse_route(route_source("POST /x", "m", &more)).unwrap_err();
+        let shown = errors.iter().map(ToString::to_string).collect::<String>();
+        assert!(shown.contains(words), "{body} {params}: {shown}");
+    }
+}
+
+#[test]
+fn a_list_that_begins_with_a_sign_is_a_list() {
+    let route = route(
+        "POST /x",
+        "m",
+        r#"{"body": { "v": ["|", "{a}", "{b}"] }, "params": { "v": ["/", "{a}", "{b}"] }}"#,
+    );
+    both_ways(&route, &[(r#"/x {"v":["|",1,2]}"#, r#"m {"v":["/",1,2]}"#)]);
+}

@@ -1,0 +1,292 @@
+//! Alternatives: `["{|}", p1, p2]` pairs by position with the alternatives of the other side; `["{/}", p1, p2]` has
+//! several forms of the same holes on one side.
+//!
+//! Reading chooses the most specific alternative that matches. Laws: every two alternatives are ordered by
+//! specificity or have no value in common; a written value is read by the alternative that wrote it.
+
+use super::compare::{MemberPolicy, intersection, reads, within};
+use super::{BoundValue, EitherPattern, MatchError, Pattern, PatternError, PatternReader, Slot};
+use super::{PatternWriter, ValuePresence};
+use crate::json::{Json, same_ignoring_case};
+use crate::rope::RopeWriter;
+
+/// The policy for comparisons. Whatever matches with closed objects matches with open ones.
+const POLICY: MemberPolicy = MemberPolicy::Open;
+/// The most errors of alternatives in one message.
+const SHOWN: usize = 4;
+
+/// What is known of one alternative.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct AlternativePlan {
+    /// The holes inside.
+    holes: Vec<usize>,
+    /// The alternatives that match only some of its values.
+    narrower: Vec<usize>,
+}
+
+impl EitherPattern {
+    /// Creates resolved alternatives. `choice` is the hole for the number of the one that is read; without it, they are
+    /// forms of the same holes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if two alternatives have values in common, and neither is more specific.
+    pub fn understood(
+        choice: Option<Slot>,
+        alternatives: Vec<Pattern>,
+    ) -> Result<EitherPattern, PatternError> {
+        let mut either = EitherPattern {
+            choice,
+            alternatives,
+            plans: Vec::new(),
+            order: Vec::new(),
+        };
+        either.refuse_absence()?;
+        either.separate();
+        let count = either.alternatives.len();
+        let mut plans = vec![AlternativePlan::default(); count];
+        for one in 0..count {
+            for other in one + 1..count {
+                let inside = |one: usize, other: usize| {
+                    within(
+                        &either.alternatives[one],
+                        &either.alternatives[other],
+                        POLICY,
+                    )
+                };
+                match (inside(one, other), inside(other, one)) {
+                    (true, false) => plans[other].narrower.push(one),
+                    (false, true) => plans[one].narrower.push(other),
+                    (true, true) => return Err(overlap(one, other, None)),
+                    (false, false) => {
+                        let common = either.common(one, other);
+                        if common.is_some() {
+                            return Err(overlap(one, other, common.as_ref()));
+                        }
+                    }
+                }
+            }
+        }
+        // More specific ones first: each is narrower than those that it is within.
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|index| plans[*index].narrower.len());
+        either.order = order;
+        either.plans = plans;
+        either.find_holes();
+        either.expect_same_holes()?;
+        Ok(either)
+    }
+
+    /// Returns the same alternatives with other patterns in their places.
+    #[must_use]
+    pub fn with(&self, alternatives: Vec<Pattern>) -> EitherPattern {
+        let mut either = EitherPattern {
+            alternatives,
+            ..self.clone()
+        };
+        either.find_holes();
+        either
+    }
+
+    /// Changes the patterns of the alternatives.
+    pub fn change(&mut self, change: impl FnMut(&mut Pattern)) {
+        self.alternatives.iter_mut().for_each(change);
+        self.find_holes();
+    }
+
+    /// Returns the alternative that matches a value, if members that it does not name do not matter.
+    #[must_use]
+    pub fn matching(&self, value: &Json) -> Option<&Pattern> {
+        let mut order = self.order.iter().map(|index| &self.alternatives[*index]);
+        order.find(|alternative| reads(alternative, value, POLICY))
+    }
+
+    fn common(&self, one: usize, other: usize) -> Option<Json> {
+        intersection(&self.alternatives[one], &self.alternatives[other], POLICY)
+    }
+
+    fn find_holes(&mut self) {
+        for (plan, alternative) in self.plans.iter_mut().zip(&self.alternatives) {
+            plan.holes.clear();
+            alternative.slots(&mut |slot| plan.holes.extend(slot.binds()));
+            plan.holes.sort_unstable();
+            plan.holes.dedup();
+        }
+    }
+
+    fn refuse_absence(&self) -> Result<(), PatternError> {
+        for (index, alternative) in self.alternatives.iter().enumerate() {
+            let absent = match alternative {
+                Pattern::Hole(_) | Pattern::Text(_) => alternative.may_be_absent(),
+                Pattern::Literal(_)
+                | Pattern::Object(_)
+                | Pattern::List(_)
+                | Pattern::Each(_)
+                | Pattern::Either(_) => false,
+            };
+            if absent {
+                let what = "an alternative is a value, so it cannot be absent";
+                return Err(PatternError::new(what).under(&format!("[{}]", index + 1)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets alternatives that overlap only in part refuse the member names of each other.
+    fn separate(&mut self) {
+        let before = self.alternatives.clone();
+        for (one, first) in before.iter().enumerate() {
+            for (other, second) in before.iter().enumerate().skip(one + 1) {
+                let ordered = within(first, second, POLICY) || within(second, first, POLICY);
+                if !ordered && intersection(first, second, POLICY).is_some() {
+                    self.alternatives[one].refuse_names_of(second);
+                    self.alternatives[other].refuse_names_of(first);
+                }
+            }
+        }
+    }
+
+    fn expect_same_holes(&self) -> Result<(), PatternError> {
+        if self.choice.is_some() {
+            return Ok(());
+        }
+        let first = self.plans.first().map(|plan| &plan.holes);
+        for (index, plan) in self.plans.iter().enumerate() {
+            if Some(&plan.holes) != first {
+                let what = "every form has the same holes; those of this one differ from those of the first";
+                return Err(PatternError::new(what).under(&format!("[{}]", index + 1)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn read(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
+        let dropped = reading.dropped;
+        let mut faults = Vec::new();
+        for index in &self.order {
+            let holes = &self.plans[*index].holes;
+            let before: Vec<BoundValue> = holes
+                .iter()
+                .map(|hole| reading.bindings.get(*hole).clone())
+                .collect();
+            match self.alternatives[*index].read(Some(value), reading) {
+                Ok(()) => {
+                    return match &self.choice {
+                        Some(choice) => reading.bind(choice, BoundValue::Value(number(*index))),
+                        None => Ok(()),
+                    };
+                }
+                Err(fault) => faults.push((*index, fault)),
+            }
+            reading.dropped = dropped;
+            for (hole, value) in holes.iter().zip(before) {
+                reading.bindings.set(*hole, value);
+            }
+        }
+        faults.sort_by_key(|(index, _)| *index);
+        let shown = faults.iter().take(SHOWN).map(|(index, fault)| {
+            let place = match fault.location.as_str() {
+                "" => String::new(),
+                location => format!(" {location}:"),
+            };
+            format!("{}:{place} {}", index + 1, fault.what)
+        });
+        let shown = shown.collect::<Vec<_>>().join("; ");
+        Err(MatchError::here(format!(
+            "it matches none of {} alternatives ({shown})",
+            self.alternatives.len()
+        )))
+    }
+
+    pub(super) fn write(
+        &self,
+        writing: &PatternWriter<'_>,
+        out: &mut RopeWriter,
+    ) -> Result<ValuePresence, MatchError> {
+        let index = match &self.choice {
+            Some(choice) => match choice.bound(writing).as_ref() {
+                BoundValue::Value(value) => self.index_of(value),
+                BoundValue::Unbound
+                | BoundValue::Absent
+                | BoundValue::Members(_)
+                | BoundValue::Each(_) => None,
+            },
+            None => Some(0),
+        };
+        let index = index.ok_or_else(|| MatchError::here("no alternative was read"))?;
+        let narrower = &self.plans[index].narrower;
+        if narrower.is_empty() {
+            return self.alternatives[index].write(writing, out);
+        }
+        let mut own = RopeWriter::with_capacity(64);
+        let presence = self.alternatives[index].write(writing, &mut own)?;
+        let value = Json::sent(own.finish());
+        let mut narrower = narrower.iter();
+        if let Some(other) =
+            narrower.find(|other| reads(&self.alternatives[**other], &value, POLICY))
+        {
+            return Err(MatchError::here(format!(
+                "alternative {} would write it, but alternative {} would read it",
+                index + 1,
+                other + 1
+            )));
+        }
+        if presence == ValuePresence::Present {
+            out.value(&value);
+        }
+        Ok(presence)
+    }
+
+    fn index_of(&self, value: &Json) -> Option<usize> {
+        let text = std::str::from_utf8(value.as_bytes()).ok()?;
+        let number: usize = text.trim_matches('"').parse().ok()?;
+        number
+            .checked_sub(1)
+            .filter(|index| *index < self.plans.len())
+    }
+}
+
+/// Returns the value of the choice.
+fn number(index: usize) -> Json {
+    Json::string(&(index + 1).to_string())
+}
+
+fn overlap(one: usize, other: usize, common: Option<&Json>) -> PatternError {
+    let (one, other) = (one + 1, other + 1);
+    PatternError::new(match common {
+        Some(common) => format!(
+            "the alternatives {one} and {other} both match `{}`, and neither is more specific; name a literal or a member that distinguishes them",
+            String::from_utf8_lossy(common.as_bytes())
+        ),
+        None => format!(
+            "the alternatives {one} and {other} match the same values, so {other} would never be read; remove one"
+        ),
+    })
+}
+
+impl Pattern {
+    /// Lets the objects of this pattern refuse the members that another pattern requires at the same place and that they
+    /// do not name, even where they receive unnamed members.
+    fn refuse_names_of(&mut self, twin: &Pattern) {
+        let (Pattern::Object(object), Pattern::Object(twin)) = (self, twin) else {
+            return;
+        };
+        for (name, _) in twin
+            .members
+            .iter()
+            .filter(|(_, member)| !member.may_be_absent())
+        {
+            let mut known = object.members.iter().map(|(known, _)| known);
+            if !known.any(|known| same_ignoring_case(known, name)) {
+                object.overlapping_names.push(name.clone());
+            }
+        }
+        object.overlapping_names.sort();
+        object.overlapping_names.dedup();
+        for (name, member) in &mut object.members {
+            if let Some((_, twin)) = twin.members.iter().find(|(known, _)| known == name) {
+                member.refuse_names_of(twin);
+            }
+        }
+    }
+}
