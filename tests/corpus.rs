@@ -39,6 +39,15 @@ fn sse() {
 }
 
 #[test]
+fn response_stream() {
+    for input in corpus("response_stream") {
+        for end in 0..=input.len() {
+            dualgauge_model::response_stream::check_any_stream(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn tool_list() {
     for input in corpus("tool_list") {
         dualgauge_model::import::check_any_list(&input);

@@ -31,6 +31,7 @@ mod pair;
 mod rollout;
 mod route;
 mod route_docs;
+mod route_stream;
 mod rpc;
 pub(super) mod shared;
 mod stdio;

@@ -41,6 +41,7 @@ use dualgauge_model::plan::{Credentials, Unrouted};
 use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Authentication, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, Example, Extra, ResultForm};
+use dualgauge_model::stream_format::RouteStream;
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::multiplexing::Multiplexing;
@@ -383,6 +384,10 @@ pub struct RawRoute {
     pub effect: Option<Spanned<Effect>>,
     /// `timeout`: not zero.
     pub timeout: Option<Spanned<Duration>>,
+    /// `stream`
+    pub stream: Option<Spanned<RouteStream>>,
+    /// `stream_timeout`: not zero.
+    pub stream_timeout: Option<Spanned<Duration>>,
     /// `affinity`: the hole whose value identifies a session.
     pub affinity: Option<Spanned<String>>,
     /// `successor`: the replacement of the route once it is retired.

@@ -26,6 +26,7 @@ pub use builtin::{
 pub use draft::{RestReplySource, RowSource, RpcReplySource};
 pub use frames::Correlation;
 pub use number::{Choice, NumberPattern};
+pub(crate) use problem::write_problem;
 pub use problem::{error_object, problem};
 pub use refused::{Refused, refusal};
 pub use response::{RestAnswer, RestReply, RpcAnswer, TranslatedReply, is_json};

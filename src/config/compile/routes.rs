@@ -107,6 +107,12 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         is_notification: raw.notify.as_ref().is_some_and(|notify| notify.value),
         effect: raw.effect.as_ref().map(|effect| effect.value),
         timeout: raw.timeout.as_ref().map(|timeout| timeout.value),
+        stream: raw
+            .stream
+            .as_ref()
+            .map(|stream| stream.value)
+            .unwrap_or_default(),
+        stream_timeout: raw.stream_timeout.as_ref().map(|timeout| timeout.value),
         affinity: text(raw.affinity.as_ref()),
         successor: text(raw.successor.as_ref()),
         rows,

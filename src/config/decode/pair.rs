@@ -89,6 +89,8 @@ fn route(
         notify: None,
         effect: Some(candidate.clone().map(|_| effect)),
         timeout: None,
+        stream: None,
+        stream_timeout: None,
         affinity: None,
         successor: None,
         deprecated: None,

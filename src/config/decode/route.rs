@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::route_docs::DOCS;
-use super::{compare, example, frame, lifecycle, outcome, route_docs};
+use super::{compare, example, frame, lifecycle, outcome, route_docs, route_stream};
 use crate::config::key::{
     Key, List, Rule, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree,
     tree_table,
@@ -14,6 +14,7 @@ use crate::config::raw::RawRoute;
 use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::form::BodyFormat;
 use dualgauge_model::route::{Effect, Extra, ResultForm};
+use dualgauge_model::stream_format::RouteStream;
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -86,6 +87,12 @@ section! {
         RESULT: Key<ResultForm> = key("result", words(RESULTS)).or("plain");
         /// Longest wait for the response; that of the upstream if absent
         CALL_TIMEOUT: Key<Duration> = key("timeout", TIMEOUT);
+        /// Format of responses that stream on the REST side, or `false` to refuse them; if absent, event streams are translated
+        STREAM: Key<RouteStream> = key("stream", route_stream::STREAM);
+        /// Formats of responses that stream, by side
+        STREAMS: SubTable = table("stream", &route_stream::STREAM_BY_SIDE);
+        /// Longest duration of a response that streams; unlimited if absent
+        STREAM_TIMEOUT: Key<Duration> = key("stream_timeout", TIMEOUT);
         /// Hole that identifies a session
         AFFINITY: Key<String> = key("affinity", TEXT);
         /// Replacement, named to clients of a deprecated or retired side
@@ -133,6 +140,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
     let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
     let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
+    let stream = route_stream::stream(table, &STREAM, &STREAMS);
+    let stream_timeout = route_stream::timeout(table, &STREAM_TIMEOUT, stream.as_ref());
     let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
     let lossy = table.get(&LOSSY);
@@ -166,6 +175,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         notify,
         effect,
         timeout,
+        stream,
+        stream_timeout,
         affinity,
         successor,
         deprecated,

@@ -70,7 +70,7 @@ pub fn problem(failure: &Failure, codes: &FailureCodes) -> RestAnswer {
 }
 
 /// Converts an RPC error to a problem document that contains its code, message and data.
-pub(super) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> RestAnswer {
+pub(crate) fn write_problem(status: u16, extra: &str, error: &ErrorObject) -> RestAnswer {
     let mut writer = RopeWriter::with_capacity(256);
     let title = StatusCode::from_u16(status)
         .ok()

@@ -12,6 +12,7 @@ use super::template::{QueryItem, Template};
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::outcome::Outcomes;
+use crate::stream_format::RouteStream;
 use dualgauge_patterns::pattern::{
     HoleFacts, Pattern, PatternReader, Slot, TextPatterns, UnknownMembers,
 };
@@ -60,6 +61,10 @@ pub struct Route {
     pub silence: Option<Duration>,
     /// The timeout for the upstream's answer, in place of the upstream's own.
     pub timeout: Option<Duration>,
+    /// The declaration about responses that stream.
+    pub stream: RouteStream,
+    /// The maximum duration of a response that streams, if it is limited.
+    pub stream_timeout: Option<Duration>,
     /// The hole whose value identifies the session of a caller.
     pub affinity: Option<usize>,
     /// The replacement of the route, once it is retired; a text for each side.
@@ -171,6 +176,8 @@ impl Route {
             id,
             silence,
             timeout,
+            stream,
+            stream_timeout,
             affinity,
             successor: _,
             outcomes,
@@ -189,6 +196,7 @@ impl Route {
             && *always_passes == other.always_passes
             && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
             && (silence, timeout) == (&other.silence, &other.timeout)
+            && (stream, stream_timeout) == (&other.stream, &other.stream_timeout)
             && outcomes.answers_like(&other.outcomes)
             && schema.allows_like(&other.schema)
     }

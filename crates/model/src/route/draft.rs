@@ -17,6 +17,7 @@ use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::outcome::{Outcomes, ToolResult, ToolValue};
+use crate::stream_format::RouteStream;
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
     SourceTree, TextPatterns, as_key, mention_named,
@@ -48,6 +49,11 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
         let what = "a notification has no answer, so no outcome can be used";
         return Err(vec![
             PatternError::new(what).under("notify").under(&source.key),
+        ]);
+    }
+    if let Some(what) = unstreamable(&source) {
+        return Err(vec![
+            PatternError::new(what).under("stream").under(&source.key),
         ]);
     }
     let rows = std::mem::take(&mut source.rows);
@@ -151,6 +157,19 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     draft.check_names().map_err(|error| vec![error])?;
     let facts = draft.facts().map_err(|error| vec![error])?;
     draft.finish(source, facts, form, extra)
+}
+
+/// Returns the reason why responses of a route that says so cannot stream.
+fn unstreamable(source: &RouteSource) -> Option<&'static str> {
+    let RouteStream::Formats { .. } = source.stream else {
+        return None;
+    };
+    if source.rest_protocol() == Wire::Frame {
+        return Some("a frame is one message; only a route with `rest` has responses that stream");
+    }
+    source
+        .is_notification
+        .then_some("a notification has no answer that could stream")
 }
 
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
@@ -336,6 +355,8 @@ impl RouteDraft {
             always_passes: source.always_passes,
             effect,
             timeout: source.timeout,
+            stream: source.stream,
+            stream_timeout: source.stream_timeout,
             affinity,
             successor: source.successor,
             outcomes: Outcomes::default(),

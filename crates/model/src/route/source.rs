@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::form::BodyFormat;
 use crate::outcome::RowSource;
 use crate::rollout::Glob;
+use crate::stream_format::RouteStream;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::schema::Schema;
@@ -58,6 +59,10 @@ pub struct RouteSource {
     pub effect: Option<Effect>,
     /// `timeout`
     pub timeout: Option<Duration>,
+    /// `stream`
+    pub stream: RouteStream,
+    /// `stream_timeout`
+    pub stream_timeout: Option<Duration>,
     /// `affinity`
     pub affinity: Option<String>,
     /// `successor`

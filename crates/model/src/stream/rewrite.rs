@@ -39,15 +39,30 @@ pub enum EventResultKind {
     Swallowed,
     /// A definition matches but cannot write the event, or the event is too large: it was dropped.
     Failed,
+    /// A response of the call, translated.
+    Response,
+    /// The error of the call, translated: the last event.
+    Error,
+    /// A notification during a call that no definition matches: it was dropped.
+    Unmatched,
+    /// The stream ended within the event: it was dropped.
+    Unfinished,
+    /// A failure of the proxy in place of an event of the call: the last event.
+    Refused,
 }
 
 impl EventResultKind {
     /// Every kind.
-    pub const ALL: [EventResultKind; 4] = [
+    pub const ALL: [EventResultKind; 9] = [
         EventResultKind::Rewritten,
         EventResultKind::Untouched,
         EventResultKind::Swallowed,
         EventResultKind::Failed,
+        EventResultKind::Response,
+        EventResultKind::Error,
+        EventResultKind::Unmatched,
+        EventResultKind::Unfinished,
+        EventResultKind::Refused,
     ];
 
     /// The word used in metrics.
@@ -58,6 +73,11 @@ impl EventResultKind {
             EventResultKind::Untouched => "untouched",
             EventResultKind::Swallowed => "swallowed",
             EventResultKind::Failed => "failed",
+            EventResultKind::Response => "response",
+            EventResultKind::Error => "error",
+            EventResultKind::Unmatched => "unmatched",
+            EventResultKind::Unfinished => "unfinished",
+            EventResultKind::Refused => "refused",
         }
     }
 }
@@ -72,11 +92,13 @@ pub struct EventResult {
 }
 
 impl EventResult {
-    fn plain(kind: EventResultKind) -> Option<EventResult> {
+    /// Returns a result without a failure.
+    pub(crate) fn plain(kind: EventResultKind) -> Option<EventResult> {
         Some(EventResult { kind, why: None })
     }
 
-    fn failed(why: String) -> Option<EventResult> {
+    /// Returns the result of an event that was dropped because it could not be written.
+    pub(crate) fn failed(why: String) -> Option<EventResult> {
         Some(EventResult {
             kind: EventResultKind::Failed,
             why: Some(why),

@@ -84,6 +84,8 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         notify: None,
         effect: None,
         timeout: None,
+        stream: None,
+        stream_timeout: None,
         affinity: None,
         successor: None,
         deprecated: None,

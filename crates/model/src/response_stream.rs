@@ -1,0 +1,412 @@
+//! Responses that stream: the events of an upstream's response to one call, translated as they arrive.
+//!
+//! Each event is a response of the other side, or a notification. This module has no clock and no socket: it is fed with
+//! chunks and returns whole events. Laws: the output does not depend on how the stream was split into chunks; an event
+//! is translated exactly as a complete response with its content ([`crate::reply`]); each event for an RPC client has
+//! the id of its call; an error is the last event; the output consists of whole events. At most one event, up to a
+//! limit, is buffered.
+//!
+//! Used by `gateway`.
+
+mod answer;
+mod input;
+mod law;
+mod lines;
+mod output;
+mod terms;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::event::{EventAction, EventForm, EventValue, Events};
+use crate::failure::{Blame, Failure, FailureCodes, Reason};
+use crate::jsonrpc::{self, RequestId};
+use crate::mcp::ClientRevision;
+use crate::outcome::{ReplyLimits, error_object, problem};
+use crate::route::Route;
+use crate::sse::MESSAGE;
+use crate::stream::{EventResult, EventResultKind};
+use crate::stream_format::{StreamFormat, StreamFormats};
+use crate::translate::TranslateContext;
+use dualgauge_patterns::pattern::Bindings;
+use dualgauge_patterns::side::Side;
+
+use answer::Translated;
+use input::{InputEvent, InputPiece, InputReader};
+use output::{ERROR, Output};
+
+pub use law::check_any_stream;
+pub use terms::StreamTerms;
+
+/// The call whose response streams.
+#[derive(Debug)]
+pub struct StreamedCall {
+    /// The values of the call's holes.
+    pub bindings: Bindings,
+    /// The client's side, with the data that its responses need.
+    pub client: StreamClient,
+}
+
+/// The client of a streamed response.
+#[derive(Debug)]
+pub enum StreamClient {
+    /// A REST client; the RPC upstream knows the call by this id.
+    Rest {
+        /// The id of the call at the upstream.
+        upstream_id: u64,
+    },
+    /// An RPC client of a REST upstream.
+    Rpc {
+        /// The client's id of the call.
+        id: RequestId,
+        /// The method of the call.
+        method: Arc<str>,
+        /// The kind of the client's MCP revision.
+        revision: ClientRevision,
+        /// The status of the upstream's response.
+        status: u16,
+        /// The headers of the upstream's response.
+        headers: HeaderMap,
+    },
+}
+
+impl StreamClient {
+    /// Returns the side of the client.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        match self {
+            StreamClient::Rest { .. } => Side::Rest,
+            StreamClient::Rpc { .. } => Side::Rpc,
+        }
+    }
+}
+
+/// The parts of the plan that translate a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamScope<'p> {
+    /// The route of the call.
+    pub route: &'p Route,
+    /// The declared events, for notifications.
+    pub events: &'p Events,
+    /// The limits of reading a response.
+    pub limits: ReplyLimits,
+    /// The codes of the proxy's failures.
+    pub codes: &'p FailureCodes,
+    /// The context of translations.
+    pub context: TranslateContext,
+}
+
+/// A streamed response on its way to the client.
+#[derive(Debug)]
+pub struct ResponseStream {
+    call: StreamedCall,
+    input: InputReader,
+    output: StreamFormat,
+    /// True after the last event: everything that follows is ignored.
+    is_over: bool,
+    /// True if the previous event was dropped: a line feed that may belong to its end is dropped too.
+    is_previous_dropped: bool,
+    /// True if the output ends within a comment that is too large to buffer.
+    is_in_comment: bool,
+}
+
+/// A part of the response for the client.
+#[derive(Debug, Default)]
+pub struct StreamStep {
+    /// The output; empty if there is none.
+    pub out: Bytes,
+    /// The result, if this was an event.
+    pub result: Option<EventResult>,
+    /// Members that no pattern named.
+    pub dropped: usize,
+    /// The end of the response, if this was the last event.
+    pub end: Option<StreamEnd>,
+}
+
+/// The end of a streamed response other than the end of the upstream's stream.
+#[derive(Debug)]
+pub enum StreamEnd {
+    /// The upstream reported an error.
+    Error {
+        /// The code of the RPC error.
+        code: i64,
+        /// The party at fault.
+        blame: Blame,
+    },
+    /// A tool reported its failure.
+    ToolError,
+    /// The proxy reported a failure.
+    Failed(Box<Failure>),
+}
+
+impl ResponseStream {
+    /// Returns the stream of a call's response; `limit` is the maximum size of an event in bytes.
+    #[must_use]
+    pub fn new(call: StreamedCall, formats: StreamFormats, limit: usize) -> ResponseStream {
+        ResponseStream {
+            input: InputReader::new(formats.upstream, limit),
+            output: formats.client,
+            call,
+            is_over: false,
+            is_previous_dropped: false,
+            is_in_comment: false,
+        }
+    }
+
+    /// Returns true after the last event.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Adds input. Call [`Self::step`] until it returns `None` first.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        if !self.is_over {
+            self.input.feed(chunk);
+        }
+    }
+
+    /// Returns the next output, if any is ready.
+    pub fn step(&mut self, scope: StreamScope<'_>) -> Option<StreamStep> {
+        if self.is_over {
+            return None;
+        }
+        let piece = self.input.next()?;
+        Some(self.piece(piece, scope))
+    }
+
+    /// Ends the stream after the upstream's last byte. An unfinished event is dropped.
+    pub fn finish(&mut self, scope: StreamScope<'_>) -> Option<StreamStep> {
+        if self.is_over {
+            return None;
+        }
+        let piece = self.input.finish();
+        let step = piece.map(|piece| self.piece(piece, scope));
+        self.is_over = true;
+        step
+    }
+
+    /// Ends the stream with a failure of the proxy as the last event.
+    pub fn fail(&mut self, failure: Failure, scope: StreamScope<'_>) -> StreamStep {
+        self.is_over = true;
+        let data = match &self.call.client {
+            StreamClient::Rest { .. } => problem(&failure, scope.codes).body,
+            StreamClient::Rpc { id, .. } => {
+                jsonrpc::error(id, &error_object(&failure, scope.codes))
+            }
+        };
+        let output = Output {
+            event: ERROR,
+            id: None,
+            data: output::one_line(&data.into_bytes()),
+        };
+        let out = output.write_last(self.output).unwrap_or_default();
+        StreamStep {
+            out: self.behind_comment(out),
+            result: EventResult::plain(EventResultKind::Refused),
+            dropped: 0,
+            end: Some(StreamEnd::Failed(Box::new(failure))),
+        }
+    }
+
+    fn piece(&mut self, piece: InputPiece, scope: StreamScope<'_>) -> StreamStep {
+        let step = match piece {
+            InputPiece::Between(out) => {
+                return StreamStep {
+                    out: self.between(out),
+                    ..StreamStep::default()
+                };
+            }
+            InputPiece::Feed(_) if self.is_previous_dropped => return StreamStep::default(),
+            InputPiece::Feed(out) => {
+                return StreamStep {
+                    out: self.between(out),
+                    ..StreamStep::default()
+                };
+            }
+            InputPiece::Oversize => self.fail(oversize(), scope),
+            InputPiece::Unreadable => self.fail(unreadable("its text is not UTF-8"), scope),
+            InputPiece::Unfinished => StreamStep {
+                result: EventResult::plain(EventResultKind::Unfinished),
+                ..StreamStep::default()
+            },
+            InputPiece::Event(event) => self.event(&event, scope),
+        };
+        self.is_previous_dropped = step.out.is_empty();
+        step
+    }
+
+    /// Returns the output for bytes outside of events: comments and blank lines are only known to event streams.
+    fn between(&mut self, bytes: Bytes) -> Bytes {
+        match self.output {
+            StreamFormat::EventStream => {
+                self.is_in_comment = !matches!(bytes.last(), None | Some(b'\r' | b'\n'));
+                bytes
+            }
+            StreamFormat::JsonLines => Bytes::new(),
+        }
+    }
+
+    /// Ends an unfinished comment before an event of the proxy.
+    fn behind_comment(&mut self, out: Bytes) -> Bytes {
+        match std::mem::take(&mut self.is_in_comment) {
+            true => [b"\n", out.as_ref()].concat().into(),
+            false => out,
+        }
+    }
+
+    fn event(&mut self, event: &InputEvent, scope: StreamScope<'_>) -> StreamStep {
+        let data = event.data();
+        let Some(data) = data.filter(|data| !data.is_empty()) else {
+            // Clients dispatch no event with empty data (§9.2.6); it sets an id or the retry time, or keeps the
+            // connection alive.
+            return StreamStep {
+                out: event.kept(self.output),
+                ..StreamStep::default()
+            };
+        };
+        if let Some(step) = self.declared(event, &data, scope) {
+            return step;
+        }
+        match self.call.translate(event.event(), &data, scope) {
+            Ok(translated) => self.write(event, translated, scope),
+            Err(failure) => self.fail(failure, scope),
+        }
+    }
+
+    /// Returns the output for an event that a definition matches, and for any other notification.
+    fn declared(
+        &self,
+        event: &InputEvent,
+        data: &str,
+        scope: StreamScope<'_>,
+    ) -> Option<StreamStep> {
+        let depth = scope.context.depth;
+        let has_events = !scope.events.all().is_empty();
+        let shown = || EventValue::sse(event.event(), event.id(), data, depth);
+        let (notification, to) = match self.call.client.side() {
+            Side::Rest => {
+                let text = Bytes::copy_from_slice(data.as_bytes());
+                (EventValue::rpc(&text, depth), EventForm::Sse)
+            }
+            Side::Rpc => (None, EventForm::Rpc),
+        };
+        let is_notification = notification.is_some();
+        // An event in the form of streams may also match a definition that drops it.
+        let values = notification.into_iter().chain(has_events.then(shown));
+        for value in values {
+            match scope.events.rewrite(&value, to, scope.context) {
+                EventAction::Untouched => {}
+                EventAction::Swallowed => {
+                    return Some(self.drop_event(event, EventResultKind::Swallowed));
+                }
+                EventAction::Failed { key, why } => {
+                    return Some(self.failed(event, format!("{key}: {why}")));
+                }
+                EventAction::Rewritten {
+                    event: value,
+                    dropped,
+                } => {
+                    return Some(self.rewritten(event, &value, dropped));
+                }
+            }
+        }
+        is_notification.then(|| self.drop_event(event, EventResultKind::Unmatched))
+    }
+
+    fn drop_event(&self, event: &InputEvent, kind: EventResultKind) -> StreamStep {
+        StreamStep {
+            out: event.emptied(self.output),
+            result: EventResult::plain(kind),
+            ..StreamStep::default()
+        }
+    }
+
+    fn failed(&self, event: &InputEvent, why: String) -> StreamStep {
+        StreamStep {
+            out: event.emptied(self.output),
+            result: EventResult::failed(why),
+            ..StreamStep::default()
+        }
+    }
+
+    /// Writes a notification in the form of the client's side.
+    fn rewritten(&self, event: &InputEvent, value: &EventValue, dropped: usize) -> StreamStep {
+        let fields = value.fields();
+        let output = match (&fields, value.message()) {
+            (Some(fields), _) => Output {
+                event: &fields.event,
+                id: fields.id.as_deref(),
+                data: fields.data.clone(),
+            },
+            (None, message) => Output {
+                event: MESSAGE,
+                id: None,
+                data: message
+                    .map_or_else(String::new, |message| output::one_line(message.as_bytes())),
+            },
+        };
+        match output.write(event, self.output) {
+            Ok(out) => StreamStep {
+                out,
+                result: EventResult::plain(EventResultKind::Rewritten),
+                dropped,
+                end: None,
+            },
+            Err(why) => self.failed(event, why.to_string()),
+        }
+    }
+
+    /// Writes a response of the call.
+    fn write(
+        &mut self,
+        event: &InputEvent,
+        translated: Translated,
+        scope: StreamScope<'_>,
+    ) -> StreamStep {
+        let Translated { data, dropped, end } = translated;
+        let out = match end {
+            None => Output {
+                event: event.event(),
+                id: None,
+                data,
+            }
+            .write(event, self.output),
+            Some(_) => Output {
+                event: ERROR,
+                id: event.id(),
+                data,
+            }
+            .write_last(self.output),
+        };
+        let out = match out {
+            Ok(out) => out,
+            Err(why) => return self.fail(unreadable(&why.to_string()), scope),
+        };
+        self.is_over = end.is_some();
+        StreamStep {
+            out,
+            result: EventResult::plain(match &end {
+                None => EventResultKind::Response,
+                Some(_) => EventResultKind::Error,
+            }),
+            dropped,
+            end,
+        }
+    }
+}
+
+fn oversize() -> Failure {
+    let message = "an event of the server's response is larger than `limits.answer`";
+    Failure::new(Reason::UpstreamTooLarge, message)
+}
+
+fn unreadable(why: &str) -> Failure {
+    let message = format!("an event of the server's response cannot be translated: {why}");
+    Failure::new(Reason::UpstreamNotProtocol, message)
+}
+
+#[cfg(test)]
+mod tests;
