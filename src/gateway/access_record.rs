@@ -40,6 +40,8 @@ pub(super) struct AccessRecord {
     /// Time until the whole response was ready, if the record is kept until the client has received it.
     completed_at: Option<Duration>,
     dropped: usize,
+    /// The number of events of a response that streamed.
+    events: Option<u64>,
     /// Facts about the JSON-RPC message of the call.
     message: MessageNote,
     outcome: CallOutcome,
@@ -69,6 +71,7 @@ impl AccessRecord {
             head: None,
             completed_at: None,
             dropped: 0,
+            events: None,
             message: MessageNote::default(),
             outcome: CallOutcome::default(),
             conversions: Cell::default(),
@@ -112,6 +115,11 @@ impl AccessRecord {
     /// Adds to the number of members or query parameters that the translation dropped.
     pub(super) fn add_dropped(&mut self, members: usize) {
         self.dropped += members;
+    }
+
+    /// Counts an event of a response that streams.
+    pub(super) fn add_event(&mut self) {
+        self.events = Some(self.events.unwrap_or_default() + 1);
     }
 
     /// Starts the upstream time. A record dropped before [`AccessRecord::add_upstream_time`] still reports the time

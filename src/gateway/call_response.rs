@@ -13,7 +13,9 @@ use dualgauge_model::failure::{Advice, Failure, FailureCodes};
 use dualgauge_model::headers::JSON;
 use dualgauge_model::jsonrpc::{self, RequestId};
 use dualgauge_model::outcome::{error_object, problem};
+use dualgauge_model::response_stream::ResponseStream;
 use dualgauge_model::stream::Rewriter;
+use dualgauge_model::stream_format::StreamFormats;
 use dualgauge_net::{IncomingBody, Lease};
 use dualgauge_patterns::rope::Rope;
 
@@ -40,10 +42,31 @@ pub(super) struct StreamingResponse {
     pub(super) response: Box<Response<IncomingBody>>,
     pub(super) lease: Lease,
     pub(super) idle_timeout: Duration,
-    /// Rewrites the stream for the other side.
-    pub(super) rewriter: Option<Rewriter>,
+    /// The translation of the body for the other side.
+    pub(super) translation: BodyTranslation,
     /// Maximum age, after which the stream is ended.
     pub(super) max_age: Option<Duration>,
+}
+
+/// The translation of a body that streams.
+#[derive(Debug)]
+pub(super) enum BodyTranslation {
+    /// The body passes unchanged.
+    None,
+    /// An event stream, rewritten event by event.
+    Events(Rewriter),
+    /// The response to a call, translated event by event.
+    Response(Box<ResponseTranslation>),
+}
+
+/// The translation of a response that streams.
+#[derive(Debug)]
+pub(super) struct ResponseTranslation {
+    pub(super) stream: ResponseStream,
+    /// The index of the route.
+    pub(super) route: usize,
+    /// The maximum duration of the stream.
+    pub(super) time_limit: Option<Duration>,
 }
 
 /// Both ends of a connection that changes its protocol.
@@ -63,6 +86,22 @@ pub(super) struct UpstreamResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+/// A response as it arrives.
+pub(super) enum Received {
+    /// A complete response.
+    Complete(UpstreamResponse),
+    /// A response that streams, after its head.
+    Stream(Box<ReceivedStream>),
+}
+
+/// A response that streams, after its head. Dropped, it closes the upstream connection.
+#[derive(Debug)]
+pub(super) struct ReceivedStream {
+    pub(super) response: Box<Response<IncomingBody>>,
+    pub(super) lease: Lease,
+    pub(super) formats: StreamFormats,
 }
 
 /// Renders a failure as a problem document.

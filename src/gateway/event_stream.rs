@@ -9,7 +9,7 @@ use http::{Method, Response, StatusCode, Version, request};
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
-use super::call_response::{CallResponse, StreamingResponse};
+use super::call_response::{BodyTranslation, CallResponse, StreamingResponse};
 use super::cors;
 use super::exchange::{self, HeadDeadline};
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
@@ -204,7 +204,7 @@ async fn open_translated(
         response,
         lease: exchange.lease,
         idle_timeout: plan.idle_timeout,
-        rewriter,
+        translation: rewriter.map_or(BodyTranslation::None, BodyTranslation::Events),
         max_age: plan.max_age,
     })))
 }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
-use super::call_response::UpstreamResponse;
+use super::call_response::{Received, ReceivedStream, UpstreamResponse};
 use super::failures::{
     aborted_upload, from_upstream_error, total_timeout, unreadable_response, upload_stalled,
     upstream_timeout,
@@ -24,12 +24,23 @@ use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::outcome::is_rejection_status;
 use dualgauge_model::rejections;
+use dualgauge_model::response_stream::StreamTerms;
 use dualgauge_model::sse;
 use dualgauge_net::{
     BodyCopy, CollectError, Exchange, IncomingBody, MemoryBudget, OutgoingRequest, Permit,
     RetryPolicy, SendOptions, UploadBreak, UploadProgress, collect_accounted, collect_budgeted,
     pinned,
 };
+
+/// The terms of a call whose response is translated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallTerms {
+    pub(super) retry_policy: RetryPolicy,
+    /// The time within which a complete response, or the head of a stream, must arrive.
+    pub(super) limit: Duration,
+    /// Set if the response may stream.
+    pub(super) streams: Option<StreamTerms>,
+}
 
 /// Sends a request and reads the complete response within `limit`.
 pub(super) async fn send_and_collect(
@@ -39,6 +50,32 @@ pub(super) async fn send_and_collect(
     retry_policy: RetryPolicy,
     limit: Duration,
 ) -> Result<UpstreamResponse, Failure> {
+    let terms = CallTerms {
+        retry_policy,
+        limit,
+        streams: None,
+    };
+    match send_and_receive(record, upstream, outgoing, terms).await? {
+        Received::Complete(response) => Ok(response),
+        Received::Stream(stream) => {
+            let status = stream.response.status().as_u16();
+            Err(rejections::event_stream(status))
+        }
+    }
+}
+
+/// Sends a request and reads the response: the complete one, or the head if the response streams and may do so.
+pub(super) async fn send_and_receive(
+    record: &mut AccessRecord,
+    upstream: &Rc<HttpUpstream>,
+    outgoing: OutgoingRequest,
+    terms: CallTerms,
+) -> Result<Received, Failure> {
+    let CallTerms {
+        retry_policy,
+        limit,
+        streams,
+    } = terms;
     let outgoing = strip_trace_secrets(&record.context, outgoing);
     let permit = reserve(&record.context, upstream, limit).await?;
     let since = clock::now();
@@ -55,13 +92,22 @@ pub(super) async fn send_and_collect(
             .send(&tracker, permit, outgoing, retry_policy.into())
             .await;
         let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
-        let (head, body) = response.into_parts();
-        if head.status.is_informational() {
+        if response.status().is_informational() {
             return Err(rejections::unrequested_upgrade());
         }
+        if let Some(formats) =
+            streams.and_then(|streams| streams.formats(response.status(), response.headers()))
+        {
+            return Ok(Received::Stream(Box::new(ReceivedStream {
+                response,
+                lease,
+                formats,
+            })));
+        }
+        let (head, body) = response.into_parts();
         if is_event_stream(&head.headers) {
             // Returning drops the exchange and closes its connection: an event stream may never end.
-            return event_stream_response(head);
+            return event_stream_response(head).map(Received::Complete);
         }
         let body = match collect_response(body, max_body, budget.as_ref(), &memory).await {
             Ok(body) => {
@@ -70,11 +116,11 @@ pub(super) async fn send_and_collect(
             }
             Err(fault) => unread_body(fault, head.status)?,
         };
-        Ok(UpstreamResponse {
+        Ok(Received::Complete(UpstreamResponse {
             status: head.status,
             headers: head.headers,
             body,
-        })
+        }))
     });
     let mut timer = record.context.take_timer();
     let worker = record.context.worker().clone();

@@ -15,9 +15,10 @@ use super::worker::Worker;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::form::FormType;
 use dualgauge_model::jsonrpc::{self, Call, Incoming, MessageError};
-use dualgauge_model::outcome::{RestAnswer, RestReply, RpcAnswer, TranslatedReply};
+use dualgauge_model::outcome::RestReply;
 use dualgauge_model::plan::{Limits, Plan};
 use dualgauge_model::rejections;
+use dualgauge_model::reply::{self, RestResult, RpcResult};
 use dualgauge_model::route::Route;
 use dualgauge_model::translate::{self, MethodCall, ToRest, ToRpc};
 use dualgauge_net::{
@@ -202,9 +203,6 @@ pub(super) async fn to_rest_call(
     rest_call.map_err(rejections::bind_failure)
 }
 
-/// A response for a REST client, and the code of the RPC error it was translated from.
-pub(super) type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
-
 /// Translates the response of an RPC server for a REST client.
 ///
 /// # Errors
@@ -238,9 +236,6 @@ pub(super) async fn translate_to_rest(
     pinned(|| worker.offload().run(job)).await?
 }
 
-/// A response for an RPC client, and whether its result fits the schema of the route.
-pub(super) type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
-
 /// Translates the response of a REST server for an RPC client.
 ///
 /// # Errors
@@ -269,21 +264,8 @@ fn translate_rest_response(
     call: &Bindings,
     reply: &RestReply,
 ) -> Result<RpcResult, Failure> {
-    let (route, limits) = (handle.route(), &handle.plan.limits);
-    let mut translated =
-        route
-            .outcomes
-            .rest_to_rpc(reply, call, limits.reply(), context(limits))?;
-    translated.answer = route.outcomes.completed(translated.answer);
-    // The schema of a tool's result does not apply to a result translated from an HTTP error.
-    let validity = match &translated.answer {
-        RpcAnswer::Result(_) if translated.tool_error && reply.status >= 400 => Ok(()),
-        RpcAnswer::Result(result) if route.schema.result.is_some() => {
-            rejections::unless_valid(route, &Json::sent(result.clone()))
-        }
-        RpcAnswer::Result(_) | RpcAnswer::Error(_) => Ok(()),
-    };
-    Ok((translated, validity))
+    let limits = &handle.plan.limits;
+    reply::to_rpc(handle.route(), reply, call, limits.reply(), context(limits))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use hyper::upgrade::OnUpgrade;
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
-use super::call_response::{CallResponse, StreamingResponse, UpgradeResponse};
+use super::call_response::{BodyTranslation, CallResponse, StreamingResponse, UpgradeResponse};
 use super::exchange::{self, HeadDeadline};
 use super::headers::{self, IdentityFields, InboundHop};
 use super::request_origin::RequestOrigin;
@@ -208,7 +208,7 @@ fn prepare_response(
         response,
         lease,
         idle_timeout,
-        rewriter: None,
+        translation: BodyTranslation::None,
         max_age,
     })))
 }

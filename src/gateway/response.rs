@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, response};
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::{
-    CallResponse, FullResponse, StreamingResponse, UpgradeResponse, rest_failure, rpc_failure,
-    status,
+    BodyTranslation, CallResponse, FullResponse, StreamingResponse, UpgradeResponse, rest_failure,
+    rpc_failure, status,
 };
 use super::response_body::{ResponseBody, UpstreamBody};
 use super::response_observer::{Observer, notify_sent};
@@ -63,7 +63,7 @@ fn render_stream(
         response,
         mut lease,
         idle_timeout,
-        rewriter,
+        translation,
         max_age,
     } = stream;
     let (head, body) = response.into_parts();
@@ -76,12 +76,11 @@ fn render_stream(
     let withheld_length = withheld_length(&head);
     let graceful_end = GracefulStreamEnd::new(&head.headers, max_age, &record.context);
     // An event stream may stay open past the call's deadline.
-    let deadline = record
-        .context
-        .deadline()
-        .filter(|_| !is_event_stream(&head.headers));
+    let is_stream =
+        matches!(translation, BodyTranslation::Response(_)) || is_event_stream(&head.headers);
+    let deadline = record.context.deadline().filter(|_| !is_stream);
     let upstream_body = UpstreamBody {
-        content: StreamBody::new(body, rewriter),
+        content: StreamBody::new(body, translation, record.context.worker()),
         lease,
         idle_timeout,
         graceful_end,

@@ -21,7 +21,8 @@ use super::response_observer::{Observer, notify_sent};
 use super::stream_end::GracefulStreamEnd;
 use super::upstream_stream::StreamBody;
 use crate::telemetry::clock;
-use dualgauge_model::failure::{Blame, Reason};
+use dualgauge_model::compare::Skip;
+use dualgauge_model::failure::{Blame, Failure, Reason};
 use dualgauge_net::{BodyReadError, Lease, boxed};
 use dualgauge_patterns::rope::{Chunks, Rope};
 use dualgauge_transport::wire::HeaderCase;
@@ -206,11 +207,16 @@ impl ResponseBody {
 
 impl StreamingBody {
     fn complete(&mut self) {
-        if let Some(lease) = self.lease.take() {
+        // Unread data on the connection would be read as the next response.
+        let is_reusable = !self.content.is_cut_short();
+        if let Some(lease) = self.lease.take().filter(|_| is_reusable) {
             lease.release();
         }
         if let Some(observer) = self.observer.take() {
-            observer.on_sent();
+            match self.content.has_failed() {
+                false => observer.on_sent(),
+                true => observer.on_cut(),
+            }
         }
     }
 
@@ -248,6 +254,10 @@ impl StreamingBody {
         {
             // Unread data remains on the connection, so it is closed.
             self.lease = None;
+            // The response has no end that could be compared.
+            if let Some(observer) = self.observer.take() {
+                observer.skip(Skip::Stream);
+            }
             return Poll::Ready(None);
         }
         // A frame that arrived with the head is sent in any case: it may be the whole body.
@@ -256,7 +266,7 @@ impl StreamingBody {
         {
             return Poll::Ready(Some(Err(error)));
         }
-        let polled = self.content.poll_frame(cx, &self.record.context);
+        let polled = self.content.poll_frame(cx, &mut self.record);
         if self.content.take_progressed() {
             self.timer = None;
         }
@@ -283,7 +293,14 @@ impl StreamingBody {
                 let fault = self
                     .check_deadline()
                     .unwrap_or(ResponseBodyError::Silent(idle_timeout));
-                Poll::Ready(Some(Err(fault)))
+                let failure = || Failure::new(Reason::UpstreamTimeout, fault.to_string());
+                match self.content.fail(failure, &mut self.record) {
+                    Some(last) => {
+                        self.lease.iter().for_each(Lease::record_timeout);
+                        Poll::Ready(Some(Ok(last)))
+                    }
+                    None => Poll::Ready(Some(Err(fault))),
+                }
             }
         }
     }
@@ -294,14 +311,14 @@ impl StreamingBody {
         }
         if let ResponseBodyError::Overdue(_, Blame::Client) = fault {
             let cause = "the client took its answer too slowly";
-            return self.record.cut_at_deadline(Reason::RequestTimeout, cause);
+            return self.record.cut_because(Reason::RequestTimeout, cause);
         }
         if let ResponseBodyError::Silent(_) | ResponseBodyError::Overdue(..) = fault {
             self.lease.iter().for_each(Lease::record_timeout);
         }
         match fault {
             ResponseBodyError::Overdue(..) => {
-                self.record.cut_at_deadline(Reason::UpstreamTimeout, fault)
+                self.record.cut_because(Reason::UpstreamTimeout, fault)
             }
             ResponseBodyError::Cut(_) | ResponseBodyError::Silent(_) => {
                 self.record.cut(describe(fault))

@@ -8,9 +8,11 @@
 //! offload             the thread for long comparisons
 //! runner              the shared state of all candidates of a worker
 //! run                 one candidate, from start to verdict
+//! stream_recorder     the record of a response that streams
 //! ```
 //!
-//! Laws: a candidate starts only after the response is sent to the client, and no result of it reaches the client. Only
+//! Laws: a candidate starts only after the response, or the part of a stream that is compared, is sent to the client,
+//! and no result of it reaches the client. Only
 //! calls of safe routes have one. Every call that could have had a candidate gets exactly one verdict.
 //!
 //! Used by the adapters of `gateway`'s protocols, `shared_state` and `worker`.
@@ -21,18 +23,21 @@ mod recorded_response;
 mod replay;
 mod run;
 mod runner;
+mod stream_recorder;
 
 use std::fmt;
 use std::mem;
 
 use bytes::Bytes;
 use http::response;
+use tokio::time::Instant;
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::FullResponse;
 use super::response_observer::{Observer, ResponseObserver};
-use dualgauge_model::compare::Skip;
+use crate::telemetry::clock;
+use dualgauge_model::compare::{STREAM_EVENTS, Skip, StreamBound};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rollout::Stage;
 use dualgauge_model::shadow_limits;
@@ -43,8 +48,9 @@ pub(super) use recorded_response::headers_size;
 pub(super) use replay::{ReplayFuture, ReplayableCall};
 pub(super) use runner::ShadowRunner;
 
-use recorded_response::{RecordedResponse, ResponseOrigin, is_stream};
+use recorded_response::{RecordedResponse, RecordedStream, ResponseOrigin, stream_format};
 use run::{RunnableCandidate, count_skip};
+use stream_recorder::StreamRecorder;
 
 /// A second run of a call, which starts after the response is sent.
 ///
@@ -75,6 +81,13 @@ enum ControlResponse {
     Passing {
         head: RecordedResponse,
         body: BodyCopy,
+    },
+    /// A response that streams, recorded up to a bound.
+    Streaming {
+        head: RecordedResponse,
+        recorder: StreamRecorder,
+        /// The time at which recording ends.
+        until: Instant,
     },
     /// A complete response.
     Known(RecordedResponse),
@@ -134,6 +147,23 @@ impl Candidate {
         }
     }
 
+    /// Starts the candidate; `bound` is set if the control streams on beyond the part that is compared.
+    fn start(&mut self, bound: Option<StreamBound>) {
+        let CandidateState::Pending(mut pending) = mem::replace(&mut self.0, CandidateState::Over)
+        else {
+            return;
+        };
+        if let ControlResponse::Streaming { head, .. } = &mut pending.control
+            && let Some(stream) = &mut head.stream
+        {
+            stream.bound = bound;
+        }
+        let tasks = pending.record.context.worker().tasks().clone();
+        if let Some(runnable) = pending.into_runnable() {
+            tasks.start_after_turn(pinned(|| runnable.run()));
+        }
+    }
+
     /// Sets the complete response that the client receives.
     fn set_control(&mut self, control: RecordedResponse) {
         let CandidateState::Pending(pending) = &mut self.0 else {
@@ -158,46 +188,75 @@ impl ResponseObserver for Candidate {
         });
     }
 
-    /// Records the head of a response that passes through. Skips the candidate if the response is an event stream.
+    /// Records the head of a response that passes through.
     fn on_head(&mut self, head: &response::Parts) {
-        if is_stream(&head.headers) {
-            return self.end(Skip::Stream);
-        }
         let CandidateState::Pending(pending) = &mut self.0 else {
             return;
         };
-        let body = pending.record.context.worker().shadow_runner().new_copy();
-        let fits = body.charge(headers_size(&head.headers));
+        let format = stream_format(&head.headers, &pending.record.context);
         let head = RecordedResponse {
             status: head.status,
             headers: head.headers.clone(),
             body: Bytes::new(),
             source: ResponseOrigin::Server,
+            stream: None,
         };
-        pending.control = ControlResponse::Passing { head, body };
+        let headers = headers_size(&head.headers);
+        let fits = match format {
+            None => {
+                let body = pending.record.context.worker().shadow_runner().new_copy();
+                let fits = body.charge(headers);
+                pending.control = ControlResponse::Passing { head, body };
+                fits
+            }
+            Some(format) => {
+                let fits = pending.budget.charge(headers);
+                let plan = &pending.record.context.runtime_plan().plan;
+                pending.control = ControlResponse::Streaming {
+                    head: RecordedResponse {
+                        stream: Some(RecordedStream {
+                            format,
+                            bound: None,
+                        }),
+                        ..head
+                    },
+                    recorder: StreamRecorder::new(format, STREAM_EVENTS),
+                    until: clock::now() + plan.candidates.timeout,
+                };
+                fits
+            }
+        };
         if !fits {
             self.end(Skip::Large);
         }
     }
 
     fn on_chunk(&mut self, chunk: &[u8]) {
-        if let CandidateState::Pending(pending) = &mut self.0
-            && let ControlResponse::Passing { body, .. } = &pending.control
-        {
-            body.record(chunk);
+        let CandidateState::Pending(pending) = &mut self.0 else {
+            return;
+        };
+        match &mut pending.control {
+            ControlResponse::Passing { body, .. } => body.record(chunk),
+            ControlResponse::Streaming {
+                recorder, until, ..
+            } => {
+                let is_late = *until <= clock::now();
+                let reached = recorder.record(chunk);
+                let bound = reached.or(is_late.then_some(StreamBound::Time));
+                if !pending.budget.charge(chunk.len()) {
+                    return self.end(Skip::Large);
+                }
+                if let Some(bound) = bound {
+                    self.start(Some(bound));
+                }
+            }
+            ControlResponse::Unknown | ControlResponse::Known(_) => {}
         }
     }
 
     /// Starts the candidate, after the response is sent.
     fn on_sent(mut self: Box<Self>) {
-        let CandidateState::Pending(pending) = mem::replace(&mut self.0, CandidateState::Over)
-        else {
-            return;
-        };
-        let tasks = pending.record.context.worker().tasks().clone();
-        if let Some(runnable) = pending.into_runnable() {
-            tasks.start_after_turn(pinned(|| runnable.run()));
-        }
+        self.start(None);
     }
 
     /// Starts the candidate after the control's response broke off. Nothing can be compared, but the candidate's
@@ -233,6 +292,10 @@ impl PendingCandidate {
                     }
                 }
             }
+            ControlResponse::Streaming { head, recorder, .. } => Ok(RecordedResponse {
+                body: recorder.into_body(),
+                ..head
+            }),
             ControlResponse::Unknown => Err(Skip::Cancelled),
         };
         let admitted = control.and_then(|control| {

@@ -3,7 +3,6 @@
 //! Used throughout `gateway`.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -11,8 +10,11 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
-use super::call_response::{CallResponse, FullResponse, UpstreamResponse, acknowledgement, status};
-use super::exchange;
+use super::call_response::{
+    CallResponse, FullResponse, Received, ReceivedStream, StreamingResponse, UpstreamResponse,
+    acknowledgement, status,
+};
+use super::exchange::{self, CallTerms};
 use super::failures::memory_exhausted;
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
 use super::legacy_socket::send_rpc_call;
@@ -21,17 +23,19 @@ use super::offloaded_parsing::{self, RouteHandle};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
+use super::streamed_call;
 use crate::telemetry::clock;
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
-use dualgauge_model::failure::{Blame, Failure, Reason};
-use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestTemplate};
-use dualgauge_model::mcp::ResultType;
-use dualgauge_model::mcp::{InputCapabilities, LogFilter};
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestId, RequestTemplate};
+use dualgauge_model::mcp::{ClientRevision, InputCapabilities, LogFilter, ResultType};
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use dualgauge_model::pending;
 use dualgauge_model::plan::Credentials;
 use dualgauge_model::rejections;
+use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
+use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
 use dualgauge_model::route::{Route, Segments};
 use dualgauge_model::translate::{self, RestHead};
 use dualgauge_net::{
@@ -90,26 +94,44 @@ pub(super) async fn serve_rest_call(
         head: &head,
         origin,
     };
-    let reply = send_rpc(record, route, &call.method, call.params, request).await?;
-    match reply {
-        Some(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
-        None => {
+    match send_rpc(record, route, &call.method, call.params, request).await? {
+        RpcSent::Reply(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
+        RpcSent::Acknowledged => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
             let acknowledged = acknowledgement(StatusCode::ACCEPTED);
             Ok(CallResponse::Full(Box::new(acknowledged)))
         }
+        RpcSent::Stream(stream, upstream_id) => {
+            let upstream = require_upstream(&record.context, Side::Rpc)?;
+            let call = StreamedCall {
+                bindings: call.bindings,
+                client: StreamClient::Rest { upstream_id },
+            };
+            let response = streamed_call::respond(record, upstream.plan(), *stream, call, index);
+            Ok(CallResponse::Streaming(Box::new(response)))
+        }
     }
 }
 
-/// Sends a call to the RPC upstream of a route over its transport. Returns the response with the id that the call had;
-/// `None` if the route expects no reply. `head` is that of the client's request.
+/// The result of a call to an RPC upstream.
+pub(super) enum RpcSent {
+    /// The response.
+    Reply(RpcReply),
+    /// The response streams; the upstream knows the call by this id.
+    Stream(Box<ReceivedStream>, u64),
+    /// The route expects no reply.
+    Acknowledged,
+}
+
+/// Sends a call to the RPC upstream of a route over its transport. Returns the response with the id that the call had.
+/// The response may stream only if the client accepts that.
 pub(super) async fn send_rpc(
     record: &mut AccessRecord,
     route: &Route,
     method: &str,
     params: Rope,
     request: ClientRequest<'_>,
-) -> Result<Option<RpcReply>, Failure> {
+) -> Result<RpcSent, Failure> {
     let head = request.head;
     let depth = record.context.runtime_plan().plan.limits.depth;
     let upstream = require_upstream(&record.context, Side::Rpc)?;
@@ -122,7 +144,8 @@ pub(super) async fn send_rpc(
                 params,
                 members: &members,
             };
-            return send_over_link(record, link, route, call).await;
+            let reply = send_over_link(record, link, route, call).await?;
+            return Ok(reply.map_or(RpcSent::Acknowledged, RpcSent::Reply));
         }
         // Frames belong to the REST side.
         Upstream::Frames(_) => return Err(rejections::no_upstream(Side::Rpc)),
@@ -139,15 +162,26 @@ pub(super) async fn send_rpc(
     {
         identity_fields.write(&mut headers);
     }
+    let streams = StreamTerms::for_rest_client(route, &head.headers);
+    if let Some(streams) = streams {
+        streams.ask(&head.headers, &mut headers);
+    }
     let target = upstream.plan().path.clone().into();
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
     if !route.expects_reply {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
         exchange::send_notification(record, upstream, outgoing, limit).await?;
-        return Ok(None);
+        return Ok(RpcSent::Acknowledged);
     }
-    let response = send(record, upstream, route, outgoing).await?;
-    Ok(Some(RpcReply { response, id }))
+    let to = CallTarget {
+        upstream,
+        route,
+        streams,
+    };
+    Ok(match send(record, to, outgoing).await? {
+        Received::Complete(response) => RpcSent::Reply(RpcReply { response, id }),
+        Received::Stream(stream) => RpcSent::Stream(stream, id),
+    })
 }
 
 /// The parts of a call that is sent over a link.
@@ -217,21 +251,19 @@ async fn render_rest_response(
         offloaded_parsing::translate_to_rest(record.context.worker(), handle, call, &reply).await?
     };
     record.add_dropped(translated.dropped);
-    let answer = translated.answer;
+    let client_status = translated.answer.status;
     match code {
-        None if translated.tool_error => record.set_tool_error(answer.status),
-        None => record.set_response(answer.status),
-        Some(code) if translated.row.is_some() && answer.status < 400 => {
-            record.set_row_response(answer.status, code);
+        None if translated.tool_error => record.set_tool_error(client_status),
+        None => record.set_response(client_status),
+        Some(code) if translated.row.is_some() && client_status < 400 => {
+            record.set_row_response(client_status, code);
         }
         Some(code) => {
-            // A 500 from the built-in table is the default for unknown codes, so it says nothing about the blame.
-            let is_meaningful = translated.row.is_some() || answer.status != 500;
-            let by_status = Blame::of_status(answer.status).filter(|_| is_meaningful);
-            let blame = by_status.unwrap_or_else(|| Blame::of_code(code));
-            record.set_error(answer.status, code, blame);
+            let blame = blame_of_rpc_error(&translated, code);
+            record.set_error(client_status, code, blame);
         }
     }
+    let answer = translated.answer;
     let mut headers = headers::from_response(reply.response.headers);
     if let Some(kind) = answer
         .content_type
@@ -247,6 +279,14 @@ async fn render_rest_response(
     })))
 }
 
+/// The way in which an RPC client gets the response to a translated call.
+pub(super) enum RpcServed {
+    /// A complete response.
+    Answer(TranslatedAnswer),
+    /// A response that streams.
+    Stream(Box<StreamingResponse>),
+}
+
 /// A translated response for an RPC client.
 pub(super) struct TranslatedAnswer {
     pub(super) answer: RpcAnswer,
@@ -258,24 +298,35 @@ pub(super) struct TranslatedAnswer {
     pub(super) status: StatusCode,
 }
 
+/// An RPC call that is translated.
+#[derive(Clone, Copy)]
+pub(super) struct RpcCall<'a> {
+    pub(super) call: &'a Call,
+    pub(super) request: ClientRequest<'a>,
+    /// The kind of the client's MCP revision.
+    pub(super) revision: ClientRevision,
+    /// True for a single call over HTTP, whose response may stream.
+    pub(super) is_alone: bool,
+}
+
 /// Serves an RPC call from the REST upstream.
 pub(super) async fn serve_rpc_call(
     record: &mut AccessRecord,
     index: usize,
-    rpc_call: &Call,
-    request: ClientRequest<'_>,
-) -> Result<TranslatedAnswer, Failure> {
+    served: RpcCall<'_>,
+) -> Result<RpcServed, Failure> {
+    let (rpc_call, request) = (served.call, served.request);
     let runtime_plan = record.context.runtime_plan().clone();
     let routes = &runtime_plan.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
         let answer = send_rpc_call(record, route, rpc_call, request.origin).await?;
-        return Ok(TranslatedAnswer {
+        return Ok(RpcServed::Answer(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,
             headers: HeaderMap::new(),
             status: StatusCode::OK,
-        });
+        }));
     }
     let limits = &runtime_plan.plan.limits;
     let handle = RouteHandle {
@@ -300,6 +351,10 @@ pub(super) async fn serve_rpc_call(
     let mut headers = translated_headers(&record.context, request, upstream.plan(), has_body);
     headers.extend(credentials);
     headers::accept_values_of(&mut headers, route);
+    let streams = served.streams(route);
+    if let Some(streams) = streams {
+        streams.ask(&request.head.headers, &mut headers);
+    }
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
     if let Some(identity_fields) =
@@ -314,9 +369,47 @@ pub(super) async fn serve_rpc_call(
     let target = upstream.plan().uri_with_base(target);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
-    let mut reply = send(record, upstream, route, outgoing).await?;
-    upstream.plan().strip_base(&mut reply.headers);
-    render_rpc_response(record, handle, &call.bindings, reply).await
+    let to = CallTarget {
+        upstream,
+        route,
+        streams,
+    };
+    match send(record, to, outgoing).await? {
+        Received::Complete(mut reply) => {
+            upstream.plan().strip_base(&mut reply.headers);
+            let answer = render_rpc_response(record, handle, &call.bindings, reply).await?;
+            Ok(RpcServed::Answer(answer))
+        }
+        Received::Stream(stream) => {
+            let call = served.streamed(call.bindings, &stream);
+            let plan = upstream.plan();
+            let response = streamed_call::respond(record, plan, *stream, call, index);
+            Ok(RpcServed::Stream(Box::new(response)))
+        }
+    }
+}
+
+impl RpcCall<'_> {
+    /// Returns the terms on which the response may stream.
+    fn streams(self, route: &Route) -> Option<StreamTerms> {
+        let is_answered = self.is_alone && self.call.id.is_some();
+        let headers = &self.request.head.headers;
+        is_answered.then(|| StreamTerms::for_rpc_client(route, headers))?
+    }
+
+    /// Returns the call for the translation of its response.
+    fn streamed(self, bindings: Bindings, stream: &ReceivedStream) -> StreamedCall {
+        StreamedCall {
+            bindings,
+            client: StreamClient::Rpc {
+                id: self.call.id.clone().unwrap_or(RequestId::null()),
+                method: self.call.method.clone(),
+                revision: self.revision,
+                status: stream.response.status().as_u16(),
+                headers: stream.response.headers().clone(),
+            },
+        }
+    }
 }
 
 /// Translates a REST response to an RPC response.
@@ -344,7 +437,7 @@ async fn render_rpc_response(
         RpcAnswer::Result(_) if translated.tool_error => record.set_tool_error(200),
         RpcAnswer::Result(_) => record.set_response(200),
         RpcAnswer::Error(error) => {
-            let blame = blame_for_error(&reply, error.code, translated.row);
+            let blame = blame_of_rest_error(reply.status, error.code, translated.row);
             record.set_error(200, error.code, blame);
         }
     }
@@ -358,38 +451,40 @@ async fn render_rpc_response(
     })
 }
 
-/// Returns the blame for an error sent to an RPC client. If an outcome row chose a code that blames the client, that
-/// takes precedence, as it does for the same error of an RPC server.
-fn blame_for_error(reply: &RestReply, code: i64, row: Option<usize>) -> Blame {
-    let by_code = Blame::of_code(code);
-    match Blame::of_status(reply.status) {
-        Some(by_status) if row.is_none() || by_code != Blame::Client => by_status,
-        Some(_) | None => by_code,
-    }
-}
-
 fn require_upstream(context: &CallContext, side: Side) -> Result<Upstream, Failure> {
     let upstream = context.upstream(side).cloned();
     upstream.ok_or_else(|| rejections::no_upstream(side))
 }
 
+/// The upstream of a translated call, and the rules of the call.
+#[derive(Clone, Copy)]
+struct CallTarget<'a> {
+    upstream: &'a Rc<HttpUpstream>,
+    route: &'a Route,
+    streams: Option<StreamTerms>,
+}
+
 async fn send(
     record: &mut AccessRecord,
-    upstream: &Rc<HttpUpstream>,
-    route: &Route,
+    to: CallTarget<'_>,
     outgoing: OutgoingRequest,
-) -> Result<UpstreamResponse, Failure> {
-    let limit: Duration = route.timeout.unwrap_or(upstream.plan().timeout);
-    let retry_policy = if route.effect.may_repeat() {
-        RetryPolicy::Allowed
-    } else {
-        RetryPolicy::Unprocessed
+) -> Result<Received, Failure> {
+    let terms = CallTerms {
+        limit: to.route.timeout.unwrap_or(to.upstream.plan().timeout),
+        retry_policy: match to.route.effect.may_repeat() {
+            true => RetryPolicy::Allowed,
+            false => RetryPolicy::Unprocessed,
+        },
+        streams: to.streams,
     };
-    let mut reply =
-        exchange::send_and_collect(record, upstream, outgoing, retry_policy, limit).await?;
-    if !reply.headers.contains_key(CONTENT_ENCODING) {
-        return Ok(reply);
-    }
+    let received = exchange::send_and_receive(record, to.upstream, outgoing, terms).await?;
+    let mut reply = match received {
+        Received::Stream(stream) => return Ok(Received::Stream(stream)),
+        Received::Complete(reply) if !reply.headers.contains_key(CONTENT_ENCODING) => {
+            return Ok(Received::Complete(reply));
+        }
+        Received::Complete(reply) => reply,
+    };
     let decoded = decode_body(&record.context, &reply);
     reply.headers.remove(CONTENT_ENCODING);
     let status = reply.status.as_u16();
@@ -399,7 +494,7 @@ async fn send(
         Err(_) if is_rejection_status(status) => Bytes::new(),
         Err(failure) => return Err(failure.upstream_status(status)),
     };
-    Ok(reply)
+    Ok(Received::Complete(reply))
 }
 
 /// Decodes the content coding of a response. A server may use one that was not requested (RFC 9110 §12.5.3).

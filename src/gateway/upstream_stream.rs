@@ -12,8 +12,13 @@ use http_body::{Body as _, Frame, SizeHint};
 
 use bytes::Bytes;
 
+use super::access_record::AccessRecord;
 use super::call_context::CallContext;
+use super::call_response::BodyTranslation;
+use super::translated_stream::TranslatedStream;
+use super::worker::Worker;
 use crate::telemetry::clock;
+use dualgauge_model::failure::Failure;
 use dualgauge_model::stream::{RewriteStep, Rewriter};
 use dualgauge_model::translate::TranslateContext;
 use dualgauge_net::{BodyReadError, IncomingBody};
@@ -25,6 +30,8 @@ pub(super) enum StreamBody {
     Plain(IncomingBody),
     /// Rewritten event by event.
     Events(Box<RewrittenStream>),
+    /// The response to a call, translated event by event.
+    Response(Box<TranslatedStream>),
 }
 
 /// An event stream that is rewritten.
@@ -43,10 +50,19 @@ pub(super) struct RewrittenStream {
 type Polled = Poll<Option<Result<Frame<Bytes>, BodyReadError>>>;
 
 impl StreamBody {
-    pub(super) fn new(incoming: IncomingBody, rewriter: Option<Rewriter>) -> StreamBody {
-        match rewriter {
-            None => StreamBody::Plain(incoming),
-            Some(rewriter) => StreamBody::Events(Box::new(RewrittenStream {
+    pub(super) fn new(
+        incoming: IncomingBody,
+        translation: BodyTranslation,
+        worker: &Worker,
+    ) -> StreamBody {
+        match translation {
+            BodyTranslation::None => StreamBody::Plain(incoming),
+            BodyTranslation::Response(translation) => {
+                let open = worker.count_response_stream();
+                let translated = TranslatedStream::new(incoming, *translation, open);
+                StreamBody::Response(Box::new(translated))
+            }
+            BodyTranslation::Events(rewriter) => StreamBody::Events(Box::new(RewrittenStream {
                 incoming,
                 rewriter,
                 is_over: false,
@@ -56,10 +72,39 @@ impl StreamBody {
         }
     }
 
-    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, context: &CallContext) -> Polled {
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, record: &mut AccessRecord) -> Polled {
         match self {
             StreamBody::Plain(incoming) => Pin::new(incoming).poll_frame(cx),
-            StreamBody::Events(rewritten) => rewritten.poll_frame(cx, context),
+            StreamBody::Events(rewritten) => rewritten.poll_frame(cx, &record.context),
+            StreamBody::Response(translated) => translated.poll_frame(cx, record),
+        }
+    }
+
+    /// Ends the response to a call with a failure as its last event; `None` if the body cannot hold one.
+    pub(super) fn fail(
+        &mut self,
+        failure: impl FnOnce() -> Failure,
+        record: &mut AccessRecord,
+    ) -> Option<Frame<Bytes>> {
+        match self {
+            StreamBody::Plain(_) | StreamBody::Events(_) => None,
+            StreamBody::Response(translated) => translated.fail(failure(), record),
+        }
+    }
+
+    /// Returns true when the last event of a response is a failure of the proxy.
+    pub(super) fn has_failed(&self) -> bool {
+        match self {
+            StreamBody::Plain(_) | StreamBody::Events(_) => false,
+            StreamBody::Response(translated) => translated.has_failed(),
+        }
+    }
+
+    /// Returns true when the body ended before that of the upstream.
+    pub(super) fn is_cut_short(&self) -> bool {
+        match self {
+            StreamBody::Plain(_) | StreamBody::Events(_) => false,
+            StreamBody::Response(translated) => translated.is_cut_short(),
         }
     }
 
@@ -68,20 +113,21 @@ impl StreamBody {
         match self {
             StreamBody::Plain(_) => false,
             StreamBody::Events(rewritten) => std::mem::take(&mut rewritten.has_progressed),
+            StreamBody::Response(translated) => translated.take_progressed(),
         }
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
         match self {
             StreamBody::Plain(incoming) => incoming.is_end_stream(),
-            StreamBody::Events(_) => false,
+            StreamBody::Events(_) | StreamBody::Response(_) => false,
         }
     }
 
     pub(super) fn size_hint(&self) -> SizeHint {
         match self {
             StreamBody::Plain(incoming) => incoming.size_hint(),
-            StreamBody::Events(_) => SizeHint::default(),
+            StreamBody::Events(_) | StreamBody::Response(_) => SizeHint::default(),
         }
     }
 }

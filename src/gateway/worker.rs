@@ -34,7 +34,7 @@ use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::trace::{IdGenerator, Trace};
-use dualgauge_net::{MemoryBudget, Tasks};
+use dualgauge_net::{CountGuard, MemoryBudget, Tasks};
 
 /// One worker.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub struct Worker {
     reserved_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
     connections: Cell<u64>,
+    /// The number of open responses that are translated event by event.
+    response_streams: Rc<Cell<usize>>,
     peers: Peers,
     drain_mode: Cell<DrainMode>,
     is_ending: Cell<bool>,
@@ -127,6 +129,7 @@ impl Worker {
             reserved_ids: RefCell::default(),
             in_flight: Cell::new(0),
             connections: Cell::new(0),
+            response_streams: Rc::default(),
             peers: Peers::default(),
             drain_mode: Cell::new(DrainMode::Graceful),
             is_ending: Cell::new(false),
@@ -284,6 +287,11 @@ impl Worker {
         if let Some(peer) = peer {
             peer.remove_call();
         }
+    }
+
+    /// Counts a response that is translated event by event, until its end.
+    pub(super) fn count_response_stream(&self) -> CountGuard {
+        CountGuard::new(self.response_streams.clone())
     }
 
     /// Returns true when a call that has just been counted may proceed.
@@ -454,6 +462,7 @@ impl Worker {
         shard.gauges.client_connections = self.connections.get();
         shard.gauges.calls_in_flight = self.in_flight.get() as u64;
         shard.gauges.candidates_in_flight = self.shadow_runner.running() as u64;
+        shard.gauges.response_streams = self.response_streams.get() as u64;
         shard.gauges.calls_limit = self.per_worker(runtime_plan.plan.limits.in_flight) as u64;
         shard.gauges.connections_limit = self.max_connections() as u64;
         shard.gauges.pools = runtime_plan.pools();

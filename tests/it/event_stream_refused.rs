@@ -1,4 +1,4 @@
-//! Event streams where a translated call needs one whole answer: the call fails as soon as the head has come, and the
+//! Event streams where a route says that no response streams: the call fails as soon as the head has come, and the
 //! connection is closed.
 
 use crate::scene::{Called, answer, before_rest, before_rpc, call, json, problem, rpc_failure};
@@ -9,6 +9,7 @@ const ROUTES: &str = r#"
 name = "a"
 rest = "GET /a"
 rpc = "a"
+stream = false
 [[route]]
 name = "n"
 rest = "POST /n"

@@ -102,6 +102,7 @@ mod reloaded;
 mod replicas;
 mod request_hops;
 mod response_framing;
+mod response_streams;
 mod rest_answers;
 mod rest_refused;
 mod rest_requests;

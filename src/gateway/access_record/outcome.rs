@@ -174,8 +174,8 @@ impl AccessRecord {
         self.outcome.cause = Some(cause.to_string());
     }
 
-    /// Records that the response broke off after its head was sent because the call exceeded its deadline.
-    pub(in crate::gateway) fn cut_at_deadline(&mut self, reason: Reason, cause: impl ToString) {
+    /// Records that the response broke off after its head was sent for this reason, such as an exceeded deadline.
+    pub(in crate::gateway) fn cut_because(&mut self, reason: Reason, cause: impl ToString) {
         self.cut(cause);
         self.outcome.kind = Some((Outcome::Cut, Some(reason.row().blame)));
         self.outcome.reason = Some(reason);

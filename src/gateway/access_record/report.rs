@@ -305,6 +305,7 @@ impl AccessRecord {
             upstream: self.upstream,
             trace: self.context.trace.map(|trace| trace.context.trace),
             dropped: (self.dropped > 0).then_some(self.dropped as u64),
+            events: self.events,
             message: self.message.fault.map(|(fault, _)| fault),
             conversions: self.conversions.get(),
         }

@@ -20,7 +20,7 @@ use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::{ChosenWay, choose_way};
 use crate::gateway::sessions::SessionLookup;
-use crate::gateway::translate::{parse_reply, send_rpc};
+use crate::gateway::translate::{RpcSent, parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream};
@@ -223,9 +223,14 @@ async fn translate(
         head: client.head,
         origin: client.origin,
     };
-    let Some(reply) = send_rpc(record, route, &call.method, call.params, request).await? else {
-        record.set_response(202);
-        return Ok(Disposition::Replied(None));
+    let reply = match send_rpc(record, route, &call.method, call.params, request).await? {
+        RpcSent::Reply(reply) => reply,
+        RpcSent::Acknowledged => {
+            record.set_response(202);
+            return Ok(Disposition::Replied(None));
+        }
+        // Frame routes accept no stream.
+        RpcSent::Stream(..) => return Err(rejections::event_stream(200)),
     };
     let (reply, code) = parse_reply(record, route, &reply)?;
     let translated = answer_to_frame(route, reply, &call.bindings, context);

@@ -21,8 +21,9 @@ use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::passthrough::{InterimResponses, PassthroughRequest, forward};
 use crate::gateway::request_target::upstream_uri;
+use crate::gateway::call_response::UpstreamResponse;
 use crate::gateway::rpc_reply::{RpcReply, check_id, no_response};
-use crate::gateway::translate;
+use crate::gateway::translate::{self, RpcServed};
 use crate::upstream::link::LinkUpstream;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::failure::{Failure, Reason};
@@ -34,6 +35,7 @@ use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::pending;
 use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, takes_envelopes};
 use dualgauge_model::rejections;
+use dualgauge_model::reply::check_id;
 use dualgauge_model::routing;
 use dualgauge_net::{Body, OutgoingRequest, RetryPolicy, boxed, collect_accounted};
 use dualgauge_patterns::json::Json;
@@ -57,11 +59,13 @@ pub(super) struct LinkedCall<'a> {
 }
 
 impl RpcRequest {
+    /// Translates a call for the REST upstream.
     pub(super) async fn translate(
         &self,
         record: &mut AccessRecord,
         index: usize,
         call: &Call,
+        batch: BatchContext<'_>,
     ) -> Result<CallResult, Failure> {
         self.check_valid()?;
         if let Some(candidate) = record.context.paired_upstream().cloned() {
@@ -70,8 +74,19 @@ impl RpcRequest {
                 .forward_call(record, &candidate, call, BatchContext::Single)
                 .await;
         }
-        let request = self.client_request();
-        let translated = translate::serve_rpc_call(record, index, call, request).await?;
+        let served = translate::RpcCall {
+            call,
+            request: self.client_request(),
+            revision: self.client_revision(call),
+            is_alone: self.socket.is_none() && matches!(batch, BatchContext::Single),
+        };
+        let translated = match translate::serve_rpc_call(record, index, served).await? {
+            RpcServed::Answer(translated) => translated,
+            RpcServed::Stream(stream) => {
+                let stream = CallResponse::Streaming(stream);
+                return Ok(CallResult::Streamed(stream));
+            }
+        };
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match translated.answer {
             RpcAnswer::Result(result) => {

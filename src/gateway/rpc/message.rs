@@ -133,6 +133,10 @@ impl RpcRequest {
             (Ok(CallResult::Forwarded(answer)), _) => {
                 ItemReply::Forwarded(response::render_response(record, answer, observer))
             }
+            (Ok(CallResult::Streamed(answer)), _) => {
+                let response = response::render_response(record, answer, observer);
+                ItemReply::Forwarded(self.add_cors_headers(response))
+            }
             (Err(failure), _) if let Some(full) = tool_error => {
                 self.reply_failed(record, &failure, full, observer)
             }
@@ -268,7 +272,7 @@ impl RpcRequest {
         let cancelled = pipeline_call.cancelled;
         match way {
             ChosenWay::Local(answer) => Ok(CallResult::Answer(answer)),
-            ChosenWay::Translate(index) => self.translate(record, index, call).await,
+            ChosenWay::Translate(index) => self.translate(record, index, call, batch).await,
             ChosenWay::PassThrough(route) => {
                 let Some(upstream) = self.runtime_plan.upstream(route, Side::Rpc) else {
                     self.check_valid()?;

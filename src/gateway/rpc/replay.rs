@@ -89,13 +89,16 @@ impl ReplayableRpc {
             }
             (Way::New, Some(route)) => {
                 self.request.check_origin()?;
-                self.request.translate(record, route, &self.call).await?
+                let remaining = Cell::new(self.request.runtime_plan.plan.limits.answer);
+                let batch = self.batch(&remaining);
+                let request = &self.request;
+                request.translate(record, route, &self.call, batch).await?
             }
             (Way::Old, _) | (Way::New, None) => self.forward(record).await?,
         };
         match result {
             CallResult::Answer(full) => Ok(CallResponse::Full(full)),
-            CallResult::Forwarded(answer) => Ok(answer),
+            CallResult::Forwarded(answer) | CallResult::Streamed(answer) => Ok(answer),
             CallResult::Nothing | CallResult::Cancelled => Err(rejections::missing_answer()),
         }
     }
@@ -104,13 +107,17 @@ impl ReplayableRpc {
         let upstream = record.context.upstream(Side::Rpc).cloned();
         let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
         let remaining = Cell::new(self.request.runtime_plan.plan.limits.answer);
-        let batch = match self.sent {
-            SentAs::Single => BatchContext::Single,
-            SentAs::InBatch | SentAs::InForwardedBatch => BatchContext::Batch(&remaining),
-        };
+        let batch = self.batch(&remaining);
         self.request
             .forward_call(record, &upstream, &self.call, batch)
             .await
+    }
+
+    fn batch<'a>(&self, remaining: &'a Cell<usize>) -> BatchContext<'a> {
+        match self.sent {
+            SentAs::Single => BatchContext::Single,
+            SentAs::InBatch | SentAs::InForwardedBatch => BatchContext::Batch(remaining),
+        }
     }
 }
 

@@ -87,6 +87,8 @@ pub(super) enum ItemReply {
 pub(super) enum CallResult {
     Answer(Box<FullResponse>),
     Forwarded(CallResponse),
+    /// The translated response streams; only for a single call over HTTP.
+    Streamed(CallResponse),
     Nothing,
     /// No answer: the client cancelled the call.
     Cancelled,

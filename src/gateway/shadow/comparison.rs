@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
-use http::Method;
+use http::{HeaderMap, Method};
 
 use super::offload::{ComparePool, OffloadError};
 use super::recorded_response::{ParsedResponse, RecordedResponse};
-use dualgauge_model::compare::{Comparison, Rules, RunEnding, Skip, Terms, Verdict, compare};
+use dualgauge_model::compare::{
+    ComparedResponse, Comparison, Rules, RunEnding, Skip, StreamBound, StreamPair, Terms, Verdict,
+    compare,
+};
 use dualgauge_patterns::side::Side;
 
 /// The responses of control and candidate to the same call.
@@ -36,6 +39,8 @@ pub(super) struct Compared {
     /// Decoded bytes of both responses; only those of the control stay in memory.
     pub(super) decoded: usize,
     pub(super) found: Comparison,
+    /// The bound that made the comparison of two streams partial.
+    pub(super) bound: Option<StreamBound>,
 }
 
 /// The reason why two responses were not compared.
@@ -85,8 +90,10 @@ impl ResponsePair {
         };
         let (control, candidate) = (decode(self.control)?, decode(self.candidate)?);
         let depth = context.terms.depth;
+        let streams = stream_pair(&control, &candidate, context);
         let control_parsed = control.clone().parse(context.side, depth);
         let candidate_parsed = candidate.parse(context.side, depth);
+        let mut bound = None;
         let found = match Verdict::of_failures(control_parsed.run(), candidate_parsed.run()) {
             Some(verdict) => {
                 return Err(NotCompared {
@@ -94,15 +101,52 @@ impl ResponsePair {
                     endings: Some((control_parsed.describe(), candidate_parsed.describe())),
                 });
             }
-            None => compare_parsed(&control_parsed, &candidate_parsed, context)
-                .ok_or(Verdict::CandidateFailed)?,
+            None => match streams {
+                None => compare_parsed(&control_parsed, &candidate_parsed, context)
+                    .ok_or(Verdict::CandidateFailed)?,
+                Some(pair) => {
+                    let pair = pair.ok_or(Verdict::Skipped(Skip::Stream))?;
+                    bound = pair.bound;
+                    compare_streams(&pair, context)
+                }
+            },
         };
         Ok(Compared {
             control,
             decoded: context.decode_budget - decode_budget,
             found,
+            bound,
         })
     }
+}
+
+/// Pairs the events of two responses that streamed; the inner value is `None` if nothing could be compared.
+fn stream_pair(
+    control: &RecordedResponse,
+    candidate: &RecordedResponse,
+    context: &CompareContext,
+) -> Option<Option<StreamPair>> {
+    let (side, depth) = (context.side, context.terms.depth);
+    let control = control.events(side, depth)?;
+    let candidate = candidate.events(side, depth)?;
+    Some(StreamPair::new(&control, &candidate))
+}
+
+/// Compares two responses event by event. A difference names the place `events/N` in the body or in the result.
+fn compare_streams(pair: &StreamPair, context: &CompareContext) -> Comparison {
+    let (rules, terms) = (&context.rules, &context.terms);
+    if context.side == Side::Rpc {
+        let results = [&pair.control, &pair.candidate].map(ComparedResponse::Result);
+        return compare(&results[0], &results[1], rules, terms);
+    }
+    let headers = HeaderMap::new();
+    let bodies = [&pair.control, &pair.candidate].map(|events| events.clone().into_bytes());
+    let rest = |body| ComparedResponse::Rest {
+        status: 200,
+        headers: &headers,
+        body,
+    };
+    compare(&rest(&bodies[0]), &rest(&bodies[1]), rules, terms)
 }
 
 fn compare_parsed(
@@ -124,7 +168,7 @@ mod tests {
     use std::thread;
 
     use futures_util::FutureExt;
-    use http::{HeaderMap, StatusCode};
+    use http::StatusCode;
 
     use super::*;
     use crate::gateway::shadow::recorded_response::ResponseOrigin;
@@ -141,6 +185,7 @@ mod tests {
             headers,
             body: body.into(),
             source: ResponseOrigin::Server,
+            stream: None,
         }
     }
 

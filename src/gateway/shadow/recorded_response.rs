@@ -4,12 +4,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::FullResponse;
-use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip};
+use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip, StreamBound, StreamPart};
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
 use dualgauge_model::shadow_limits;
-use dualgauge_model::sse;
+use dualgauge_model::stream_format::StreamFormat;
 use dualgauge_net::{ContentEncoding, DecodeError};
 use dualgauge_patterns::side::Side;
 
@@ -26,6 +27,16 @@ pub(in crate::gateway) struct RecordedResponse {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
     pub(super) source: ResponseOrigin,
+    /// Set if the response streamed.
+    pub(super) stream: Option<RecordedStream>,
+}
+
+/// The form of a response that streamed, and the extent of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordedStream {
+    pub(super) format: StreamFormat,
+    /// The bound at which recording ended; `None` if the record is complete.
+    pub(super) bound: Option<StreamBound>,
 }
 
 /// The source of a response.
@@ -47,6 +58,7 @@ impl RecordedResponse {
             headers: full.headers.clone(),
             body: full.body.clone().into_bytes(),
             source: ResponseOrigin::Server,
+            stream: None,
         }
     }
 
@@ -69,6 +81,7 @@ impl RecordedResponse {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             source: ResponseOrigin::Failure,
+            stream: None,
         }
     }
 
@@ -106,6 +119,12 @@ impl RecordedResponse {
         Ok(self)
     }
 
+    /// Reads the events of a response that streamed, as a client of `side` got them.
+    pub(super) fn events(&self, side: Side, depth: u16) -> Option<StreamPart> {
+        let RecordedStream { format, bound } = self.stream?;
+        Some(StreamPart::read(&self.body, format, side, depth, bound))
+    }
+
     /// Parses the response to a call of `side`.
     pub(super) fn parse(self, side: Side, depth: u16) -> ParsedResponse {
         let status = self.status.as_u16();
@@ -131,6 +150,8 @@ impl RecordedResponse {
                         ParsedResponse::Rpc(reply)
                     }
                 },
+                // The events are compared in place of the body.
+                Err(_) if self.stream.is_some() && !is_failure => ParsedResponse::Rest(self),
                 Err(_) => ParsedResponse::Failure(RunEnding::NoResponse(status)),
             },
         }
@@ -196,8 +217,17 @@ pub(in crate::gateway) fn headers_size(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// Returns true when the response is an event stream, which may never end.
-pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE);
-    kind.is_some_and(|kind| sse::is_event_stream(&String::from_utf8_lossy(kind.as_bytes())))
+/// Returns the format of a response that streams, and may never end: an event stream, or JSON lines if the route says
+/// that its REST side has them.
+pub(super) fn stream_format(headers: &HeaderMap, context: &CallContext) -> Option<StreamFormat> {
+    let kind = headers.get(CONTENT_TYPE)?;
+    let kind = String::from_utf8_lossy(kind.as_bytes());
+    let format = StreamFormat::of_content_type(&kind)?;
+    let route = context.route()?;
+    let declared = context.runtime_plan().plan.routes.route(route).stream;
+    let is_expected = match format {
+        StreamFormat::EventStream => true,
+        StreamFormat::JsonLines => declared.format(context.side()) == StreamFormat::JsonLines,
+    };
+    is_expected.then_some(format)
 }

@@ -1,16 +1,22 @@
 //! Calls that can be sent a second time, on either way. Used by `shadow`, `rest` and `rpc`.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use tokio::time::timeout_at;
 
-use super::recorded_response::{RecordedResponse, ResponseOrigin, is_stream};
+use super::recorded_response::{RecordedResponse, RecordedStream, ResponseOrigin, stream_format};
+use super::stream_recorder::StreamRecorder;
 use crate::gateway::access_record::AccessRecord;
-use crate::gateway::call_response::{CallResponse, FullResponse};
-use dualgauge_model::compare::Skip;
+use crate::gateway::call_response::{CallResponse, FullResponse, StreamingResponse};
+use crate::gateway::upstream_stream::StreamBody;
+use crate::telemetry::clock;
+use dualgauge_model::compare::{Skip, StreamBound};
 use dualgauge_model::failure::{Failure, FailureCodes};
 use dualgauge_model::rollout::Way;
+use dualgauge_model::stream_format::StreamFormat;
 use dualgauge_net::{CollectError, collect_budgeted};
 
 /// The second sending of a call, up to its response.
@@ -43,9 +49,10 @@ pub(super) async fn send_and_collect(
     call: &dyn ReplayableCall,
     record: &mut AccessRecord,
     way: Way,
+    most_events: usize,
 ) -> Result<RecordedResponse, Skip> {
     let response = match call.send(record, way).await {
-        Ok(answer) => collect(record, answer).await?,
+        Ok(answer) => collect(record, answer, most_events).await?,
         Err(failure) => failure_response(call, record, &failure),
     };
     match record.context.second_run_budget() {
@@ -70,14 +77,15 @@ pub(super) fn failure_response(
 async fn collect(
     record: &mut AccessRecord,
     answer: CallResponse,
+    most_events: usize,
 ) -> Result<RecordedResponse, Skip> {
     let stream = match answer {
         CallResponse::Full(full) => return Ok(RecordedResponse::from_full(&full)),
         CallResponse::Upgrade(_) => return Err(Skip::Stream),
         CallResponse::Streaming(stream) => stream,
     };
-    if is_stream(stream.response.headers()) {
-        return Err(Skip::Stream);
+    if let Some(format) = stream_format(stream.response.headers(), &record.context) {
+        return collect_stream(record, *stream, format, most_events).await;
     }
     let (head, body) = stream.response.into_parts();
     record.set_response(head.status.as_u16());
@@ -99,11 +107,58 @@ async fn collect(
     }
 }
 
+/// Reads a response that streams, up to a bound. Dropping it closes the upstream connection.
+async fn collect_stream(
+    record: &mut AccessRecord,
+    stream: StreamingResponse,
+    format: StreamFormat,
+    most_events: usize,
+) -> Result<RecordedResponse, Skip> {
+    let (head, body) = stream.response.into_parts();
+    record.set_response(head.status.as_u16());
+    let Some(budget) = record.context.second_run_budget().cloned() else {
+        return Err(Skip::Large);
+    };
+    // Half of the time of a candidate, so that its own limit does not end a slow stream as a failure.
+    let until = clock::now() + record.context.runtime_plan().plan.candidates.timeout / 2;
+    let mut content = StreamBody::new(body, stream.translation, record.context.worker());
+    let mut recorder = StreamRecorder::new(format, most_events);
+    let ending = loop {
+        let next = poll_fn(|cx| content.poll_frame(cx, record));
+        match timeout_at(until, next).await {
+            Err(_) => break Ok(Some(StreamBound::Time)),
+            Ok(None) => break Ok(None),
+            Ok(Some(Err(fault))) => break Err(fault),
+            Ok(Some(Ok(frame))) => {
+                let chunk = frame.into_data().unwrap_or_default();
+                if !budget.charge(chunk.len()) {
+                    return Err(Skip::Large);
+                }
+                if let Some(bound) = recorder.record(&chunk) {
+                    break Ok(Some(bound));
+                }
+            }
+        }
+    };
+    match ending {
+        Ok(_) if content.has_failed() => Ok(RecordedResponse::broken()),
+        Ok(bound) => Ok(RecordedResponse {
+            stream: Some(RecordedStream { format, bound }),
+            ..recorded(head.status, head.headers, recorder.into_body())
+        }),
+        Err(fault) => {
+            record.cut(fault);
+            Ok(RecordedResponse::broken())
+        }
+    }
+}
+
 fn recorded(status: StatusCode, headers: HeaderMap, body: Bytes) -> RecordedResponse {
     RecordedResponse {
         status,
         headers,
         body,
         source: ResponseOrigin::Server,
+        stream: None,
     }
 }

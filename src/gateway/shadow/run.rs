@@ -23,8 +23,8 @@ use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::telemetry::metrics::VerdictLabels;
 use dualgauge_model::compare::{
-    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, Skip, Terms,
-    Verdict,
+    CallInfo, Comparison, Confidence, FailedCandidate, RepeatOutcome, RunEnding, STREAM_EVENTS,
+    Skip, StreamBound, Terms, Verdict,
 };
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Plan;
@@ -89,7 +89,10 @@ impl RunnableCandidate {
         } = self;
         let noise = record.for_second_run();
         record.start_as_candidate(budget.clone());
-        let candidate = info.run_candidate(&mut record, &*call, way).await;
+        let most_events = info.events_to_read(&control);
+        let candidate = info
+            .run_candidate(&mut record, &*call, way, most_events)
+            .await;
         let Some(candidate) = candidate else {
             record.abandon();
             return Err(Verdict::Skipped(Skip::Drain).into());
@@ -111,8 +114,15 @@ impl RunnableCandidate {
         tokio::task::yield_now().await;
         let pair = ResponsePair { control, candidate };
         let compared = info.compare(pair, &budget).await;
-        let Compared { control, found, .. } =
-            compared.map_err(|not_compared| Uncompared { not_compared, why })?;
+        let Compared {
+            control,
+            found,
+            bound,
+            ..
+        } = compared.map_err(|not_compared| Uncompared { not_compared, why })?;
+        if let Some(bound) = bound {
+            info.count_partial(bound);
+        }
         let repeat = if info.runner().wants_repeat(&info.route_name(), &found) {
             info.repeat_control(noise, &*call, control, &found).await
         } else {
@@ -197,11 +207,12 @@ impl CandidateInfo {
         record: &mut AccessRecord,
         call: &dyn ReplayableCall,
         way: Way,
+        most_events: usize,
     ) -> Option<Result<RecordedResponse, Skip>> {
         let limit = self.plan().candidates.timeout;
         let failure = match self
             .runner()
-            .run(limit, send_and_collect(call, record, way))
+            .run(limit, send_and_collect(call, record, way, most_events))
             .await
         {
             RunEnd::Done(result) => return Some(result),
@@ -263,7 +274,10 @@ impl CandidateInfo {
         let limit = self.runner().limits().timeout;
         let repeated = self
             .runner()
-            .run(limit, send_and_collect(call, &mut noise, way))
+            .run(
+                limit,
+                send_and_collect(call, &mut noise, way, self.events_to_read(&control)),
+            )
             .await;
         let RunEnd::Done(Ok(candidate)) = repeated else {
             return RepeatOutcome::NotRepeated;
@@ -396,6 +410,21 @@ impl CandidateInfo {
             let route = self.runtime_plan.route_label(Some(self.route));
             self.worker.count(|shard| shard.skipped(route, skip));
         }
+    }
+
+    /// Returns the number of events of a second response that are read: as many as the control has, and one more if the
+    /// control is complete.
+    fn events_to_read(&self, control: &RecordedResponse) -> usize {
+        let events = control.events(self.side, self.plan().limits.depth);
+        let Some(events) = events else {
+            return STREAM_EVENTS;
+        };
+        let more = usize::from(events.is_whole());
+        (events.len() + more).clamp(1, STREAM_EVENTS)
+    }
+
+    fn count_partial(&self, bound: StreamBound) {
+        self.worker.count(|shard| shard.partial_comparison(bound));
     }
 
     fn count(&self, verdict: Verdict) {

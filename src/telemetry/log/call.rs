@@ -71,6 +71,8 @@ pub struct CallLine<'a> {
     pub trace: Option<u128>,
     /// The number of members that the route cannot map to the other side.
     pub dropped: Option<u64>,
+    /// The number of events of a response that streamed.
+    pub events: Option<u64>,
     /// The deviation of the message from valid JSON-RPC 2.0.
     pub message: Option<MessageFault>,
     /// The conversions between the eras of MCP; not printed if there is none.
@@ -94,7 +96,7 @@ impl CallLine<'_> {
             target: TARGET,
             Level::INFO,
             side, method, path, rpc_method, route, client, proof, stage, decision, outcome, blame, status, code, reason,
-            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, message, conversions
+            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, events, message, conversions
         );
         if is_enabled {
             get_default(|log| {
@@ -156,6 +158,9 @@ impl LogFields for CallLine<'_> {
         }
         if let Some(dropped) = self.dropped {
             fields.integer(label!("dropped"), dropped);
+        }
+        if let Some(events) = self.events {
+            fields.integer(label!("events"), events);
         }
         if let Some(fault) = self.message {
             fields.word(label!("message"), fault.as_str());

@@ -46,17 +46,21 @@ families! {
     DROPPED_MEMBERS = COUNTER("dualgauge_dropped_members_total", ["route"],
         "JSON members that the proxy dropped in translation because the route does not map them.");
     EVENTS = COUNTER("dualgauge_events_total", ["route", "side", "kind"],
-        "Events from the other side, by result: rewritten, untouched (no `[[event]]` matches), swallowed (the `[[event]]` has one side only) or failed (dropped, because translation failed).");
+        "Events from the other side, by result: rewritten, untouched (no `[[event]]` matches), swallowed (the `[[event]]` has one side only) or failed (dropped, because translation failed). In responses of calls also: response, error (the last event), unmatched (a notification that no `[[event]]` matches, dropped), unfinished (the stream ended within it, dropped) or refused (a failure of the proxy, the last event).");
     VERDICTS = COUNTER("dualgauge_verdicts_total", ["route", "client", "side", "stage", "verdict"],
         "Calls in shadow or verify, by verdict: match, mismatch, control-failed, candidate-failed, both-failed or skipped.");
     CANDIDATES_SKIPPED = COUNTER("dualgauge_candidates_skipped_total", ["route", "reason"],
         "Calls in shadow or verify without a candidate or comparison, by reason.");
+    PARTIAL_COMPARISONS = COUNTER("dualgauge_partial_comparisons_total", ["bound"],
+        "Comparisons of responses that stream, which ended at a bound: events, bytes or time.");
     CANDIDATES_FAILED = COUNTER("dualgauge_candidates_failed_total", ["route", "reason"],
         "Candidates that ended with a failure of the proxy, by reason.");
     CANDIDATE_DURATION = HISTOGRAM("dualgauge_candidate_duration_seconds", ["route", "side", "stage"],
         "Time from the start of a candidate to the end of its response. No client waits for it.");
     CANDIDATES_IN_FLIGHT = GAUGE("dualgauge_candidates_in_flight", [],
         "Candidates in flight.");
+    RESPONSE_STREAMS = GAUGE("dualgauge_response_streams_open", [],
+        "Calls whose response streams and is translated event by event.");
     MISMATCHING_FIELDS = GAUGE("dualgauge_mismatching_fields", ["route"],
         "Response fields that differed since the start, the last change of the route or the last reset, at most 64. `dualgauge mismatches` lists them.");
     LAST_SEEN = GAUGE("dualgauge_last_seen_timestamp_seconds", ["route", "client", "side"],

@@ -20,6 +20,7 @@ use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::ShownSeries;
 use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
+use dualgauge_model::compare::StreamBound;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent, SuspensionEvent};
@@ -143,6 +144,10 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.cut_connections[why as usize];
         counter(&family::CUT_CONNECTIONS, &[why.as_str()], count)
     });
+    let partial = StreamBound::ALL.map(|bound| {
+        let count = counts.partial_comparisons[bound as usize];
+        counter(&family::PARTIAL_COMPARISONS, &[bound.as_str()], count)
+    });
     let [unauthenticated, tokens] = credential_families(counts);
     let strays = Undelivered::ALL.map(|why| {
         let count = counts.strays[why as usize];
@@ -163,6 +168,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::CUT_CONNECTIONS, cut.into()),
         unauthenticated,
         tokens,
+        metric_family(&family::PARTIAL_COMPARISONS, partial.into()),
         metric_family(&family::SOCKET_STRAYS, strays.into()),
         metric_family(&family::INVALID_MESSAGES, invalid.collect()),
     ]
@@ -208,6 +214,7 @@ fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
         unlabelled(&family::CLIENT_CONNECTIONS, gauges.client_connections),
         unlabelled(&family::CALLS_IN_FLIGHT, gauges.calls_in_flight),
         unlabelled(&family::CANDIDATES_IN_FLIGHT, gauges.candidates_in_flight),
+        unlabelled(&family::RESPONSE_STREAMS, gauges.response_streams),
         unlabelled(&family::CALLS_LIMIT, gauges.calls_limit),
         unlabelled(&family::CONNECTIONS_LIMIT, gauges.connections_limit),
         pools(&family::UPSTREAM_CONNECTIONS, |pool| pool.open),

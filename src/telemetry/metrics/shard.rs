@@ -13,7 +13,7 @@ use super::labels::{
     CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
 };
 use super::mcp_calls::{McpCall, McpCounts};
-use dualgauge_model::compare::Skip;
+use dualgauge_model::compare::{Skip, StreamBound};
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
@@ -47,6 +47,8 @@ pub struct Gauges {
     pub calls_in_flight: u64,
     /// The number of candidates in flight.
     pub candidates_in_flight: u64,
+    /// The number of open responses that are translated event by event.
+    pub response_streams: u64,
     /// The maximum number of calls in flight.
     pub calls_limit: u64,
     /// The maximum number of client connections.
@@ -69,6 +71,7 @@ impl Gauges {
         self.client_connections += other.client_connections;
         self.calls_in_flight += other.calls_in_flight;
         self.candidates_in_flight += other.candidates_in_flight;
+        self.response_streams += other.response_streams;
         self.calls_limit += other.calls_limit;
         self.connections_limit += other.connections_limit;
         for (own, other) in self.pools.iter_mut().zip(&other.pools) {
@@ -207,6 +210,11 @@ impl Shard {
     /// Counts an aborted HTTP/2 connection of a client.
     pub fn cut_connection(&mut self, why: FloodReason) {
         self.counts.cut_connections[why as usize] += 1;
+    }
+
+    /// Counts a comparison of two streams that ended at a bound.
+    pub fn partial_comparison(&mut self, bound: StreamBound) {
+        self.counts.partial_comparisons[bound as usize] += 1;
     }
 
     /// Counts a conversion between the eras of MCP.
@@ -357,6 +365,7 @@ pub(super) struct ShardCounts {
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
     pub(super) cut_connections: [u64; FloodReason::ALL.len()],
+    pub(super) partial_comparisons: [u64; StreamBound::ALL.len()],
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
     pub(super) named_resources: [u64; ResourceNaming::ALL.len()],
     pub(super) event_sessions: [u64; SessionEvent::ALL.len()],
@@ -391,6 +400,7 @@ impl Default for ShardCounts {
             refused_connections: 0,
             failed_handshakes: 0,
             cut_connections: [0; FloodReason::ALL.len()],
+            partial_comparisons: [0; StreamBound::ALL.len()],
             bridged: [0; BridgeAction::ALL.len()],
             named_resources: [0; ResourceNaming::ALL.len()],
             event_sessions: [0; SessionEvent::ALL.len()],
@@ -453,6 +463,7 @@ impl ShardCounts {
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;
         add_all(&mut self.cut_connections, &other.cut_connections);
+        add_all(&mut self.partial_comparisons, &other.partial_comparisons);
         add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.named_resources, &other.named_resources);
         add_all(&mut self.event_sessions, &other.event_sessions);

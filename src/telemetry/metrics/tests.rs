@@ -146,6 +146,7 @@ fn addresses(names: &LabelNames, both: [&mut Shard; 2]) {
 
 fn gauges([first, second]: [&mut Shard; 2]) {
     first.gauges.candidates_in_flight = 2;
+    first.gauges.response_streams = 3;
     first.gauges.client_connections = 4;
     first.gauges.pools[Side::Rest as usize] = Pool { open: 1, idle: 1 };
     second.gauges.client_connections = 2;

@@ -1,0 +1,68 @@
+//! Translated calls whose response streams: the head for the client, and the translation of the body.
+//!
+//! Used by `translate`.
+
+use std::rc::Rc;
+
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, StatusCode, Version};
+
+use super::access_record::AccessRecord;
+use super::call_response::{
+    BodyTranslation, ReceivedStream, ResponseTranslation, StreamingResponse,
+};
+use super::headers;
+use super::runtime_plan::RuntimePlan;
+use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_model::response_stream::{ResponseStream, StreamedCall};
+use dualgauge_model::stream_format::StreamFormat;
+
+/// Asks intermediaries not to buffer the response.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Returns the response for the client of a call whose upstream streams.
+pub(super) fn respond(
+    record: &AccessRecord,
+    upstream: &UpstreamPlan,
+    received: ReceivedStream,
+    call: StreamedCall,
+    route: usize,
+) -> StreamingResponse {
+    let runtime_plan: &Rc<RuntimePlan> = record.context.runtime_plan();
+    let plan = &runtime_plan.plan;
+    let ReceivedStream {
+        mut response,
+        lease,
+        formats,
+    } = received;
+    upstream.strip_base(response.headers_mut());
+    *response.headers_mut() = stream_headers(response.headers(), formats.client);
+    *response.status_mut() = StatusCode::OK;
+    *response.version_mut() = Version::HTTP_11;
+    let stream = ResponseStream::new(call, formats, plan.limits.answer);
+    StreamingResponse {
+        response,
+        lease,
+        idle_timeout: upstream.idle_timeout,
+        translation: BodyTranslation::Response(Box::new(ResponseTranslation {
+            stream,
+            route,
+            time_limit: plan.routes.route(route).stream_timeout,
+        })),
+        max_age: None,
+    }
+}
+
+/// Returns the headers of the client's stream: those of any translated response, and one that keeps buffers out of its
+/// way.
+fn stream_headers(from: &HeaderMap, format: StreamFormat) -> HeaderMap {
+    let mut remaining = headers::from_response(from.clone());
+    let buffering = from.get(&X_ACCEL_BUFFERING).cloned();
+    let buffering = buffering.unwrap_or(const { HeaderValue::from_static("no") });
+    remaining.insert(X_ACCEL_BUFFERING, buffering);
+    remaining.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static(format.content_type()),
+    );
+    remaining
+}

@@ -1,0 +1,115 @@
+//! Responses that stream in the stages that compare: event by event, as far as both were read.
+
+use crate::scene::{Called, json};
+use crate::support::{Message, Proxy, Upstream, both, chunked, eventually};
+
+const ROUTES: &str = r#"
+[[route]]
+name = "watch"
+rest = "GET /tasks/{id}"
+rpc = "WatchTask"
+stream = "sse"
+"#;
+
+/// A complete response with these events.
+fn streamed(events: &str) -> Vec<u8> {
+    [super::HEAD.as_bytes(), &chunked(&[events.as_bytes()])].concat()
+}
+
+/// A REST server that streams these bodies.
+fn rest(bodies: &'static [&'static str]) -> Upstream {
+    let events: String = bodies
+        .iter()
+        .map(|body| format!("id: 1\ndata: {body}\n\n"))
+        .collect();
+    Upstream::answering(streamed(&events))
+}
+
+/// An RPC server that streams these results.
+fn rpc(results: &'static [&'static str]) -> Upstream {
+    Upstream::serving(move |request| {
+        let id = Called::of(request).id().to_owned();
+        let events = results.iter().map(|result| {
+            format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n\n")
+        });
+        streamed(&events.collect::<String>())
+    })
+}
+
+fn shadowing(rest: &Upstream, rpc: &Upstream, bounds: &str) -> Proxy {
+    let bounds = format!("[rollout.candidates]\nnoise = 0\n{bounds}");
+    let flags = "[[flag]]\nname = \"f\"\nstage = \"shadow\"\n";
+    Proxy::start_with_flags(&format!("{}{bounds}{ROUTES}", both(rest, rpc)), flags)
+}
+
+fn ask(proxy: &Proxy) -> Message {
+    proxy.rest("GET", "/tasks/7", &[("accept", "text/event-stream")], "")
+}
+
+/// Waits for a verdict.
+fn verdict(proxy: &Proxy, verdict: &str) {
+    eventually("the verdict", || {
+        let labels = ["route", "client", "side", "stage", "verdict"];
+        let verdicts = proxy.metrics().table("dualgauge_verdicts_total", &labels);
+        verdicts.get(&format!("watch other {verdict}")).copied()
+    });
+}
+
+#[test]
+fn equal_streams_match_whatever_their_ids() {
+    let (rest, rpc) = (rest(&["{\"a\":1}", "2"]), rpc(&["{\"a\":1.0}", "2"]));
+    let proxy = shadowing(&rest, &rpc, "");
+    assert_eq!(
+        ask(&proxy).text(),
+        "id: 1\ndata: {\"a\":1}\n\nid: 1\ndata: 2\n\n"
+    );
+    verdict(&proxy, "rest shadow match");
+    let mut client = proxy.connect();
+    client.send(super::rpc_call("WatchTask", "{\"id\":\"7\"}", "\"x\""));
+    assert!(client.read_answer().text().contains("\"id\":\"x\""));
+    verdict(&proxy, "rpc shadow match");
+    let bounds = proxy
+        .metrics()
+        .table("dualgauge_partial_comparisons_total", &["bound"]);
+    assert_eq!(bounds.values().sum::<f64>(), 0.0);
+}
+
+#[test]
+fn the_verdict_says_which_event_differs() {
+    let proxy = shadowing(&rest(&["1", "{\"a\":2}"]), &rpc(&["1", "{\"a\":3}"]), "");
+    ask(&proxy);
+    verdict(&proxy, "rest shadow mismatch");
+    proxy.log_line(&["responses differ", "/body/events/1/data/a"]);
+}
+
+#[test]
+fn a_stream_that_ends_early_differs() {
+    let proxy = shadowing(&rest(&["1", "2"]), &rpc(&["1"]), "");
+    ask(&proxy);
+    verdict(&proxy, "rest shadow mismatch");
+    proxy.log_line(&["responses differ", "/body/length"]);
+}
+
+#[test]
+fn a_stream_that_does_not_end_is_compared_in_part() {
+    let rpc = Upstream::serving(|request| {
+        let id = Called::of(request).id().to_owned();
+        let event = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":1}}\n\n");
+        format!("{}{}", super::HEAD, super::chunk(&event)).into_bytes()
+    });
+    let short = "timeout = \"400ms\"\n";
+    let proxy = shadowing(&rest(&["1"]), &rpc, short);
+    ask(&proxy);
+    verdict(&proxy, "rest shadow match");
+    let bounds = proxy
+        .metrics()
+        .table("dualgauge_partial_comparisons_total", &["bound"]);
+    assert_eq!(bounds["time"], 1.0);
+}
+
+#[test]
+fn a_stream_beside_a_complete_response_differs() {
+    let proxy = shadowing(&Upstream::answering(json("1")), &rpc(&["1"]), "");
+    assert_eq!(proxy.rest("GET", "/tasks/7", &[], "").text(), "1");
+    verdict(&proxy, "rest shadow mismatch");
+}
