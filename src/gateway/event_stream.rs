@@ -35,8 +35,6 @@ use dualgauge_net::{
 };
 use dualgauge_patterns::side::Side;
 
-/// The id of the last event that a reconnecting client received (WHATWG HTML Living Standard §9.2.4).
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Asks intermediaries not to buffer the response.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -168,9 +166,6 @@ async fn open_translated(
     };
     let mut headers = translated_headers(&record.context, request, plan, HasBody::No);
     headers.insert(ACCEPT, HeaderValue::from_static(sse::EVENT_STREAM));
-    if let Some(last) = head.headers.get(LAST_EVENT_ID) {
-        headers.insert(LAST_EVENT_ID, last.clone());
-    }
     headers::withhold_credentials(&mut headers, plan);
     if let Some(identity_fields) =
         IdentityFields::new(&record.context, &head.headers, request.origin)

@@ -25,7 +25,7 @@ use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::outcome::is_rejection_status;
 use dualgauge_model::rejections;
 use dualgauge_model::response_stream::StreamTerms;
-use dualgauge_model::sse;
+use dualgauge_model::stream_format::StreamFormat;
 use dualgauge_net::{
     BodyCopy, CollectError, Exchange, IncomingBody, MemoryBudget, OutgoingRequest, Permit,
     RetryPolicy, SendOptions, UploadBreak, UploadProgress, collect_accounted, collect_budgeted,
@@ -34,12 +34,12 @@ use dualgauge_net::{
 
 /// The terms of a call whose response is translated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CallTerms {
+pub(super) struct CallTerms<'a> {
     pub(super) retry_policy: RetryPolicy,
     /// The time within which a complete response, or the head of a stream, must arrive.
     pub(super) limit: Duration,
     /// Set if the response may stream.
-    pub(super) streams: Option<StreamTerms>,
+    pub(super) streams: Option<StreamTerms<'a>>,
 }
 
 /// Sends a request and reads the complete response within `limit`.
@@ -69,7 +69,7 @@ pub(super) async fn send_and_receive(
     record: &mut AccessRecord,
     upstream: &Rc<HttpUpstream>,
     outgoing: OutgoingRequest,
-    terms: CallTerms,
+    terms: CallTerms<'_>,
 ) -> Result<Received, Failure> {
     let CallTerms {
         retry_policy,
@@ -95,20 +95,24 @@ pub(super) async fn send_and_receive(
         if response.status().is_informational() {
             return Err(rejections::unrequested_upgrade());
         }
-        if let Some(formats) =
-            streams.and_then(|streams| streams.formats(response.status(), response.headers()))
-        {
-            return Ok(Received::Stream(Box::new(ReceivedStream {
-                response,
-                lease,
-                formats,
-            })));
+        if let Some(format) = stream_format(response.headers()) {
+            let formats = |streams: StreamTerms<'_>| {
+                streams.formats(format, response.status(), response.headers())
+            };
+            if let Some(formats) = streams.and_then(formats) {
+                return Ok(Received::Stream(Box::new(ReceivedStream {
+                    response,
+                    lease,
+                    formats,
+                })));
+            }
+            if format == StreamFormat::EventStream {
+                // Returning drops the exchange and closes its connection: an event stream may never end.
+                let head = response.into_parts().0;
+                return event_stream_response(head).map(Received::Complete);
+            }
         }
         let (head, body) = response.into_parts();
-        if is_event_stream(&head.headers) {
-            // Returning drops the exchange and closes its connection: an event stream may never end.
-            return event_stream_response(head).map(Received::Complete);
-        }
         let body = match collect_response(body, max_body, budget.as_ref(), &memory).await {
             Ok(body) => {
                 lease.release();
@@ -138,10 +142,10 @@ pub(super) async fn send_and_receive(
     })
 }
 
-/// Returns true when the response is an event stream, whatever its content coding.
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let kind = first_value(headers, &CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(sse::is_event_stream)
+/// Returns the format of a response that streams, whatever its content coding.
+fn stream_format(headers: &HeaderMap) -> Option<StreamFormat> {
+    let kind = first_value(headers, &CONTENT_TYPE)?.to_str().ok()?;
+    StreamFormat::of_content_type(kind)
 }
 
 /// Rejects an event stream, unless its status alone refuses the call.
@@ -192,7 +196,7 @@ pub(super) async fn send_notification(
                     .pool()
                     .send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
             if let Ok(Exchange { response, lease }) = sent.await
-                && !is_event_stream(response.headers())
+                && stream_format(response.headers()) != Some(StreamFormat::EventStream)
                 && collect_response(response.into_body(), max_body, budget.as_ref(), &memory)
                     .await
                     .is_ok()

@@ -164,7 +164,7 @@ pub(super) async fn send_rpc(
     }
     let streams = StreamTerms::for_rest_client(route, &head.headers);
     if let Some(streams) = streams {
-        streams.ask(&head.headers, &mut headers);
+        streams.ask(&mut headers);
     }
     let target = upstream.plan().path.clone().into();
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
@@ -353,7 +353,7 @@ pub(super) async fn serve_rpc_call(
     headers::accept_values_of(&mut headers, route);
     let streams = served.streams(route);
     if let Some(streams) = streams {
-        streams.ask(&request.head.headers, &mut headers);
+        streams.ask(&mut headers);
     }
     headers::set(&mut headers, call.headers);
     headers::withhold_credentials(&mut headers, upstream.plan());
@@ -389,9 +389,9 @@ pub(super) async fn serve_rpc_call(
     }
 }
 
-impl RpcCall<'_> {
+impl<'a> RpcCall<'a> {
     /// Returns the terms on which the response may stream.
-    fn streams(self, route: &Route) -> Option<StreamTerms> {
+    fn streams(self, route: &Route) -> Option<StreamTerms<'a>> {
         let is_answered = self.is_alone && self.call.id.is_some();
         let headers = &self.request.head.headers;
         is_answered.then(|| StreamTerms::for_rpc_client(route, headers))?
@@ -461,7 +461,7 @@ fn require_upstream(context: &CallContext, side: Side) -> Result<Upstream, Failu
 struct CallTarget<'a> {
     upstream: &'a Rc<HttpUpstream>,
     route: &'a Route,
-    streams: Option<StreamTerms>,
+    streams: Option<StreamTerms<'a>>,
 }
 
 async fn send(

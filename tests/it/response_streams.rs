@@ -1,8 +1,10 @@
 //! Responses that stream between real ends: translated event by event, in each direction.
 
+mod a2a;
 mod compared;
 mod ends;
 mod lines;
+mod told;
 
 use std::collections::BTreeMap;
 

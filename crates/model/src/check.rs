@@ -26,6 +26,7 @@ mod round_trip;
 mod rules;
 mod samples;
 mod subject;
+mod undeclared_stream;
 mod upgrade;
 mod verify;
 
@@ -40,6 +41,7 @@ pub use report::{
     Witness,
 };
 pub use rules::{CheckRule, Weight};
+pub use undeclared_stream::undeclared_stream;
 pub use upgrade::{Change, GeneralChange, WrittenKeys, changes, general_changes};
 pub use verify::check;
 

@@ -12,6 +12,7 @@ mod in_front;
 mod local_reply;
 mod reply;
 mod resource_metadata;
+mod response_stream;
 mod rest;
 mod rpc;
 mod secrets;

@@ -158,11 +158,10 @@ impl RouteStream {
         }
     }
 
-    /// Returns the formats of an upstream's response with this `Content-Type`, if it streams: an event stream always,
-    /// JSON lines where the route says so.
+    /// Returns the formats of an upstream's response in a format, if it counts as a stream: an event stream always, JSON
+    /// lines where the route says so.
     #[must_use]
-    pub fn formats(self, kind: &str, client: Side) -> Option<StreamFormats> {
-        let upstream = StreamFormat::of_content_type(kind)?;
+    pub fn formats(self, upstream: StreamFormat, client: Side) -> Option<StreamFormats> {
         let is_expected = match upstream {
             StreamFormat::EventStream => true,
             StreamFormat::JsonLines => self.format(client.other()) == StreamFormat::JsonLines,
@@ -225,8 +224,7 @@ mod tests {
 
     #[test]
     fn json_lines_stream_only_where_the_route_says_so() {
-        let lines = StreamFormat::JsonLines.content_type();
-        let events = StreamFormat::EventStream.content_type();
+        let (lines, events) = (StreamFormat::JsonLines, StreamFormat::EventStream);
         let undeclared = RouteStream::Undeclared;
         assert_eq!(undeclared.formats(lines, Side::Rpc), None);
         assert!(undeclared.formats(events, Side::Rpc).is_some());

@@ -11,7 +11,7 @@ use crate::config::raw::RawServer;
 use crate::telemetry::metrics::estimate;
 use dualgauge_model::check::{
     CheckRule, Direction, EventReport, Finding, FindingKind, LossVerdict, MissingEffect,
-    RouteReport, bypasses, idle, lacks_tool_failures,
+    RouteReport, bypasses, idle, lacks_tool_failures, undeclared_stream,
 };
 use dualgauge_model::event::EventDefinition;
 use dualgauge_model::failure::Reason;
@@ -58,6 +58,7 @@ impl<'c> Checked<'c> {
             if is_whole && route.enters_from(Side::Rest) && lacks_tool_failures(route) {
                 notes.push(tool_failures(configuration, &raw.key));
             }
+            notes.extend(streams(configuration, route, &raw.key));
             if has_upgrade_notes {
                 notes.extend(upgrade::note(configuration, report.route, raw));
             }
@@ -266,6 +267,21 @@ fn tool_failures(configuration: &Configuration, key: &str) -> Problem {
     problem.hint(
         "add a row with `rpc = { result = { isError = true, content = [{ type = \"text\", text = \"{message}\" }] } }`",
     )
+}
+
+/// Returns a note on a route that shows a response that streams but does not say so.
+fn streams(configuration: &Configuration, route: &Route, key: &str) -> Option<Problem> {
+    let format = undeclared_stream(route)?;
+    let what = format!(
+        "an outcome or an example has the content type of a stream (`{}`), but the route does not say that its responses stream",
+        format.content_type()
+    );
+    let hint = format!(
+        "write `stream = \"{}\"`, so that each event is translated as it arrives, or `stream = false`",
+        format.as_str()
+    );
+    let places = &configuration.raw.places;
+    Some(places.problem(key, what).hint(hint))
 }
 
 /// Returns a note for each row and each route's calls of which no message passes. A row that routes share has one note.

@@ -48,6 +48,9 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
     if let Some(sent) = &explanation.sends {
         page.sent(sent);
     }
+    if let Some(stream) = &explanation.stream {
+        page.row("stream", stream);
+    }
     page.rows(&explanation.outcomes);
     if let Some(refused) = &explanation.refused {
         page.refused(refused);

@@ -27,7 +27,7 @@ impl Drop for Peer {
 }
 
 /// A file of the peers.
-pub(super) fn installed(path: &str) -> PathBuf {
+pub(crate) fn installed(path: &str) -> PathBuf {
     let own = program(&[]);
     let target = Path::new(own.get_program()).ancestors().nth(2).unwrap();
     let peer = target.join(path);

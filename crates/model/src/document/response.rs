@@ -10,6 +10,7 @@ use super::described::{self, SuccessContent};
 use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
 use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern, ToolValue};
 use crate::route::Route;
+use crate::stream_format::RouteStream;
 
 /// The documented responses with one status.
 #[derive(Debug, Default)]
@@ -60,6 +61,9 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
             problems.or_default().push(problem);
         }
     }
+    for route in routes {
+        note_stream(route, &mut found);
+    }
     let mut responses: Map<String, Value> = found
         .into_iter()
         .map(|(status, answers)| {
@@ -74,6 +78,22 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
 }
 
 const JSON: &str = "application/json";
+
+/// Adds the content of a response that streams to the successes of a route that says so. The schema is that of one
+/// event.
+fn note_stream(route: &Route, found: &mut BTreeMap<String, ResponseDocs>) {
+    let RouteStream::Formats { rest, .. } = route.stream else {
+        return;
+    };
+    for (status, response) in found {
+        if status.starts_with('2')
+            && let Some(schemas) = response.content.get(JSON).cloned()
+        {
+            let streamed = response.content.entry(rest.content_type());
+            streamed.or_insert(schemas);
+        }
+    }
+}
 
 /// Returns true for a route whose REST body is the value of a tool.
 pub(super) fn is_tool(route: &Route) -> bool {

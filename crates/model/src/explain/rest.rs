@@ -5,7 +5,7 @@ use super::reply::{answer_rest, passed};
 use super::secrets::HIDDEN;
 use super::{
     Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
-    in_front, resource_metadata, unknown_members, view,
+    in_front, resource_metadata, response_stream, unknown_members, view,
 };
 use crate::failure::Failure;
 use crate::form::BodyFormat;
@@ -115,6 +115,13 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let bindings = call.bindings.clone();
     explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
     if route.expects_reply {
+        explanation.stream = match upstream.transport {
+            Transport::Http => response_stream::describe(case, route, Side::Rest, true),
+            Transport::Stdio(_)
+            | Transport::Mcp(_)
+            | Transport::WebSocket(_)
+            | Transport::Frames(_) => None,
+        };
         explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
@@ -131,7 +138,8 @@ pub(super) fn render_sent_request(
 ) -> SentRequest {
     let (method, headers) = match upstream.transport.link() {
         None => {
-            let headers = translated(case.request.head.headers, upstream, HasBody::Yes);
+            let mut headers = translated(case.request.head.headers, upstream, HasBody::Yes);
+            response_stream::ask(case, route, Side::Rest, &mut headers);
             (POST.as_str(), case.headers(&headers))
         }
         Some(_) => (carrier(upstream), Vec::new()),

@@ -7,9 +7,8 @@ use super::era_bridge;
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
 use super::rest::{self, outcome_rows, secrets};
-use super::{
-    Case, Explanation, SentRequest, TranslatedCall, Value, carrier, in_front, unknown_members,
-};
+use super::{Case, Explanation, SentRequest, TranslatedCall, Value, carrier, in_front};
+use super::{response_stream, unknown_members};
 use crate::batch;
 use crate::failure::{Failure, Reason};
 use crate::headers::{
@@ -326,7 +325,10 @@ fn explain_call(
             if let Some(candidate) = plan.candidate_for(selected) {
                 return pass_call(case, candidate, call, sending, explanation);
             }
-            translate(case, index, call, explanation)
+            translate(case, index, call, explanation)?;
+            let (route, is_alone) = (plan.routes.route(index), sending.in_batch.is_none());
+            explanation.stream = response_stream::describe(case, route, Side::Rpc, is_alone);
+            Ok(())
         }
         (Some(Way::Old), _) | (_, None) => {
             let Some(upstream) = plan.upstream_for(selected, Side::Rpc) else {
@@ -484,6 +486,7 @@ fn request_headers(
     let mut headers = translated(case.request.head.headers, upstream, has_body);
     headers.extend(credentials);
     accept_values_of(&mut headers, route);
+    response_stream::ask(case, route, Side::Rpc, &mut headers);
     set(&mut headers, made.headers.clone());
     withhold_credentials(&mut headers, upstream);
     Ok(headers)

@@ -53,6 +53,9 @@ pub struct Explanation {
     pub dropped: Vec<String>,
     /// The rows that may match the answer, in the order of matching; the built-in table follows them.
     pub outcomes: Vec<RowLine>,
+    /// The treatment of a response that streams, if the route says something about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     /// The failure that the caller gets.
     pub refused: Option<Refusal>,
     /// The answer to the caller, for the given reply.
@@ -76,6 +79,7 @@ impl Default for Explanation {
             sends: None,
             dropped: Vec::new(),
             outcomes: Vec::new(),
+            stream: None,
             refused: None,
             answer: None,
         }

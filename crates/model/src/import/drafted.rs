@@ -46,6 +46,8 @@ pub(super) struct Drafted {
     /// The only side from which the route is called.
     pub(super) from: Option<&'static str>,
     pub(super) effect: Option<&'static str>,
+    /// The format of responses that stream on the REST side.
+    pub(super) stream: Option<&'static str>,
     pub(super) headers: Vec<(String, Pattern)>,
     /// Query names of the document that the route does not have.
     pub(super) unread: Vec<String>,

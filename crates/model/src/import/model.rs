@@ -9,6 +9,7 @@ use super::schema::{NamedValue, Type};
 use super::shape::Shape;
 use super::unsupported::Unsupported;
 use crate::form::BodyFormat;
+use crate::stream_format::StreamFormat;
 
 /// The operations of all documents.
 #[derive(Debug, Default)]
@@ -82,6 +83,8 @@ pub(super) struct RestOperation {
     /// The form that the body is, if it is not JSON.
     pub(super) form: Option<FormModel>,
     pub(super) reply: ReplyModel,
+    /// The format of a success that streams.
+    pub(super) stream: Option<StreamFormat>,
     /// Notes for the reader of the route.
     pub(super) notes: Vec<String>,
     /// The index of its document among the documents of the import.

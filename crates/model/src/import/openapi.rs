@@ -244,6 +244,7 @@ impl<'v> Context<'_, 'v> {
         paths::complete_path(&segments, &mut parameters)?;
         let (body, form) = self.body(operation, &mut notes)?;
         let reply = self.reply(operation, &mut notes)?;
+        let stream = reply::stream(self.refs, operation, &mut notes)?;
         let id = text(operation, "operationId").filter(|id| !id.trim().is_empty());
         self.refs.text(id.unwrap_or_default())?;
         Ok(RestOperation {
@@ -256,6 +257,7 @@ impl<'v> Context<'_, 'v> {
             body,
             form,
             reply,
+            stream,
             notes,
             document: 0,
             origin: self.path.to_owned(),

@@ -13,6 +13,7 @@ use super::refs::{Refs, ReplyTypes, shown};
 use super::unsupported::Unsupported;
 use super::values::Bindings;
 use crate::route::Effect;
+use crate::stream_format::StreamFormat;
 
 /// Reads the reply to a successful call.
 pub(super) fn read<'v>(
@@ -54,7 +55,7 @@ pub(super) fn read<'v>(
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
-    match from_content(status, effect, response) {
+    match from_content(refs, status, effect, response) {
         Ok(ReplyModel::Json(status)) if may_be_nothing && status != 204 => {
             Ok(ReplyModel::JsonOrNothing(status))
         }
@@ -70,6 +71,35 @@ const HAS_LOCATION: &str = "has the header Location;";
 /// Returns true for the note on a `Location`. The outcomes of a tool have a note of their own.
 pub(super) fn is_location_note(note: &str) -> bool {
     note.starts_with("look: its ") && note.contains(HAS_LOCATION)
+}
+
+/// Returns the format in which a success of an operation streams, if one does.
+pub(super) fn stream<'v>(
+    refs: &Refs<'v>,
+    operation: &'v Value,
+    notes: &mut Vec<String>,
+) -> Result<Option<StreamFormat>, Unsupported> {
+    // The result of a tool is one response.
+    let responses = operation.get("responses").and_then(Value::as_object);
+    let Some(responses) = responses.filter(|_| refs.reply_types() != ReplyTypes::Any) else {
+        return Ok(None);
+    };
+    for (status, response) in responses {
+        if success(status).is_none() {
+            continue;
+        }
+        let content = refs.follow(response)?.get("content");
+        let mut kinds = content.and_then(Value::as_object).into_iter().flatten();
+        let found = kinds.find_map(|(kind, _)| StreamFormat::of_content_type(kind));
+        if let Some(format) = found {
+            notes.push(format!(
+                "look: its {status} streams as {}; check that the RPC method streams too",
+                format.content_type()
+            ));
+            return Ok(Some(format));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns true for content that is no JSON and no text, but may be the value of a tool.
@@ -97,7 +127,12 @@ fn has_location(response: &Value) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case("location"))
 }
 
-fn from_content(status: u16, effect: Effect, response: &Value) -> Result<ReplyModel, Unsupported> {
+fn from_content(
+    refs: &Refs<'_>,
+    status: u16,
+    effect: Effect,
+    response: &Value,
+) -> Result<ReplyModel, Unsupported> {
     let content = response.get("content").and_then(Value::as_object);
     let Some(content) = content.filter(|content| !content.is_empty()) else {
         return Ok(match status {
@@ -119,9 +154,14 @@ fn from_content(status: u16, effect: Effect, response: &Value) -> Result<ReplyMo
     {
         return Ok(ReplyModel::Text(status));
     }
+    let streams = |kind: &String| StreamFormat::of_content_type(kind).is_some();
+    if refs.reply_types() != ReplyTypes::Any && content.keys().any(streams) {
+        // Each event is a success of its own.
+        return Ok(ReplyModel::Usual);
+    }
     let kinds: Vec<&str> = content.keys().map(String::as_str).collect();
     Err(Unsupported::left_out(format!(
-        "its answer is {}; only JSON and text/plain are translated, other answers pass through",
+        "its answer is {}; only JSON, text/plain and streams of JSON are translated, other answers pass through",
         shown(&kinds.join(", "))
     )))
 }

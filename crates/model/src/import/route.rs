@@ -17,6 +17,7 @@ use super::refs::shown;
 use super::reply;
 use super::tool_rows::{self, RestDeclaration};
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
+use crate::stream_format::StreamFormat;
 use dualgauge_patterns::percent::{self, Keep};
 
 /// Drafts the route of a pair.
@@ -236,6 +237,7 @@ fn invented_rest(segments: &[Segment], prefix: Option<String>) -> RestOperation 
         },
         form: None,
         reply: ReplyModel::Usual,
+        stream: None,
         notes: Vec::new(),
         document: 0,
         origin: String::new(),
@@ -321,6 +323,7 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         rpc: method,
         // QUERY is safe (RFC 10008 §2); the HTTP library does not know it.
         effect: (rest.method == "QUERY").then_some("safe"),
+        stream: rest.stream.map(StreamFormat::as_str),
         headers: headers.collect(),
         unread: rest
             .unread

@@ -120,6 +120,9 @@ fn write_keys(route: &Drafted, lines: &mut String) {
     if let Some(effect) = route.effect {
         key("effect", &quoted(effect));
     }
+    if let Some(format) = route.stream {
+        key("stream", &quoted(format));
+    }
     if !route.headers.is_empty() {
         key(
             "headers",

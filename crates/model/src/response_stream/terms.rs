@@ -1,7 +1,7 @@
 //! The terms on which the response to a call may stream: what the route says, and what the client accepts.
 
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::{ACCEPT, CONTENT_ENCODING};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::headers::first_value;
 use crate::outcome::ToolResult;
@@ -9,43 +9,49 @@ use crate::route::Route;
 use crate::stream_format::{Acceptance, RouteStream, StreamFormat, StreamFormats};
 use dualgauge_patterns::side::Side;
 
-/// The id of the last event that a reconnecting client received (WHATWG HTML Living Standard §9.2.4).
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-
-/// The terms on which the response to a call may stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamTerms {
+/// The terms on which the response to a call may stream. Most calls never need them, so the headers of the client are
+/// read only when the route or the response is about a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamTerms<'h> {
     declared: RouteStream,
     client: Side,
+    headers: &'h HeaderMap,
 }
 
-impl StreamTerms {
-    /// Returns the terms of a REST call; `None` if its response must be complete. A client gets a stream as from its own
-    /// server, unless its `Accept` excludes it.
+impl<'h> StreamTerms<'h> {
+    /// Returns the terms of a REST call; `None` if its response must be complete.
     #[must_use]
-    pub fn for_rest_client(route: &Route, headers: &HeaderMap) -> Option<StreamTerms> {
-        let terms = StreamTerms::new(route, Side::Rest)?;
-        (terms.acceptance(headers) != Acceptance::Excluded).then_some(terms)
+    pub fn for_rest_client(route: &Route, headers: &'h HeaderMap) -> Option<StreamTerms<'h>> {
+        StreamTerms::new(route, Side::Rest, headers)
     }
 
-    /// Returns the terms of an RPC call outside of batches and sockets; `None` if its response must be complete. The
-    /// client must name the format: JSON-RPC clients expect one JSON text otherwise.
+    /// Returns the terms of an RPC call outside of batches and sockets; `None` if its response must be complete.
     #[must_use]
-    pub fn for_rpc_client(route: &Route, headers: &HeaderMap) -> Option<StreamTerms> {
-        let terms = StreamTerms::new(route, Side::Rpc)?;
+    pub fn for_rpc_client(route: &Route, headers: &'h HeaderMap) -> Option<StreamTerms<'h>> {
         // MCP allows one response to a call of a tool (MCP 2025-11-25, "Sending Messages to the Server").
         let is_tool = route.outcomes.tool() == ToolResult::Succeeded;
-        (!is_tool && terms.acceptance(headers) == Acceptance::Named).then_some(terms)
+        StreamTerms::new(route, Side::Rpc, headers).filter(|_| !is_tool)
     }
 
-    fn new(route: &Route, client: Side) -> Option<StreamTerms> {
-        let may_stream = route.expects_reply && !route.is_frame();
+    fn new(route: &Route, client: Side, headers: &'h HeaderMap) -> Option<StreamTerms<'h>> {
         let declared = route.stream;
-        (may_stream && declared != RouteStream::Never).then_some(StreamTerms { declared, client })
+        let may_stream = route.expects_reply && !route.is_frame();
+        (may_stream && declared != RouteStream::Never).then_some(StreamTerms {
+            declared,
+            client,
+            headers,
+        })
     }
 
-    fn acceptance(self, headers: &HeaderMap) -> Acceptance {
-        self.declared.format(self.client).acceptance(headers)
+    /// Returns whether the client accepts a stream. A REST client gets one as from its own server, unless its `Accept`
+    /// excludes it; an RPC client must name the format, since JSON-RPC clients expect one JSON text otherwise.
+    #[must_use]
+    pub fn is_accepted(self) -> bool {
+        let acceptance = self.client_format().acceptance(self.headers);
+        match self.client {
+            Side::Rest => acceptance != Acceptance::Excluded,
+            Side::Rpc => acceptance == Acceptance::Named,
+        }
     }
 
     /// Returns the format that the client gets.
@@ -54,51 +60,46 @@ impl StreamTerms {
         self.declared.format(self.client)
     }
 
-    /// Returns whether the route says that its responses stream.
-    #[must_use]
-    pub const fn is_declared(self) -> bool {
-        matches!(self.declared, RouteStream::Formats { .. })
-    }
-
-    /// Adds the request fields that a stream needs. Only a route that says so asks for a stream: a server that can
+    /// Sets `Accept` of the request to the upstream. Only a route that says so asks for a stream: a server that can
     /// respond in both ways keeps responding as before otherwise.
-    pub fn ask(self, client: &HeaderMap, upstream: &mut HeaderMap) {
-        if self.is_declared() {
-            upstream.insert(
-                ACCEPT,
-                match self.declared.format(self.client.other()) {
-                    StreamFormat::EventStream => {
-                        const { HeaderValue::from_static("application/json, text/event-stream") }
-                    }
-                    StreamFormat::JsonLines => {
-                        const { HeaderValue::from_static("application/json, application/x-ndjson") }
-                    }
-                },
-            );
+    pub fn ask(self, upstream: &mut HeaderMap) {
+        if !matches!(self.declared, RouteStream::Formats { .. }) || !self.is_accepted() {
+            return;
         }
-        if let Some(last) = client.get(LAST_EVENT_ID) {
-            upstream.insert(LAST_EVENT_ID, last.clone());
-        }
+        let accept = match self.declared.format(self.client.other()) {
+            StreamFormat::EventStream => {
+                const { HeaderValue::from_static("application/json, text/event-stream") }
+            }
+            StreamFormat::JsonLines => {
+                const { HeaderValue::from_static("application/json, application/x-ndjson") }
+            }
+        };
+        upstream.insert(ACCEPT, accept);
     }
 
-    /// Returns the formats of a response with this head; `None` if it is complete, encoded or an error.
+    /// Returns the formats of a response in the format `upstream`; `None` if the client gets no stream of it: the
+    /// response is an error or encoded, or the client does not accept one.
     #[must_use]
-    pub fn formats(self, status: StatusCode, headers: &HeaderMap) -> Option<StreamFormats> {
-        if !status.is_success() {
-            return None;
-        }
-        let value = |name: HeaderName| first_value(headers, &name)?.to_str().ok();
+    pub fn formats(
+        self,
+        upstream: StreamFormat,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Option<StreamFormats> {
+        let formats = self.declared.formats(upstream, self.client)?;
+        let coding = first_value(headers, &CONTENT_ENCODING);
         let is_plain =
-            value(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
-        let kind = value(CONTENT_TYPE).filter(|_| is_plain)?;
-        self.declared.formats(kind, self.client)
+            coding.is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        (status.is_success() && is_plain && self.is_accepted()).then_some(formats)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Outcomes;
     use crate::route::test_syntax::route;
+    use dualgauge_patterns::pattern::HoleFacts;
 
     fn accepting(accept: &'static str) -> HeaderMap {
         [(ACCEPT, HeaderValue::from_static(accept))]
@@ -112,54 +113,59 @@ mod tests {
         let events = accepting("application/json, text/event-stream");
         let json = accepting("application/json");
         let rest = |route: &Route, headers: &HeaderMap| {
-            StreamTerms::for_rest_client(route, headers).is_some()
+            StreamTerms::for_rest_client(route, headers).is_some_and(StreamTerms::is_accepted)
         };
         let rpc = |route: &Route, headers: &HeaderMap| {
-            StreamTerms::for_rpc_client(route, headers).is_some()
+            StreamTerms::for_rpc_client(route, headers).is_some_and(StreamTerms::is_accepted)
         };
         assert!(rest(&one, &HeaderMap::new()) && rest(&one, &events) && !rest(&one, &json));
         assert!(!rpc(&one, &HeaderMap::new()) && rpc(&one, &events) && !rpc(&one, &json));
         one.stream = RouteStream::Never;
         assert!(!rest(&one, &events) && !rpc(&one, &events));
-        let tool = route(
+        let mut tool = route(
             "POST /r",
             "tools/call",
             r#"{"params": {"name": "t"}, "body": {}}"#,
         );
+        tool.outcomes =
+            Outcomes::build(Vec::new(), &HoleFacts::default(), ToolResult::Succeeded).unwrap();
         assert!(rest(&tool, &events) && !rpc(&tool, &events));
     }
 
     #[test]
     fn only_a_route_that_says_so_asks_for_a_stream() {
         let mut one = route("POST /r", "m", "");
-        let mut client = HeaderMap::new();
-        client.insert(LAST_EVENT_ID, HeaderValue::from_static("7"));
-        let asked = |route: &Route| {
+        let asked = |route: &Route, client: &HeaderMap| {
             let mut upstream = accepting("application/json");
-            let terms = StreamTerms::for_rest_client(route, &client).unwrap();
-            terms.ask(&client, &mut upstream);
-            assert_eq!(upstream.get(LAST_EVENT_ID).unwrap(), "7");
+            StreamTerms::for_rest_client(route, client)
+                .unwrap()
+                .ask(&mut upstream);
             upstream.remove(ACCEPT).unwrap()
         };
-        assert_eq!(asked(&one), "application/json");
+        let any = HeaderMap::new();
+        assert_eq!(asked(&one, &any), "application/json");
         one.stream = RouteStream::Formats {
             rest: StreamFormat::JsonLines,
             rpc: StreamFormat::EventStream,
         };
-        assert_eq!(asked(&one), "application/json, text/event-stream");
+        assert_eq!(asked(&one, &any), "application/json, text/event-stream");
+        let json = accepting("application/json");
+        assert_eq!(asked(&one, &json), "application/json");
     }
 
     #[test]
     fn an_error_or_an_encoded_response_does_not_stream() {
         let one = route("POST /r", "m", "");
-        let terms = StreamTerms::for_rest_client(&one, &HeaderMap::new()).unwrap();
-        let mut head = HeaderMap::new();
-        head.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        assert!(terms.formats(StatusCode::ACCEPTED, &head).is_some());
-        assert!(terms.formats(StatusCode::NOT_FOUND, &head).is_none());
-        head.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        assert!(terms.formats(StatusCode::OK, &head).is_none());
-        head.insert(CONTENT_ENCODING, HeaderValue::from_static("Identity"));
-        assert!(terms.formats(StatusCode::OK, &head).is_some());
+        let client = HeaderMap::new();
+        let terms = StreamTerms::for_rest_client(&one, &client).unwrap();
+        let streams = |status: StatusCode, coding: Option<&'static str>| {
+            let coding = coding.map(|coding| (CONTENT_ENCODING, HeaderValue::from_static(coding)));
+            let head = coding.into_iter().collect();
+            terms
+                .formats(StreamFormat::EventStream, status, &head)
+                .is_some()
+        };
+        assert!(streams(StatusCode::ACCEPTED, None) && streams(StatusCode::OK, Some("Identity")));
+        assert!(!streams(StatusCode::NOT_FOUND, None) && !streams(StatusCode::OK, Some("gzip")));
     }
 }

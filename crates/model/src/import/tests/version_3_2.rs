@@ -74,18 +74,29 @@ fn a_parameter_that_is_the_whole_query_has_no_route_where_it_is_required() {
 }
 
 #[test]
-fn an_answer_of_items_is_left_out() {
-    let content = json!({ "application/jsonl": { "itemSchema": { "type": "object" } } });
-    let responses = json!({ "200": { "content": content } });
+fn an_answer_of_items_streams() {
+    let item = json!({ "itemSchema": { "type": "object" } });
+    for (kind, format) in [
+        ("application/jsonl", "ndjson"),
+        ("text/event-stream", "sse"),
+    ] {
+        let responses = json!({ "200": { "content": { (kind): item } } });
+        let documents = [version_3_2(
+            json!({ "/log": { "get": { "responses": responses } } }),
+        )];
+        let toml = drafted(documents).toml;
+        let key = format!("stream = \"{format}\"");
+        assert!(
+            toml.contains(&key) && toml.contains("look: its 200 streams"),
+            "{toml}"
+        );
+    }
+    let both = json!({ "application/json": {}, "text/event-stream": item });
+    let responses = json!({ "200": { "content": both } });
     let documents = [version_3_2(
-        json!({ "/log": { "get": { "responses": responses } } }),
+        json!({ "/log": { "post": { "responses": responses } } }),
     )];
-    assert_eq!(
-        left_out(documents),
-        [
-            "GET /log: its answer is application/jsonl; only JSON and text/plain are translated, other answers pass through"
-        ]
-    );
+    assert!(drafted(documents).toml.contains("stream = \"sse\""));
 }
 
 #[test]
