@@ -12,6 +12,7 @@ mod call_response;
 mod cancellation;
 mod client_requests;
 mod cors;
+mod decoded_exchange;
 mod event_sessions;
 mod event_stream;
 mod exchange;

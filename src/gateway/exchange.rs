@@ -81,9 +81,7 @@ pub(super) async fn send_and_receive(
     let since = clock::now();
     record.start_upstream_time(since);
     let limit = record.context.time_left(limit);
-    let max_body = record.context.runtime_plan().plan.limits.answer;
-    let budget = record.context.second_run_budget().cloned();
-    let memory = record.context.worker().memory().clone();
+    let reading = ResponseBudget::new(&record.context);
     let tracker = upstream.pool().track_call(since);
     // Dropping the exchange at the limit closes its connection, so that a late response is discarded.
     let exchange = pin!(async {
@@ -91,40 +89,8 @@ pub(super) async fn send_and_receive(
             .pool()
             .send(&tracker, permit, outgoing, retry_policy.into())
             .await;
-        let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
-        if response.status().is_informational() {
-            return Err(rejections::unrequested_upgrade());
-        }
-        if let Some(format) = stream_format(response.headers()) {
-            let formats = |streams: StreamTerms<'_>| {
-                streams.formats(format, response.status(), response.headers())
-            };
-            if let Some(formats) = streams.and_then(formats) {
-                return Ok(Received::Stream(Box::new(ReceivedStream {
-                    response,
-                    lease,
-                    formats,
-                })));
-            }
-            if format == StreamFormat::EventStream {
-                // Returning drops the exchange and closes its connection: an event stream may never end.
-                let head = response.into_parts().0;
-                return event_stream_response(head).map(Received::Complete);
-            }
-        }
-        let (head, body) = response.into_parts();
-        let body = match collect_response(body, max_body, budget.as_ref(), &memory).await {
-            Ok(body) => {
-                lease.release();
-                body
-            }
-            Err(fault) => unread_body(fault, head.status)?,
-        };
-        Ok(Received::Complete(UpstreamResponse {
-            status: head.status,
-            headers: head.headers,
-            body,
-        }))
+        let exchange = exchange.map_err(from_upstream_error)?;
+        receive(exchange, streams, reading).await
     });
     let mut timer = record.context.take_timer();
     let worker = record.context.worker().clone();
@@ -140,6 +106,66 @@ pub(super) async fn send_and_receive(
             }),
         )
     })
+}
+
+/// The limits of reading a complete response.
+struct ResponseBudget {
+    max_body: usize,
+    /// The budget of a second run, which does not use the memory of client calls.
+    second_run: Option<BodyCopy>,
+    memory: MemoryBudget,
+}
+
+impl ResponseBudget {
+    fn new(context: &CallContext) -> ResponseBudget {
+        ResponseBudget {
+            max_body: context.runtime_plan().plan.limits.answer,
+            second_run: context.second_run_budget().cloned(),
+            memory: context.worker().memory().clone(),
+        }
+    }
+}
+
+/// Reads a response whose head has arrived: to its end, unless it streams and may do so.
+async fn receive(
+    exchange: Exchange,
+    streams: Option<StreamTerms<'_>>,
+    reading: ResponseBudget,
+) -> Result<Received, Failure> {
+    let Exchange { response, lease } = exchange;
+    if response.status().is_informational() {
+        return Err(rejections::unrequested_upgrade());
+    }
+    if let Some(format) = stream_format(response.headers()) {
+        let formats = |streams: StreamTerms<'_>| {
+            streams.formats(format, response.status(), response.headers())
+        };
+        if let Some(formats) = streams.and_then(formats) {
+            return Ok(Received::Stream(Box::new(ReceivedStream {
+                response,
+                lease,
+                formats,
+            })));
+        }
+        if format == StreamFormat::EventStream {
+            // Returning drops the exchange and closes its connection: an event stream may never end.
+            let head = response.into_parts().0;
+            return event_stream_response(head).map(Received::Complete);
+        }
+    }
+    let (head, body) = response.into_parts();
+    let body = match collect_response(body, &reading).await {
+        Ok(body) => {
+            lease.release();
+            body
+        }
+        Err(fault) => unread_body(fault, head.status)?,
+    };
+    Ok(Received::Complete(UpstreamResponse {
+        status: head.status,
+        headers: head.headers,
+        body,
+    }))
 }
 
 /// Returns the format of a response that streams, whatever its content coding.
@@ -163,13 +189,11 @@ fn event_stream_response(head: response::Parts) -> Result<UpstreamResponse, Fail
 /// Reads a complete response. Second runs are charged to their own budget, not to the memory of client calls.
 async fn collect_response(
     body: IncomingBody,
-    max_body: usize,
-    budget: Option<&BodyCopy>,
-    memory: &MemoryBudget,
+    reading: &ResponseBudget,
 ) -> Result<Bytes, CollectError> {
-    match budget {
-        None => collect_accounted(body, max_body, memory).await,
-        Some(budget) => collect_budgeted(body, max_body, budget).await,
+    match &reading.second_run {
+        None => collect_accounted(body, reading.max_body, &reading.memory).await,
+        Some(budget) => collect_budgeted(body, reading.max_body, budget).await,
     }
 }
 
@@ -184,9 +208,7 @@ pub(super) async fn send_notification(
     let outgoing = strip_trace_secrets(&record.context, outgoing);
     let permit = reserve(&record.context, upstream, limit).await?;
     let upstream = upstream.clone();
-    let max_body = record.context.runtime_plan().plan.limits.answer;
-    let budget = record.context.second_run_budget().cloned();
-    let memory = record.context.worker().memory().clone();
+    let reading = ResponseBudget::new(&record.context);
     record.context.worker().tasks().clone().start(async move {
         let tracker = upstream.pool().track_call(clock::now());
         // Dropping the exchange at the limit closes its connection.
@@ -197,7 +219,7 @@ pub(super) async fn send_notification(
                     .send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
             if let Ok(Exchange { response, lease }) = sent.await
                 && stream_format(response.headers()) != Some(StreamFormat::EventStream)
-                && collect_response(response.into_body(), max_body, budget.as_ref(), &memory)
+                && collect_response(response.into_body(), &reading)
                     .await
                     .is_ok()
             {

@@ -2,10 +2,9 @@
 //!
 //! Used throughout `gateway`.
 
-use std::rc::Rc;
+use std::mem;
 
-use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 
 use super::access_record::AccessRecord;
@@ -14,8 +13,8 @@ use super::call_response::{
     CallResponse, FullResponse, Received, ReceivedStream, StreamingResponse, UpstreamResponse,
     acknowledgement, status,
 };
-use super::exchange::{self, CallTerms};
-use super::failures::memory_exhausted;
+use super::decoded_exchange::{CallTarget, send};
+use super::exchange;
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
 use super::legacy_socket::send_rpc_call;
 use super::link_call;
@@ -25,22 +24,20 @@ use super::request_origin::{ClientRequest, RequestOrigin};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::streamed_call;
 use crate::telemetry::clock;
+use crate::upstream::Upstream;
 use crate::upstream::link::LinkUpstream;
-use crate::upstream::{HttpUpstream, Upstream};
-use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestId, RequestTemplate};
 use dualgauge_model::mcp::{ClientRevision, InputCapabilities, LogFilter, ResultType};
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use dualgauge_model::pending;
-use dualgauge_model::plan::Credentials;
+use dualgauge_model::plan::{Credentials, UpstreamPlan};
 use dualgauge_model::rejections;
 use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
 use dualgauge_model::route::{Route, Segments};
-use dualgauge_model::translate::{self, RestHead};
-use dualgauge_net::{
-    Body, BudgetExhausted, ContentEncoding, DecodeError, OutgoingRequest, RetryPolicy, boxed,
-};
+use dualgauge_model::translate::{self, RestHead, ToRest};
+use dualgauge_net::{Body, OutgoingRequest, boxed};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::rope::Rope;
@@ -315,12 +312,12 @@ pub(super) async fn serve_rpc_call(
     index: usize,
     served: RpcCall<'_>,
 ) -> Result<RpcServed, Failure> {
-    let (rpc_call, request) = (served.call, served.request);
+    let rpc_call = served.call;
     let runtime_plan = record.context.runtime_plan().clone();
     let routes = &runtime_plan.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
-        let answer = send_rpc_call(record, route, rpc_call, request.origin).await?;
+        let answer = send_rpc_call(record, route, rpc_call, served.request.origin).await?;
         return Ok(RpcServed::Answer(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,
@@ -333,7 +330,8 @@ pub(super) async fn serve_rpc_call(
         plan: &runtime_plan.plan,
         index,
     };
-    let call = offloaded_parsing::to_rest_call(record.context.worker(), handle, rpc_call).await?;
+    let mut call =
+        offloaded_parsing::to_rest_call(record.context.worker(), handle, rpc_call).await?;
     record.add_dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
@@ -341,27 +339,7 @@ pub(super) async fn serve_rpc_call(
     let upstream = require_upstream(&record.context, Side::Rest)?;
     let upstream = upstream.http();
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
-    let credentials = match upstream.plan().credentials {
-        Credentials::Forward => {
-            headers::credentials_of(&runtime_plan.plan.face.envelope, rpc_call, limits.depth)?
-        }
-        Credentials::Drop => HeaderMap::new(),
-    };
-    let has_body = HasBody::new(&call.body);
-    let mut headers = translated_headers(&record.context, request, upstream.plan(), has_body);
-    headers.extend(credentials);
-    headers::accept_values_of(&mut headers, route);
-    let streams = served.streams(route);
-    if let Some(streams) = streams {
-        streams.ask(&mut headers);
-    }
-    headers::set(&mut headers, call.headers);
-    headers::withhold_credentials(&mut headers, upstream.plan());
-    if let Some(identity_fields) =
-        IdentityFields::new(&record.context, &request.head.headers, request.origin)
-    {
-        identity_fields.write(&mut headers);
-    }
+    let headers = rest_headers(&record.context, upstream.plan(), served, route, &mut call)?;
     let (method, target) = (
         route.method.clone(),
         runtime_plan.target(index, call.target)?,
@@ -369,6 +347,7 @@ pub(super) async fn serve_rpc_call(
     let target = upstream.plan().uri_with_base(target);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
+    let streams = served.streams(route);
     let to = CallTarget {
         upstream,
         route,
@@ -387,6 +366,38 @@ pub(super) async fn serve_rpc_call(
             Ok(RpcServed::Stream(Box::new(response)))
         }
     }
+}
+
+/// Returns the headers of the REST call that an RPC call becomes; those that the route wrote are moved out of `call`.
+fn rest_headers(
+    context: &CallContext,
+    upstream: &UpstreamPlan,
+    served: RpcCall<'_>,
+    route: &Route,
+    call: &mut ToRest,
+) -> Result<HeaderMap, Failure> {
+    let (plan, request) = (&context.runtime_plan().plan, served.request);
+    let credentials = match upstream.credentials {
+        Credentials::Forward => {
+            headers::credentials_of(&plan.face.envelope, served.call, plan.limits.depth)?
+        }
+        Credentials::Drop => HeaderMap::new(),
+    };
+    let has_body = HasBody::new(&call.body);
+    let mut headers = translated_headers(context, request, upstream, has_body);
+    headers.extend(credentials);
+    headers::accept_values_of(&mut headers, route);
+    if let Some(streams) = served.streams(route) {
+        streams.ask(&mut headers);
+    }
+    headers::set(&mut headers, mem::take(&mut call.headers));
+    headers::withhold_credentials(&mut headers, upstream);
+    if let Some(identity_fields) =
+        IdentityFields::new(context, &request.head.headers, request.origin)
+    {
+        identity_fields.write(&mut headers);
+    }
+    Ok(headers)
 }
 
 impl<'a> RpcCall<'a> {
@@ -454,67 +465,4 @@ async fn render_rpc_response(
 fn require_upstream(context: &CallContext, side: Side) -> Result<Upstream, Failure> {
     let upstream = context.upstream(side).cloned();
     upstream.ok_or_else(|| rejections::no_upstream(side))
-}
-
-/// The upstream of a translated call, and the rules of the call.
-#[derive(Clone, Copy)]
-struct CallTarget<'a> {
-    upstream: &'a Rc<HttpUpstream>,
-    route: &'a Route,
-    streams: Option<StreamTerms<'a>>,
-}
-
-async fn send(
-    record: &mut AccessRecord,
-    to: CallTarget<'_>,
-    outgoing: OutgoingRequest,
-) -> Result<Received, Failure> {
-    let terms = CallTerms {
-        limit: to.route.timeout.unwrap_or(to.upstream.plan().timeout),
-        retry_policy: match to.route.effect.may_repeat() {
-            true => RetryPolicy::Allowed,
-            false => RetryPolicy::Unprocessed,
-        },
-        streams: to.streams,
-    };
-    let received = exchange::send_and_receive(record, to.upstream, outgoing, terms).await?;
-    let mut reply = match received {
-        Received::Stream(stream) => return Ok(Received::Stream(stream)),
-        Received::Complete(reply) if !reply.headers.contains_key(CONTENT_ENCODING) => {
-            return Ok(Received::Complete(reply));
-        }
-        Received::Complete(reply) => reply,
-    };
-    let decoded = decode_body(&record.context, &reply);
-    reply.headers.remove(CONTENT_ENCODING);
-    let status = reply.status.as_u16();
-    reply.body = match decoded {
-        Ok(body) => body,
-        // A status that refuses the call needs no body.
-        Err(_) if is_rejection_status(status) => Bytes::new(),
-        Err(failure) => return Err(failure.upstream_status(status)),
-    };
-    Ok(Received::Complete(reply))
-}
-
-/// Decodes the content coding of a response. A server may use one that was not requested (RFC 9110 §12.5.3).
-fn decode_body(context: &CallContext, reply: &UpstreamResponse) -> Result<Bytes, Failure> {
-    let coding = ContentEncoding::from_headers(&reply.headers).map_err(|name| {
-        let message = "the server's answer has an unsupported content coding; supported: gzip, br";
-        Failure::new(Reason::UpstreamNotProtocol, message).because(name)
-    })?;
-    let limit = context.runtime_plan().plan.limits.answer;
-    let (memory, budget) = (context.worker().memory(), context.second_run_budget());
-    let decoded = coding.decode_within(reply.body.clone(), limit, memory, budget);
-    decoded.map_err(|error| match (&error, budget) {
-        (DecodeError::Malformed(_), _) => {
-            let message = "the server's answer does not match its content coding";
-            Failure::new(Reason::UpstreamNotProtocol, message).because(error)
-        }
-        (DecodeError::NoRoom, None) => memory_exhausted(BudgetExhausted),
-        (DecodeError::TooLarge(_), _) | (DecodeError::NoRoom, Some(_)) => {
-            let message = format!("the server's answer, decoded, is longer than {limit} bytes");
-            Failure::new(Reason::UpstreamTooLarge, message)
-        }
-    })
 }

@@ -140,8 +140,11 @@ impl TranslatedStream {
     fn count(&mut self, step: StreamStep, record: &mut AccessRecord) -> Option<Frame<Bytes>> {
         if let Some(result) = step.result {
             let (label, side) = (record.context.label(), record.context.side());
-            let worker = record.context.worker();
-            worker.count(|shard| shard.event(label, side, result.kind));
+            // No client gets the events of a second run.
+            if record.context.second_run_budget().is_none() {
+                let worker = record.context.worker();
+                worker.count(|shard| shard.event(label, side, result.kind));
+            }
             record.add_dropped(step.dropped);
             record.add_event();
             if let Some(why) = result.why.filter(|_| !self.is_logged) {

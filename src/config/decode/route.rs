@@ -131,27 +131,24 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let frame = frame::frame(table, &FRAME);
     let rest = frame::line(table, &REST, frame.as_ref());
     let silence = frame::silence(table, &SILENCE);
-    let rpc = table.get(&RPC);
+    let (rpc, extra) = (table.get(&RPC), table.get(&EXTRA));
     let (params, body) = (table.tree(&PARAMS), table.tree(&BODY));
     let body_format = table.get(&BODY_FORMAT);
     let query = table.trees(&QUERY);
     let headers = table.trees(&HEADERS);
-    let (extra, ignore_query) = (table.get(&EXTRA), ignore_query(table));
+    let ignore_query = ignore_query(table);
     let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
     let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
     let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
-    let stream = route_stream::stream(table, &STREAM, &STREAMS);
-    let stream_timeout = route_stream::timeout(table, &STREAM_TIMEOUT, stream.as_ref());
+    let (stream, stream_timeout) = route_stream::stream(table, &STREAM, &STREAMS, &STREAM_TIMEOUT);
     let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
-    let lossy = table.get(&LOSSY);
+    let (lossy, result) = (table.get(&LOSSY), table.get(&RESULT));
     let upstreams = upstreams(table, &UPSTREAM, &UPSTREAMS);
-    let rows = table.tables(&OUTCOME, outcome::row);
-    let sets = table.list(&OUTCOMES);
+    let (rows, sets) = (table.tables(&OUTCOME, outcome::row), table.list(&OUTCOMES));
     let examples = table.tables(&EXAMPLE, example::example);
     let schema = table.table(&SCHEMA, |table| Some(route_docs::schemas(table)));
     let docs = route_docs::docs(table);
-    let result = table.get(&RESULT);
     let compare = table.table(&COMPARE, compare::compare);
     Some(RawRoute {
         place: here.place,

@@ -31,8 +31,31 @@ section! {
     }
 }
 
-/// Decodes `stream`: a format, one for each side, or `false`.
+/// `stream` and `stream_timeout` of a route.
+type DecodedStream = (Option<Spanned<RouteStream>>, Option<Spanned<Duration>>);
+
+/// Decodes `stream`, and `stream_timeout`, which needs responses that may stream.
 pub(super) fn stream(
+    table: &mut Table<'_>,
+    one: &Key<RouteStream>,
+    by_side: &SubTable,
+    timeout: &Key<Duration>,
+) -> DecodedStream {
+    let stream = formats(table, one, by_side);
+    let limit = table.get(timeout);
+    if limit.is_some()
+        && stream
+            .as_ref()
+            .is_some_and(|stream| stream.value == RouteStream::Never)
+    {
+        let message = "no response of the route streams; remove it, or `stream = false`";
+        table.report(timeout.name, ValueError::new(message));
+    }
+    (stream, limit)
+}
+
+/// Decodes a format, one for each side, or `false`.
+fn formats(
     table: &mut Table<'_>,
     one: &Key<RouteStream>,
     by_side: &SubTable,
@@ -48,20 +71,6 @@ pub(super) fn stream(
         })
     })?;
     Some(place.map(|()| formats))
-}
-
-/// Decodes `stream_timeout`, which needs responses that may stream.
-pub(super) fn timeout(
-    table: &mut Table<'_>,
-    key: &Key<Duration>,
-    stream: Option<&Spanned<RouteStream>>,
-) -> Option<Spanned<Duration>> {
-    let timeout = table.get(key);
-    if timeout.is_some() && stream.is_some_and(|stream| stream.value == RouteStream::Never) {
-        let message = "no response of the route streams; remove it, or `stream = false`";
-        table.report(key.name, ValueError::new(message));
-    }
-    timeout
 }
 
 fn stream_word(found: RawValue<'_>) -> Result<RouteStream, ValueError> {

@@ -1,12 +1,13 @@
 //! Dispatch of a message: unchanged to the RPC upstream, or translated to the REST upstream.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::time::timeout;
 
+use super::cancel::unless_cancelled;
 use super::era_bridge::AnswerHead;
 use super::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
@@ -484,24 +485,5 @@ impl RpcRequest {
             upstream.plan().timeout,
         )
         .await
-    }
-}
-
-/// Awaits a call; returns `None` if the client cancels it first.
-///
-/// The caller pins the future: passing it by value would store it twice in the caller's own future.
-async fn unless_cancelled<T>(
-    call: Option<&CancellableCall>,
-    call_future: Pin<&mut impl Future<Output = Result<T, Failure>>>,
-) -> Result<Option<T>, Failure> {
-    let Some(call) = call else {
-        return call_future.await.map(Some);
-    };
-    // Both branches may be dropped: a link request is then withdrawn, and the connection of an HTTP exchange is
-    // closed.
-    tokio::select! {
-        biased;
-        () = call.cancel_signal.cancelled() => Ok(None),
-        reply = call_future => reply.map(Some),
     }
 }

@@ -9,7 +9,7 @@ use super::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{
-    FullResponse, acknowledgement, rpc_failure, rpc_message, status,
+    CallResponse, FullResponse, acknowledgement, rpc_failure, rpc_message, status,
 };
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::passthrough::InterimResponses;
@@ -133,10 +133,7 @@ impl RpcRequest {
             (Ok(CallResult::Forwarded(answer)), _) => {
                 ItemReply::Forwarded(response::render_response(record, answer, observer))
             }
-            (Ok(CallResult::Streamed(answer)), _) => {
-                let response = response::render_response(record, answer, observer);
-                ItemReply::Forwarded(self.add_cors_headers(response))
-            }
+            (Ok(CallResult::Streamed(answer)), _) => self.streamed(record, answer, observer),
             (Err(failure), _) if let Some(full) = tool_error => {
                 self.reply_failed(record, &failure, full, observer)
             }
@@ -149,6 +146,17 @@ impl RpcRequest {
             }
         };
         (reply, annotations)
+    }
+
+    /// Replies with a response that streams, whose head the proxy wrote.
+    fn streamed(
+        &self,
+        record: Box<AccessRecord>,
+        answer: CallResponse,
+        observer: Option<Observer>,
+    ) -> ItemReply {
+        let response = response::render_response(record, answer, observer);
+        ItemReply::Forwarded(self.add_cors_headers(response))
     }
 
     /// Records a failure, and replies with it if the call has an id; a notification gets no reply.
