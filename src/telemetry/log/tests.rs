@@ -64,6 +64,7 @@ fn success() -> CallLine<'static> {
         upstream: Some(Duration::from_micros(12_000)),
         trace: Some(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736),
         dropped: Some(2),
+        events: None,
         message: None,
         conversions: BridgeActions::default(),
     }
