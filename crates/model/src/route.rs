@@ -6,6 +6,7 @@
 //! are refused.
 
 mod arrange;
+mod captured;
 mod definition;
 mod docs;
 mod draft;
@@ -31,6 +32,7 @@ mod template;
 mod url;
 mod wire;
 
+pub use captured::{HeaderPrefix, MAX_CAPTURED};
 pub use definition::{RestCall, Route, RpcCall};
 pub use docs::{DescribedSchema, RouteDocs, SHARED, escaped, unescaped};
 pub use draft::parse_route;

@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
 use super::route::{
-    EmptyBody, Extra, Query, RestCall, Route, Segments, as_texts, has_content, read_headers,
-    read_url, refuse_unknown, typed, write_headers, write_url,
+    EmptyBody, Extra, Query, RestCall, Route, Segments, as_texts, has_content, read_url,
+    refuse_unknown, typed, write_url,
 };
 use crate::form;
 use dualgauge_patterns::json::{Json, JsonKind, same_ignoring_case};
@@ -104,7 +104,7 @@ pub fn read_rest(
         &Query::parse(head.query)?,
         &mut reading,
     )?;
-    read_headers(&route.rest_call.headers, head.headers, &mut reading)?;
+    route.rest_call.read_headers(head.headers, &mut reading)?;
     Ok(reading)
 }
 
@@ -414,7 +414,7 @@ pub(crate) fn write_rest_call(
         }
     };
     let target = write_url(route, &writing).map_err(in_params)?;
-    let headers = write_headers(&route.rest_call.headers, &writing)?;
+    let headers = route.rest_call.write_headers(&writing).map_err(in_params)?;
     let body = match &route.rest_call.body {
         Some(_) => write_body(&route.rest_call, &writing, size_hint(params)).map_err(in_params)?,
         None => None,

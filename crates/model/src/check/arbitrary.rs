@@ -320,6 +320,15 @@ impl Dice {
             }
             params.push((format!("p{item}"), text(other)));
         }
+        let mut query = Vec::new();
+        for (key, name, keys) in [("...", "q", &mut query), ("x-m-...", "h", &mut headers)] {
+            if self.below(6) == 0 {
+                let hole = format!("{name}{}", self.hole());
+                keys.push((key.to_owned(), text(format!("{{{hole}}}"))));
+                let absence = self.pick(&["", "?", "={}", "?={}"]);
+                params.push((format!("c{name}"), text(format!("{{{hole}{absence}}}"))));
+            }
+        }
         let mut body = None;
         if has_body {
             let (one, other) = self.object(1);
@@ -334,6 +343,7 @@ impl Dice {
             rpc: format!("m{index}"),
             params: Some(SourceTree::Table(params)),
             body,
+            query,
             headers,
             rows,
             ..RouteSource::default()

@@ -180,10 +180,7 @@ fn rest_call(subject: &CheckSubject<'_>, example: &Example) -> Result<Message, S
     let method = http::Method::from_bytes(method.as_bytes()).map_err(|_| wrong())?;
     let mut headers = header_map(&example.headers)?;
     // The route cannot lose headers that it does not name.
-    let named = |name: &HeaderName| {
-        let mut items = subject.route.rest_call.headers.iter();
-        items.any(|item| item.name == *name)
-    };
+    let named = |name: &HeaderName| subject.route.rest_call.names_header(name);
     let unnamed: Vec<HeaderName> = headers
         .keys()
         .filter(|name| !named(name))

@@ -24,6 +24,8 @@ pub(super) enum LocationKind {
     Whole,
     /// The unnamed members or elements.
     Rest,
+    /// All query names, or headers with a prefix, that the route does not name.
+    Captured,
     /// A text outside of JSON, or part of one; a field of a form.
     Words,
     /// Part of a text in JSON.
@@ -56,8 +58,15 @@ impl<'p> Locations<'p> {
                 for item in &call.query {
                     locations.words(&item.words, &format!("query {}", item.key));
                 }
+                if let Some(slot) = &call.other_query {
+                    locations.add(slot, "query ...".to_owned(), LocationKind::Captured);
+                }
                 for item in &call.headers {
                     locations.words(&item.words, &format!("header {}", item.name));
+                }
+                for prefix in &call.header_prefixes {
+                    let at = format!("header {}...", prefix.prefix);
+                    locations.add(&prefix.slot, at, LocationKind::Captured);
                 }
                 if let Some(body) = &call.body {
                     locations.body(body, call.format);

@@ -69,8 +69,13 @@ fn of_hole(shape: &Shape, located: &[&LocatedHole<'_>]) -> Samples {
     let is_number = located
         .iter()
         .any(|located| located.kind == LocationKind::Number && located.slot.codec.map().is_none());
+    let is_captured = (located.iter()).any(|located| located.kind == LocationKind::Captured);
     let (mut plain, mut odd) = if is_number {
         (jsons(&["418", "503", "409"]), Vec::new())
+    } else if is_captured {
+        let plain = jsons(&["{\"k\":\"v\"}", "{\"q\":[\"a b\",\"c\"],\"z\":\"1\"}"]);
+        let odd = jsons(&["{}", "{\"k\":\"\"}", "{\"k\":1}"]);
+        (plain, odd.into_iter().map(Some).collect())
     } else {
         of_shape(shape)
     };

@@ -13,9 +13,7 @@ use super::mutation::Mutation;
 use super::samples::{Samples, samples, spanned};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{BodyPattern, OutcomeRow, ReplyLimits, RpcReplyPattern};
-use crate::route::{
-    HeaderItem, QueryItem, Route, RouteTable, is_file_content, write_headers, write_url,
-};
+use crate::route::{HeaderItem, QueryItem, Route, RouteTable, is_file_content, write_url};
 use crate::translate::{TranslateContext, write_body};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -252,7 +250,7 @@ impl<'t> CheckSubject<'t> {
                     .as_ref()
                     .map_or(&self.route.rest_call, |route| &route.rest_call);
                 let target = write_url(route.as_ref().unwrap_or(self.route), &writing)?;
-                let headers = write_headers(&call.headers, &writing)?;
+                let headers = call.write_headers(&writing)?;
                 let body = write_body(call, &writing, 64)?;
                 Ok(Message::RestCall {
                     method: self.route.method.clone(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::schema::{any_of, of_slot, of_words};
 use crate::route::{PlacedHole, RestCall, SegmentPattern, Template};
-use dualgauge_patterns::pattern::{Delimiter, SegmentText, Shape, TextPatterns};
+use dualgauge_patterns::pattern::{Delimiter, SegmentText, Shape, Slot, TextPatterns};
 
 /// A path in OpenAPI syntax, with its parameters.
 #[derive(Debug)]
@@ -127,7 +127,22 @@ pub(super) fn named(call: &RestCall) -> Vec<Value> {
             }
             parameter
         });
-    query.chain(headers).collect()
+    let others = call.other_query.iter().map(others);
+    query.chain(others).chain(headers).collect()
+}
+
+/// Returns the parameter of all query names that a route does not know: an object in the style `form`.
+fn others(slot: &Slot) -> Value {
+    let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2 });
+    let value = json!({ "anyOf": [{ "type": "string" }, texts] });
+    json!({
+        "in": "query",
+        "name": slot.name,
+        "required": false,
+        "style": "form",
+        "explode": true,
+        "schema": { "type": "object", "additionalProperties": value },
+    })
 }
 
 /// Returns `style` and `explode` of a list in a query (OpenAPI 3.1 §4.8.12.4).

@@ -1,13 +1,14 @@
 //! Routes for property tests, as a route table spells them: both sides are made of the same holes, each in
 //! a separate place, with every construct of the language. The module also generates calls that match or nearly match.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+mod sent;
 
-use super::{Extra, PlacedHole, Route, RouteSource, SegmentPattern};
+use super::{Extra, RouteSource};
 use dualgauge_patterns::json::Json;
-use dualgauge_patterns::pattern::arbitrary::{Dice, texts, value};
-use dualgauge_patterns::pattern::{SegmentText, SourceTree, TextPatterns};
-use dualgauge_patterns::percent::{self, Keep};
+use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::pattern::arbitrary::Dice;
+
+pub(crate) use sent::{Sent, rest_call, rpc_call};
 
 /// A type, two defaults of it, and whether a text can hold it.
 struct Kind {
@@ -233,6 +234,7 @@ pub(crate) fn source(dice: &mut Dice) -> RouteSource {
             params.push(leaf(&hole.rpc, hole.text_use));
         }
     }
+    captured(&mut source, &mut params, dice);
     if dice.below(6) == 0 && body.is_empty() && source.rpc == "m" {
         // The short form: holes go by their names, members are carried.
         url.insert_str(0, dice.pick(&["GET ", "POST ", "DELETE ", "PUT "]));
@@ -329,6 +331,21 @@ fn head(holes: &[Hole], source: &mut RouteSource, dice: &mut Dice) -> String {
     path + &query
 }
 
+/// Names that the route does not know, as objects of the other side.
+fn captured(source: &mut RouteSource, params: &mut Vec<Leaf>, dice: &mut Dice) {
+    let all = [
+        ("q", &mut source.query, "..."),
+        ("p", &mut source.headers, "x-m-..."),
+    ];
+    for (name, keys, key) in all {
+        if dice.below(5) == 0 {
+            keys.push((key.to_owned(), SourceTree::Text(format!("{{{name}}}"))));
+            let twin = dice.pick(&["", "", "?", "={}", "?={}"]);
+            params.push(leaf(&format!("{{{name}{twin}}}"), TextUse::JsonOnly));
+        }
+    }
+}
+
 /// A list whose elements are alike, on both sides.
 fn each(body: &mut Vec<Leaf>, params: &mut Vec<Leaf>, dice: &mut Dice) {
     for group in 0..dice.below(5).saturating_sub(2) {
@@ -381,111 +398,4 @@ fn rest(source: &mut RouteSource, dice: &mut Dice) {
         }
         _ => {}
     }
-}
-
-/// A REST call, as its parts.
-#[derive(Debug, Clone)]
-pub(crate) struct Sent {
-    pub(crate) target: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Json>,
-}
-
-/// A REST call that mostly fits a route.
-pub(crate) fn rest_call(route: &Route, dice: &mut Dice) -> Sent {
-    let call = &route.rest_call;
-    let mut target = path(route, dice);
-    let mut separator = '?';
-    for item in &call.query {
-        for text in texts(&item.words, dice) {
-            target.push(separator);
-            separator = '&';
-            percent::encode(&item.key, Keep::Nothing, &mut target);
-            target.push('=');
-            percent::encode(&text, Keep::Nothing, &mut target);
-        }
-    }
-    let mut headers = HeaderMap::new();
-    for item in &call.headers {
-        for text in texts(&item.words, dice) {
-            let name: HeaderName = item.name.clone();
-            // White space around it is not of the value (RFC 9110 §5.5).
-            headers.append(name, HeaderValue::from_str(text.trim()).unwrap());
-        }
-    }
-    let body = call.body.as_ref().map(|body| value(body, dice));
-    Sent {
-        target,
-        headers,
-        body,
-    }
-}
-
-fn path(route: &Route, dice: &mut Dice) -> String {
-    let template = &route.rest_call.path;
-    let mut path = String::new();
-    for (index, segment) in template.segments.iter().enumerate() {
-        let placed = template.holes.iter().find(|placed| placed.start == index);
-        let text = match (segment, placed) {
-            (SegmentPattern::Literal(text), _) => text.clone(),
-            (SegmentPattern::Text(text), _) => {
-                path.push('/');
-                let holes = template.holes.iter().filter(|placed| placed.start == index);
-                beside_text(text, holes, &mut path, dice);
-                continue;
-            }
-            (SegmentPattern::One, Some(placed)) if placed.end == index + 1 => {
-                let words = TextPatterns::Hole(placed.slot.clone());
-                texts(&words, dice).pop().unwrap_or_default()
-            }
-            (SegmentPattern::One, _) => "one".into(),
-            (SegmentPattern::Rest, _) => "two/three".into(),
-        };
-        path.push('/');
-        let keep = match dice.below(2) {
-            0 => Keep::Slashes,
-            _ => Keep::Commas,
-        };
-        percent::encode(&text, keep, &mut path);
-    }
-    if let Some(verb) = &template.verb {
-        path.push(':');
-        path.push_str(verb);
-    }
-    path
-}
-
-/// A segment of text and holes, with values that may be empty or contain the text.
-fn beside_text<'h>(
-    text: &SegmentText,
-    holes: impl Iterator<Item = &'h PlacedHole>,
-    path: &mut String,
-    dice: &mut Dice,
-) {
-    path.push_str(text.before());
-    for (placed, after) in holes.zip(text.after()) {
-        let words = TextPatterns::Hole(placed.slot.clone());
-        let mut value = texts(&words, dice).pop().unwrap_or_default();
-        if dice.below(4) == 0 {
-            value.push_str(after);
-        }
-        match dice.below(3) {
-            0 if value.is_ascii() && !value.contains(['/', '?', '%', '#', ' ']) => {
-                path.push_str(&value)
-            }
-            _ => percent::encode(&value, Keep::Nothing, path),
-        }
-        path.push_str(after);
-    }
-}
-
-/// An RPC call that mostly fits a route.
-pub(crate) fn rpc_call(route: &Route, dice: &mut Dice) -> (String, Json) {
-    let method = match &route.rpc_call.method {
-        TextPatterns::Literal(method) => method.clone(),
-        words @ (TextPatterns::Hole(_) | TextPatterns::Mixed(_)) => {
-            texts(words, dice).pop().unwrap_or_default()
-        }
-    };
-    (method, value(&route.rpc_call.params, dice))
 }

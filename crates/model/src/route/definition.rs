@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
+use super::captured::{HeaderPrefix, read_prefixed, write_prefixed};
 use super::docs::RouteDocs;
-use super::headers::HeaderItem;
+use super::headers::{HeaderItem, read_headers, write_headers};
 use super::options::{Effect, EmptyBody, Extra, RouteForm, TOOL_CALL, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
 use super::template::{QueryItem, Template};
@@ -14,7 +15,8 @@ use crate::form::BodyFormat;
 use crate::outcome::Outcomes;
 use crate::stream_format::RouteStream;
 use dualgauge_patterns::pattern::{
-    HoleFacts, Pattern, PatternReader, Slot, TextPatterns, UnknownMembers,
+    HoleFacts, MatchError, Pattern, PatternReader, PatternWriter, Slot, TextPatterns,
+    UnknownMembers,
 };
 use dualgauge_patterns::side::Side;
 
@@ -135,7 +137,9 @@ impl Route {
         let call = &self.rest_call;
         let mut slots: Vec<&Slot> = call.path.holes.iter().map(|placed| &placed.slot).collect();
         slots.extend(call.query.iter().flat_map(|item| item.words.slots()));
+        slots.extend(&call.other_query);
         slots.extend(call.headers.iter().flat_map(|item| item.words.slots()));
+        slots.extend(call.header_prefixes.iter().map(|prefix| &prefix.slot));
         if let Some(body) = &call.body {
             body.slots(&mut |slot| slots.push(slot));
         }
@@ -209,8 +213,12 @@ pub struct RestCall {
     pub path: Template,
     /// The query, by parameter.
     pub query: Vec<QueryItem>,
+    /// The hole of all query names that the route does not know.
+    pub other_query: Option<Slot>,
     /// The headers that are read and written; all others are ignored.
     pub headers: Vec<HeaderItem>,
+    /// The prefixes of further headers.
+    pub header_prefixes: Vec<HeaderPrefix>,
     /// The body, if there is one.
     pub body: Option<Pattern>,
     /// The format of the body.
@@ -229,7 +237,40 @@ impl RestCall {
     /// Returns true when every call has the same target: path and query have no holes.
     #[must_use]
     pub fn has_one_target(&self) -> bool {
-        self.path.holes.is_empty() && self.query.is_empty()
+        self.path.holes.is_empty() && self.query.is_empty() && self.other_query.is_none()
+    }
+
+    /// Returns true when the route reads and writes a header.
+    #[must_use]
+    pub fn names_header(&self, name: &HeaderName) -> bool {
+        self.headers.iter().any(|item| item.name == *name)
+            || (self.header_prefixes.iter()).any(|prefix| prefix.takes(name, &self.headers))
+    }
+
+    /// Reads the headers of a call.
+    ///
+    /// # Errors
+    /// [`MatchError`] names the header that does not fit.
+    pub fn read_headers(
+        &self,
+        headers: &HeaderMap,
+        reading: &mut PatternReader,
+    ) -> Result<(), MatchError> {
+        read_headers(&self.headers, headers, reading)?;
+        read_prefixed(&self.header_prefixes, &self.headers, headers, reading)
+    }
+
+    /// Writes the headers of a call.
+    ///
+    /// # Errors
+    /// [`MatchError`] names the header, or the hole, with a value that does not fit.
+    pub fn write_headers(
+        &self,
+        writing: &PatternWriter<'_>,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, MatchError> {
+        let mut headers = write_headers(&self.headers, writing)?;
+        write_prefixed(&self.header_prefixes, &self.headers, writing, &mut headers)?;
+        Ok(headers)
     }
 
     /// Returns true when a query parameter must have a literal value.

@@ -2,16 +2,17 @@
 //!
 //! Used by `config`, `model` and `gateway`.
 
+use super::captured::{self, HeaderPrefix, OTHERS};
 use super::definition::{RestCall, Route, RpcCall};
 use super::docs::RouteDocs;
 use super::extra;
 use super::form;
 use super::frame;
-use super::headers::{HeaderItem, parse_headers, resolve_headers, words};
+use super::headers::{HeaderItem, parse_headers, resolve_headers};
 use super::options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery, has_content,
 };
-use super::parse::{RestSpelling, parse_rest};
+use super::parse::{RestSpelling, parse_query_table, parse_rest};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
@@ -20,7 +21,7 @@ use crate::outcome::{Outcomes, ToolResult, ToolValue};
 use crate::stream_format::RouteStream;
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
-    SourceTree, TextPatterns, as_key, mention_named,
+    SourceTree, TextPatterns, mention_named,
 };
 use dualgauge_patterns::side::Side;
 
@@ -33,7 +34,9 @@ struct RouteDraft {
     /// True if a short form has a body.
     has_body: bool,
     rest: RestSpelling,
+    other_query: Option<HoleRef>,
     headers: Vec<HeaderItem<HoleRef>>,
+    header_prefixes: Vec<HeaderPrefix<HoleRef>>,
     body: Option<Pattern<HoleRef>>,
     body_format: BodyFormat,
     method: TextPatterns<HoleRef>,
@@ -109,8 +112,11 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         None => keep(parse_rest(&source.rest), "rest", &mut errors),
     };
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
-    let query = parse_query(&source.query, &mut errors);
-    let headers = parse_headers(&source.headers, &mut errors);
+    let query = parse_query_table(&source.query, &mut errors);
+    let is_prefix = |(name, _): &(String, SourceTree)| name.ends_with(OTHERS);
+    let (prefixes, named): (Vec<_>, Vec<_>) = source.headers.iter().cloned().partition(is_prefix);
+    let headers = parse_headers(&named, &mut errors);
+    let header_prefixes = captured::parse_prefixes(&prefixes, &mut errors);
     let body = source.frame.as_ref().or(source.named_body());
     let parts = [
         ("params", source.params.as_ref()),
@@ -127,15 +133,8 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         return Err(errors);
     }
     rest.query.extend(query);
-    let form = match (&source.params, source.named_body()) {
-        (None, None) if rest_protocol == Wire::Http => RouteForm::Short,
-        (None, None) => RouteForm::Full,
-        (None, Some(_)) => {
-            let what = "a route with `body` needs `params`; write `params = { … }`";
-            return Err(vec![PatternError::new(what).under("body")]);
-        }
-        (Some(_), _) => RouteForm::Full,
-    };
+    let other_query = captured::other_query(&mut rest.query).map_err(|error| vec![error])?;
+    let form = form_of(&source).map_err(|error| vec![error])?;
     let chosen = extra::chosen(&source, form, &rest.method);
     let (has_body, extra) = chosen.map_err(|error| vec![error])?;
     let mut draft = RouteDraft {
@@ -145,7 +144,9 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         body_format: source.body_format,
         params: params.unwrap_or_else(|| Pattern::Object(ObjectPattern::new(Vec::new(), None))),
         rest,
+        other_query,
         headers,
+        header_prefixes,
         method,
     };
     if form == RouteForm::Short {
@@ -172,6 +173,17 @@ fn unstreamable(source: &RouteSource) -> Option<&'static str> {
         .then_some("a notification has no answer that could stream")
 }
 
+fn form_of(source: &RouteSource) -> Result<RouteForm, PatternError> {
+    match (&source.params, source.named_body()) {
+        (None, None) if source.rest_protocol() == Wire::Http => Ok(RouteForm::Short),
+        (None, None) | (Some(_), _) => Ok(RouteForm::Full),
+        (None, Some(_)) => {
+            let what = "a route with `body` needs `params`; write `params = { … }`";
+            Err(PatternError::new(what).under("body"))
+        }
+    }
+}
+
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
     read.map_err(|error| errors.push(error.under(key))).ok()
 }
@@ -181,21 +193,6 @@ fn parse_rpc(text: &str) -> Result<TextPatterns<HoleRef>, PatternError> {
         return Err(PatternError::new("the RPC method is empty"));
     }
     TextPatterns::parse(text)
-}
-
-fn parse_query(
-    query: &[(String, SourceTree)],
-    errors: &mut Vec<PatternError>,
-) -> Vec<QueryItem<HoleRef>> {
-    let items = query.iter().filter_map(|(key, tree)| {
-        let words = words(tree);
-        let words = keep(words, &format!("query.{}", as_key(key)), errors)?;
-        Some(QueryItem {
-            key: key.clone(),
-            words,
-        })
-    });
-    items.collect()
 }
 
 impl RouteDraft {
@@ -290,6 +287,18 @@ impl RouteDraft {
                 .at("rest")
                 .words(Side::Rest, &item.words, HolePosition::Words)
                 .map_err(at("rest"))?;
+        }
+        if let Some(mention) = &self.other_query {
+            resolver
+                .at("query")
+                .mention(Side::Rest, mention, HolePosition::Rest, 0)
+                .map_err(at("query"))?;
+        }
+        for prefix in &self.header_prefixes {
+            resolver
+                .at("headers")
+                .mention(Side::Rest, &prefix.slot, HolePosition::Rest, 0)
+                .map_err(at("headers"))?;
         }
         for item in &self.headers {
             resolver
@@ -412,7 +421,10 @@ impl RouteDraft {
         let path = self.rest.path.holes.iter().map(|hole| &hole.slot);
         let words = self.rest.query.iter().map(|item| &item.words);
         let headers = self.headers.iter().map(|item| &item.words);
+        let prefixes = self.header_prefixes.iter().map(|prefix| &prefix.slot);
+        let captured = self.other_query.iter().chain(prefixes);
         path.chain(words.chain(headers).flat_map(TextPatterns::mentions))
+            .chain(captured)
     }
 
     fn rest_call(
@@ -443,6 +455,15 @@ impl RouteDraft {
                 words: words.map_err(at("rest"))?,
             });
         }
+        let captured = |mention| facts.slot(Side::Rest, mention, HolePosition::Rest, 0);
+        let prefixes = self.header_prefixes.iter().map(|prefix| {
+            Ok(HeaderPrefix {
+                prefix: prefix.prefix.clone(),
+                slot: captured(&prefix.slot)?,
+            })
+        });
+        let prefixes = prefixes.collect::<Result<_, PatternError>>();
+        let other_query = self.other_query.as_ref().map(captured).transpose();
         let body = self.body.as_ref();
         let is_form = self.body_format.is_form();
         let resolve = |body: &Pattern<HoleRef>| match is_form {
@@ -458,7 +479,9 @@ impl RouteDraft {
         Ok(RestCall {
             path,
             query,
+            other_query: other_query.map_err(at("query"))?,
             headers: resolve_headers(&self.headers, facts)?,
+            header_prefixes: prefixes.map_err(at("headers"))?,
             json_fields: body.as_ref().map(form::json_fields).unwrap_or_default(),
             body,
             format: self.body_format,

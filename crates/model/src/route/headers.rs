@@ -3,6 +3,7 @@
 use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::captured::OTHERS;
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, MatchError, PatternError, PatternReader, PatternWriter, Slot,
     SourceTree, TextPatterns, as_key,
@@ -30,11 +31,20 @@ impl<H> HeaderItem<H> {
     /// # Errors
     /// Returns the fault of the text.
     pub fn value(&self, text: &str) -> Result<HeaderValue, &'static str> {
-        let trimmed = text.trim_matches([' ', '\t']) == text;
-        let fits = trimmed && (!self.is_url() || text.bytes().all(|byte| byte.is_ascii_graphic()));
-        let value = HeaderValue::from_str(text).ok().filter(|_| fits);
-        value.ok_or("its value is not allowed in a header (RFC 9110 §5.5)")
+        if self.is_url() && !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(NO_VALUE);
+        }
+        header_value(text)
     }
+}
+
+const NO_VALUE: &str = "its value is not allowed in a header (RFC 9110 §5.5)";
+
+/// Returns a text as a header value. Fails when a message cannot carry it unchanged.
+pub(super) fn header_value(text: &str) -> Result<HeaderValue, &'static str> {
+    let is_trimmed = text.trim_matches([' ', '\t']) == text;
+    let value = HeaderValue::from_str(text).ok();
+    value.filter(|_| is_trimmed).ok_or(NO_VALUE)
 }
 
 /// Reads `headers = { name = "{hole}" }`.
@@ -70,6 +80,11 @@ pub(crate) const OF_THE_CONNECTION: [&str; 12] = [
 ];
 
 fn header_name(name: &str) -> Result<HeaderName, PatternError> {
+    if name.ends_with(OTHERS) {
+        return Err(PatternError::new(
+            "headers are captured by a prefix only in the `headers` of a route, not in those of a response",
+        ));
+    }
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Err(PatternError::new(format!(
             "header names are written in lower case: `{}`",

@@ -262,7 +262,10 @@ pub(super) fn make_rivals(rivals: &[(usize, usize)], routes: &mut [Route], side:
                     .filter(|key| !keys_here.contains(&key.as_str()))
                     .cloned()
                     .collect();
-                learn(&mut route.rest_call.overlapping_names, new);
+                // A route that captures all names ignores none of them.
+                if route.rest_call.other_query.is_none() {
+                    learn(&mut route.rest_call.overlapping_names, new);
+                }
                 match (&mut route.rest_call.body, &twin.rest_call.body) {
                     (Some(body), Some(twin)) => mark(body, twin),
                     (None, Some(twin)) => {

@@ -4,10 +4,11 @@
 
 use http::Method;
 
+use super::headers::words;
 use super::template::{PlacedHole, QueryItem, SegmentPattern, Template};
 use dualgauge_patterns::pattern::{
-    HoleRef, HoleUse, PatternError, SegmentText, TextPatterns, Token, cut_default, hole_name,
-    mention_named, normal_text, parse_encoded_type, tokens,
+    HoleRef, HoleUse, PatternError, SegmentText, SourceTree, TextPatterns, Token, as_key,
+    cut_default, hole_name, mention_named, normal_text, parse_encoded_type, tokens,
 };
 use dualgauge_patterns::percent;
 
@@ -273,6 +274,24 @@ fn parse_query(query: &str) -> Result<Vec<QueryItem<HoleRef>>, PatternError> {
         items.push(QueryItem { key, words });
     }
     Ok(items)
+}
+
+/// Parses `query = { key = "{hole}" }`.
+pub(super) fn parse_query_table(
+    query: &[(String, SourceTree)],
+    errors: &mut Vec<PatternError>,
+) -> Vec<QueryItem<HoleRef>> {
+    let mut items = Vec::with_capacity(query.len());
+    for (key, tree) in query {
+        match words(tree) {
+            Ok(words) => items.push(QueryItem {
+                key: key.clone(),
+                words,
+            }),
+            Err(error) => errors.push(error.under(&format!("query.{}", as_key(key)))),
+        }
+    }
+    items
 }
 
 fn decoded(text: &str) -> Result<String, PatternError> {

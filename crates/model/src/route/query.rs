@@ -6,10 +6,11 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use super::captured::Captured;
 use super::definition::{RestCall, Route};
 use super::template::QueryItem;
 use dualgauge_patterns::json::same_ignoring_case;
-use dualgauge_patterns::pattern::{MatchError, PatternReader, TextPatterns};
+use dualgauge_patterns::pattern::{MatchError, PatternReader, Slot, TextPatterns};
 use dualgauge_patterns::percent::{self, Plus, cut};
 
 /// A query, split into pairs; values are decoded on demand.
@@ -95,10 +96,30 @@ impl<'a> Query<'a> {
 
     /// Returns the names that a route does not know.
     pub fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
-        let known = |name: &str| call.query.iter().any(|item| item.key == name);
+        let captures = call.other_query.is_some();
+        let known = move |name: &str| captures || call.query.iter().any(|item| item.key == name);
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))
     }
+}
+
+/// Reads the names that a route captures: all that it does not know.
+pub(super) fn read_captured(
+    route: &Route,
+    slot: &Slot,
+    query: &Query<'_>,
+    reading: &mut PatternReader,
+) -> Result<(), MatchError> {
+    let mut captured = Captured::default();
+    for (name, value) in &query.pairs {
+        if route.rest_call.query.iter().any(|item| item.key == *name) {
+            continue;
+        }
+        refuse_similar(route, name)?;
+        let added = captured.add(name, decode(name, value)?);
+        added.map_err(|what| MatchError::new(in_query(name), what))?;
+    }
+    captured.bind(slot, reading)
 }
 
 /// Reads the value of a parameter that occurs once.

@@ -6,7 +6,7 @@
 //!
 //! Used by `route::overlaps`.
 
-use super::definition::Route;
+use super::definition::{RestCall, Route};
 use super::headers::HeaderItem;
 use super::template::{PlacedHole, QueryItem};
 use dualgauge_patterns::json::Json;
@@ -27,7 +27,7 @@ pub(super) fn refines(one: &Route, other: &Route, side: Side) -> bool {
         Side::Rest => {
             let (one, other) = (&one.rest_call, &other.rest_call);
             path_within(&one.path.holes, &other.path.holes, &mut compared)
-                && query_within(&one.query, &other.query, &mut compared)
+                && query_within(one, other, &mut compared)
                 && headers_within(&one.headers, &other.headers, &mut compared)
                 && compared.optional(one.body.as_ref(), other.body.as_ref())
         }
@@ -71,17 +71,17 @@ fn reads_nothing(body: &Pattern) -> bool {
 pub(super) fn heads_share(one: &Route, other: &Route) -> bool {
     let (one, other) = (&one.rest_call, &other.rest_call);
     let meet = |one: &TextPatterns, other: &TextPatterns| words_intersection(one, other).is_some();
-    let named = |one: &[QueryItem], other: &[QueryItem]| {
-        one.iter().all(
-            |item| match other.iter().find(|twin| twin.key == item.key) {
+    let named = |one: &RestCall, other: &RestCall| {
+        one.query.iter().all(
+            |item| match other.query.iter().find(|twin| twin.key == item.key) {
                 Some(twin) => meet(&item.words, &twin.words),
-                None => item.words.may_be_absent(),
+                None => other.other_query.is_some() || item.words.may_be_absent(),
             },
         )
     };
     path(&one.path.holes, &other.path.holes, meet)
-        && named(&one.query, &other.query)
-        && named(&other.query, &one.query)
+        && named(one, other)
+        && named(other, one)
         && headers_meet(&one.headers, &other.headers)
 }
 
@@ -123,21 +123,27 @@ fn path_within<'r>(
     })
 }
 
+/// Compares queries. Captured names have any texts: a route that captures is within no route that refuses other names,
+/// or that reads one of them.
 fn query_within<'r>(
-    one: &'r [QueryItem],
-    other: &'r [QueryItem],
+    one: &'r RestCall,
+    other: &'r RestCall,
     compared: &mut Subsumption<'r>,
 ) -> bool {
-    let known = one.iter().all(|item| {
-        let twin = other.iter().find(|twin| twin.key == item.key);
-        twin.is_some_and(|twin| compared.words(Some(&item.words), &twin.words))
+    let captures = other.other_query.is_some();
+    let known = one.query.iter().all(|item| {
+        let twin = other.query.iter().find(|twin| twin.key == item.key);
+        twin.map_or(captures, |twin| {
+            compared.words(Some(&item.words), &twin.words)
+        })
     });
-    let missing = |item: &&QueryItem| one.iter().all(|twin| twin.key != item.key);
+    let missing = |item: &&QueryItem| one.query.iter().all(|twin| twin.key != item.key);
+    let mut missing = other.query.iter().filter(missing);
     known
-        && other
-            .iter()
-            .filter(missing)
-            .all(|item| compared.words(None, &item.words))
+        && match one.other_query {
+            Some(_) => captures && missing.next().is_none(),
+            None => missing.all(|item| compared.words(None, &item.words)),
+        }
 }
 
 /// Compares headers. Headers that a pattern does not name are ignored.

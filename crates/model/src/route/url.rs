@@ -4,11 +4,13 @@
 
 use std::borrow::Cow;
 
-use super::definition::Route;
+use super::captured::members;
+use super::definition::{RestCall, Route};
 use super::options::Extra;
-use super::query::{Query, read_once, refuse_similar, refuse_unknown};
+use super::query::{Query, read_captured, read_once, refuse_similar, refuse_unknown};
 use super::segments::Segments;
 use super::template::{PlacedHole, SegmentPattern, Template};
+use dualgauge_patterns::json::same_ignoring_case;
 use dualgauge_patterns::pattern::{
     MatchError, PatternReader, PatternWriter, SegmentText, Shape, Slot, TextPatterns,
 };
@@ -30,11 +32,17 @@ pub fn read_url(
         for (item, (_, value)) in call.query.iter().zip(&query.pairs) {
             read_once(item, value, reading)?;
         }
-        return Ok(());
+        return match &call.other_query {
+            Some(slot) => read_captured(route, slot, query, reading),
+            None => Ok(()),
+        };
     }
     let mut declared_pairs = 0;
     for item in &call.query {
         declared_pairs += query.read(item, reading)?;
+    }
+    if let Some(slot) = &call.other_query {
+        return read_captured(route, slot, query, reading);
     }
     if declared_pairs == query.pairs.len() {
         return Ok(());
@@ -235,7 +243,36 @@ pub fn write_url(route: &Route, writing: &PatternWriter<'_>) -> Result<String, M
             percent::encode(&value, Keep::Nothing, &mut target);
         }
     }
+    if let Some(slot) = &route.rest_call.other_query {
+        write_captured(&route.rest_call, slot, writing, &mut target)?;
+    }
     Ok(target)
+}
+
+/// Writes the members of an object as query parameters.
+fn write_captured(
+    call: &RestCall,
+    slot: &Slot,
+    writing: &PatternWriter<'_>,
+    target: &mut String,
+) -> Result<(), MatchError> {
+    for (name, values) in members(slot, writing)? {
+        let mut known = call.query.iter();
+        if let Some(known) = known.find(|item| same_ignoring_case(&item.key, &name)) {
+            let what = format!(
+                "member `{name}`: the route has the query parameter `{}`",
+                known.key
+            );
+            return Err(MatchError::new(&slot.name, what));
+        }
+        for value in values {
+            target.push(if target.contains('?') { '&' } else { '?' });
+            percent::encode(&name, Keep::Nothing, target);
+            target.push('=');
+            percent::encode(&value, Keep::Nothing, target);
+        }
+    }
+    Ok(())
 }
 
 fn write_path(

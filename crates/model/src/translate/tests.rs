@@ -336,6 +336,7 @@ proptest! {
 }
 
 mod alternatives;
+mod captured;
 mod constructs;
 mod equal;
 mod forms;

@@ -243,31 +243,49 @@ pub(in crate::check) fn absent_object(
     _: Rivals<'_>,
 ) -> Vec<Hypothesis> {
     let objects = subject.here.objects.iter();
-    objects
-        .filter_map(|(object, at)| {
-            let raw = match at.as_str() {
-                "result" => return None,
-                "body" if subject.row.is_some() => return None,
-                "body" if subject.route.rest_call.empty == EmptyBody::Sent => RawMutation::Absent,
-                "body" => RawMutation::Value(Json::literal("{}")),
-                "params" => RawMutation::Absent,
-                _ if may_be_absent(object) => RawMutation::Absent,
-                _ => return None,
-            };
-            let mutation = Mutation {
-                target: MutationTarget::Object(object),
-                raw,
-            };
-            let message = subject.message(Some(&mutation), &absent_in(object));
-            let messages = message.into_iter().collect();
-            Some(hypothesis(
-                CheckRule::AbsentObject,
-                Weight::Norm,
-                at,
-                messages,
-            ))
-        })
-        .collect()
+    let objects = objects.filter_map(|(object, at)| {
+        let raw = match at.as_str() {
+            "result" => return None,
+            "body" if subject.row.is_some() => return None,
+            "body" if subject.route.rest_call.empty == EmptyBody::Sent => RawMutation::Absent,
+            "body" => RawMutation::Value(Json::literal("{}")),
+            "params" => RawMutation::Absent,
+            _ if may_be_absent(object) => RawMutation::Absent,
+            _ => return None,
+        };
+        let mutation = Mutation {
+            target: MutationTarget::Object(object),
+            raw,
+        };
+        let message = subject.message(Some(&mutation), &absent_in(object));
+        let messages = message.into_iter().collect();
+        Some(hypothesis(
+            CheckRule::AbsentObject,
+            Weight::Norm,
+            at,
+            messages,
+        ))
+    });
+    objects.chain(absent_capture(subject)).collect()
+}
+
+/// An absent object of captured names has none, which is read as `{}`.
+fn absent_capture(subject: &CheckSubject<'_>) -> Vec<Hypothesis> {
+    let captured = subject.there.holes.iter();
+    let captured = captured.filter(|located| located.kind == LocationKind::Captured);
+    let hypotheses = captured.filter_map(|located| {
+        let hole = located.slot.binds()?;
+        let absent = subject.message(None, &[(hole, None)]);
+        let messages = absent.into_iter().collect();
+        let at = &located.at;
+        Some(hypothesis(
+            CheckRule::AbsentObject,
+            Weight::Norm,
+            at,
+            messages,
+        ))
+    });
+    hypotheses.collect()
 }
 
 fn may_be_absent(object: &ObjectPattern) -> bool {

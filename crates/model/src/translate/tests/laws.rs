@@ -51,7 +51,9 @@ fn is_normal(before: &BoundValue, after: &BoundValue, defaults: &[&Json]) -> boo
     match (before, after) {
         (before, after) if before.same(after) => true,
         // An absent default is written.
-        (BoundValue::Absent, BoundValue::Value(value)) => is_default(value),
+        (BoundValue::Absent, BoundValue::Value(value)) => {
+            is_default(value) || value.same(&Json::literal("{}"))
+        }
         // An empty list is none in a URL.
         (BoundValue::Value(list), BoundValue::Absent) => is_empty(list),
         (BoundValue::Value(list), BoundValue::Value(value)) => is_empty(list) && is_default(value),
