@@ -99,3 +99,16 @@ fn each_table_of_the_guide_to_routes_is_told_what_stands_below_it() {
     }
     assert!(told >= 8, "only {told} tables were found");
 }
+
+#[test]
+fn tables_of_published_servers_pass() {
+    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tables");
+    let mut passed = 0;
+    for entry in fs::read_dir(tables).unwrap() {
+        let path = entry.unwrap().path();
+        let (is_well, said) = checked(&fs::read_to_string(&path).unwrap());
+        assert!(is_well, "{}:\n{said}", path.display());
+        passed += 1;
+    }
+    assert!(passed >= 2, "only {passed} tables were found");
+}

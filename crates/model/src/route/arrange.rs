@@ -159,8 +159,17 @@ impl Arrangement<'_> {
             relations.before.insert((other, one));
         }
         if share(first, second, side) && down == up {
-            let error = overlap(self.routes, one.min(other), one.max(other), side);
-            self.errors.push(error);
+            // Of two routes that fit the same calls, the second one would get none.
+            let order = if down { "" } else { "order them by `after`, " };
+            let what = format!(
+                "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that distinguishes them, {order}enter one `from` one side only, or remove one",
+                self.routes[one.min(other)].name
+            );
+            self.errors.push(TableError {
+                route: one.max(other),
+                key: side.as_str(),
+                what,
+            });
         }
     }
 
@@ -226,18 +235,6 @@ fn other_format(routes: &[Route], first: usize, second: usize) -> TableError {
     TableError {
         route: second,
         key: "body_format",
-        what,
-    }
-}
-
-fn overlap(routes: &[Route], first: usize, second: usize, side: Side) -> TableError {
-    let what = format!(
-        "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that distinguishes them, order them by `after`, enter one `from` one side only, or remove one",
-        routes[first].name
-    );
-    TableError {
-        route: second,
-        key: side.as_str(),
         what,
     }
 }
