@@ -329,6 +329,10 @@ impl Dice {
                 params.push((format!("c{name}"), text(format!("{{{hole}{absence}}}"))));
             }
         }
+        if self.below(4) == 0 {
+            let kind = self.pick(&["", ":integer", "=d"]);
+            headers.push(("x-tag".to_owned(), text(format!("{{<tag{kind}}}"))));
+        }
         let mut body = None;
         if has_body {
             let (one, other) = self.object(1);

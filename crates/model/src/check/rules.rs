@@ -31,6 +31,7 @@ pub(super) type RuleFn = fn(&CheckSubject<'_>, Rivals<'_>) -> Vec<Hypothesis>;
 pub(super) const RULES: &[RuleFn] = &[
     holes::forgotten,
     holes::write_only,
+    holes::read_only,
     holes::default_written,
     holes::default_left_out,
     holes::null_absent,

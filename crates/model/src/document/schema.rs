@@ -49,7 +49,9 @@ pub(super) fn of_slot(slot: &Slot) -> Value {
     let mut schema = match (&slot.role, slot.codec.map()) {
         (Role::Ignored(_), _) => json!({}),
         (_, Some(map)) => of_list(&slot.shape, of_values(map.values().map(value))),
-        (Role::Shared(_) | Role::Equal(_) | Role::WriteOnly(_), None) => of_shape(&slot.shape),
+        (Role::Shared(_) | Role::ReadOnly(_) | Role::Equal(_) | Role::WriteOnly(_), None) => {
+            of_shape(&slot.shape)
+        }
     };
     if slot.codec == Codec::Json {
         schema = json_in_text(schema);

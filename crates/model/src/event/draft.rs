@@ -85,6 +85,12 @@ impl EventDefinition {
             noted.map_err(|error| error.under("rpc"))?;
         }
         let facts = resolver.finish(&HoleFacts::default())?;
+        if let Some(name) = facts.read_only() {
+            let what = format!(
+                "`{{<{name}}}` keeps a value of a call for its response, and an event has none; write `{{_}}`"
+            );
+            return Err(PatternError::new(what));
+        }
         let rpc = rpc.map(|draft| draft.resolve(Side::Rpc, &facts));
         let rpc = rpc.transpose().map_err(|error| error.under("rpc"))?;
         let shown = shown.map(|(form, draft)| {

@@ -111,6 +111,12 @@ impl OutcomeRow {
         noted.map_err(|error| source.rest.with_config_key(error))?;
         note_rpc(&rpc, resolver.at("rpc")).map_err(|error| error.under("rpc"))?;
         let facts = resolver.finish(call)?;
+        if let Some(name) = facts.read_only() {
+            let what = format!(
+                "`{{<{name}}}` keeps a value of a call; in a response, write `{{_}}` to ignore it"
+            );
+            return Err(PatternError::new(what));
+        }
         let rest =
             resolve_rest(&rest, &facts).map_err(|error| source.rest.with_config_key(error))?;
         let rpc = resolve_rpc(&rpc, &facts).map_err(|error| error.under("rpc"))?;

@@ -136,6 +136,7 @@ fn borrowed(slot: &Slot) -> Option<usize> {
         Role::WriteOnly(HoleSource::Call(hole)) => Some(hole),
         Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Now)
         | Role::Shared(_)
+        | Role::ReadOnly(_)
         | Role::Equal(_)
         | Role::Ignored(_) => None,
     }

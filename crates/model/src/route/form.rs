@@ -132,7 +132,7 @@ fn file(
 fn position(mention: &HoleRef) -> HolePosition {
     match mention.used {
         HoleUse::Equal => HolePosition::Json,
-        HoleUse::Both | HoleUse::WriteOnly => HolePosition::Words,
+        HoleUse::Both | HoleUse::WriteOnly | HoleUse::ReadOnly => HolePosition::Words,
     }
 }
 

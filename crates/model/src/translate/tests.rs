@@ -342,3 +342,4 @@ mod equal;
 mod forms;
 mod laws;
 mod maps;
+mod read_only;

@@ -35,6 +35,8 @@ pub struct HoleFact {
     pub name: String,
     /// The alternatives around it.
     pub(super) scope: String,
+    /// The only side that has it, if it is read only.
+    pub(super) only: Option<Side>,
     /// The shape of its value.
     pub shape: Shape,
     /// The number of arrays of like elements around it.
@@ -112,6 +114,13 @@ impl HoleFacts {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.find_in(name, "")
+    }
+
+    /// Returns the name of a hole that is read only.
+    #[must_use]
+    pub fn read_only(&self) -> Option<&str> {
+        let hole = self.holes.iter().find(|hole| hole.only.is_some());
+        hole.map(|hole| hole.name.as_str())
     }
 
     /// Returns the number of a hole in a scope.
@@ -199,6 +208,15 @@ impl HoleFacts {
         }
         if mention.used == HoleUse::WriteOnly {
             let (source, shape) = self.source(mention, depth)?;
+            if let HoleSource::Call(hole) = source
+                && let Some(only) = self.call.get(hole).and_then(|fact| fact.only)
+                && only != side
+            {
+                return Err(PatternError::new(format!(
+                    "`{{>{0}}}` has no value on the {side} side: `{{<{0}}}` is read on the {only} side of the call",
+                    mention.name
+                )));
+            }
             (slot.role, slot.shape) = (Role::WriteOnly(source), shape);
         } else if mention.used == HoleUse::Equal {
             let hole = self
@@ -211,7 +229,10 @@ impl HoleFacts {
             }
         } else if let Some(hole) = self.find_in(&mention.name, &mention.scope) {
             let fact = &self.holes[hole];
-            slot.role = Role::Shared(hole);
+            slot.role = match mention.used {
+                HoleUse::ReadOnly => Role::ReadOnly(hole),
+                HoleUse::Both | HoleUse::WriteOnly | HoleUse::Equal => Role::Shared(hole),
+            };
             slot.shape = fact.shape.clone();
             slot.absence = fact.absence(side);
             slot.null = fact.null();

@@ -28,6 +28,9 @@ struct Declarations {
     defaults: [Option<(String, bool)>; 2],
     /// True for each side that has the hole.
     on: [bool; 2],
+    /// True if a position is `{<x}`, and if one is `{x}`.
+    is_kept: bool,
+    is_shared: bool,
 }
 
 /// A write-only hole at one position.
@@ -212,7 +215,17 @@ impl HoleResolver {
             });
             return Ok(());
         }
+        let is_kept = mention.used == HoleUse::ReadOnly;
+        let is_whole = matches!(position, HolePosition::Json | HolePosition::Words);
+        if is_kept && !(is_whole && depth == 0 && mention.scope.is_empty()) {
+            return Err(PatternError::new(format!(
+                "`{{<{}}}` must be a whole value of the query, a header, the body or params, outside of `[\"*\", …]` and of alternatives",
+                mention.name
+            )));
+        }
         let declared = self.declared(mention, depth)?;
+        declared.is_kept |= is_kept;
+        declared.is_shared |= !is_kept;
         declared.on[index(side)] = true;
         if mention.codec != Codec::Json
             && position != HolePosition::Json
@@ -232,7 +245,7 @@ impl HoleResolver {
             | HolePosition::Segment => mention.shape.clone(),
         };
         // With a default, `?` is about that side's default.
-        declared.is_optional |= mention.is_optional && mention.default.is_none();
+        declared.is_optional |= (mention.is_optional || is_kept) && mention.default.is_none();
         declared.declare(shape)?;
         declared.defaults(index(side), mention)
     }
@@ -285,7 +298,10 @@ impl HoleResolver {
         let mut holes = Vec::with_capacity(self.declarations.len());
         for declared in self.declarations {
             let key = declared.key.clone();
-            if declared.on != [true; 2] {
+            if declared.is_kept && (declared.is_shared || declared.on == [true; 2]) {
+                return Err(declared.kept_and_shared().under(&key));
+            }
+            if declared.on != [true; 2] && !declared.is_kept {
                 return Err(declared.one_sided().under(&key));
             }
             holes.push(declared.conclude().map_err(|error| error.under(&key))?);
@@ -342,6 +358,8 @@ impl Declarations {
             in_path: false,
             defaults: [None, None],
             on: [false; 2],
+            is_kept: false,
+            is_shared: false,
         }
     }
 
@@ -379,6 +397,13 @@ impl Declarations {
         }
     }
 
+    fn kept_and_shared(&self) -> PatternError {
+        let name = &self.name;
+        PatternError::new(format!(
+            "the hole `{name}` is read only, `{{<{name}}}`, and also at another place of the call; write `{{{name}}}` on both sides, or name it once"
+        ))
+    }
+
     fn one_sided(&self) -> PatternError {
         let (here, there) = if self.on[0] {
             (Side::Rest, Side::Rpc)
@@ -396,7 +421,7 @@ impl Declarations {
             ));
         }
         PatternError::new(format!(
-            "the hole `{name}` is on the {here} side only; name it on the {there} side as well, write `{{_}}` to ignore it, or `{{>{name}}}` if the call has it"
+            "the hole `{name}` is on the {here} side only; name it on the {there} side as well, write `{{_}}` to ignore it, `{{<{name}}}` in a call to keep it for the response on its side, or `{{>{name}}}` if the call has it"
         ))
     }
 
@@ -436,6 +461,11 @@ impl Declarations {
         Ok(HoleFact {
             name: self.name,
             scope: self.scope,
+            only: match self.on {
+                [true, false] => Some(Side::Rest),
+                [false, true] => Some(Side::Rpc),
+                [true, true] | [false, false] => None,
+            },
             depth: self.depth,
             is_optional: self.is_optional,
             in_text: self.in_text,

@@ -1,4 +1,4 @@
-//! The syntax of holes: `"{" [">" | "="] name [":" type] ["?"] ["=" default] "}"`.
+//! The syntax of holes: `"{" [">" | "<" | "="] name [":" type] ["?"] ["=" default] "}"`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -152,6 +152,8 @@ pub enum HoleUse {
     WriteOnly,
     /// `{=x}`
     Equal,
+    /// `{<x}`
+    ReadOnly,
 }
 
 /// Splits `name…` into the name and the rest.
@@ -176,6 +178,8 @@ pub fn hole_name(inside: &str) -> Result<(&str, &str), PatternError> {
 pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
     let (used, spelled) = if let Some(spelled) = inside.strip_prefix('>') {
         (HoleUse::WriteOnly, spelled)
+    } else if let Some(spelled) = inside.strip_prefix('<') {
+        (HoleUse::ReadOnly, spelled)
     } else if let Some(spelled) = inside.strip_prefix('=') {
         (HoleUse::Equal, spelled)
     } else {
@@ -281,6 +285,14 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
             return wrong(
                 "a write-only hole has the type and the absence of the hole that is read",
             );
+        }
+    }
+    if mention.used == HoleUse::ReadOnly {
+        if mention.name == "_" {
+            return wrong("`_` has no value to keep; name the hole");
+        }
+        if mention.is_optional {
+            return wrong("a read-only value may always be absent; write it without `?`");
         }
     }
     if mention.used == HoleUse::Equal {

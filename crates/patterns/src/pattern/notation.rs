@@ -79,6 +79,7 @@ impl Slot {
             Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Call(_) | HoleSource::Now) => {
                 format!("{{>{}{codec}}}", self.name)
             }
+            Role::ReadOnly(_) => format!("{{<{}{codec}}}", self.name),
             Role::Equal(_) => {
                 let may_be_absent = if self.is_required() { "" } else { "?" };
                 format!("{{={}{may_be_absent}}}", self.name)

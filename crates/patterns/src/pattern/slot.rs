@@ -49,7 +49,7 @@ impl Slot {
     #[inline]
     pub fn binds(&self) -> Option<usize> {
         match self.role {
-            Role::Shared(hole) => Some(hole),
+            Role::Shared(hole) | Role::ReadOnly(hole) => Some(hole),
             Role::Equal(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
         }
     }
@@ -59,7 +59,7 @@ impl Slot {
     pub fn equals(&self) -> Option<usize> {
         match self.role {
             Role::Equal(hole) => Some(hole),
-            Role::Shared(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
+            Role::Shared(_) | Role::ReadOnly(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
         }
     }
 }
@@ -69,6 +69,9 @@ impl Slot {
 pub enum Role {
     /// `{x}`: reading binds the hole with this number; writing writes its value.
     Shared(usize),
+    /// `{<x}`, `{<x=v}`: reading binds the hole with this number, if there is a value; writing writes nothing, or the
+    /// default. The response on the same side may write the value.
+    ReadOnly(usize),
     /// `{>x}`: reading accepts any value; writing takes the value from this source.
     WriteOnly(HoleSource),
     /// `{=x}`, `{=x?}`: reading accepts a value that equals that of the hole with this number; writing writes that

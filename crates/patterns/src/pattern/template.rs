@@ -100,7 +100,11 @@ impl Slot {
             {
                 Some(hole)
             }
-            Role::Shared(_) | Role::Equal(_) | Role::WriteOnly(_) | Role::Ignored(_) => None,
+            Role::Shared(_)
+            | Role::ReadOnly(_)
+            | Role::Equal(_)
+            | Role::WriteOnly(_)
+            | Role::Ignored(_) => None,
         }
     }
 }

@@ -156,10 +156,14 @@ impl Slot {
     pub fn read_absent(&self) -> Result<BoundValue, String> {
         match (&self.role, &self.absence) {
             (Role::WriteOnly(_) | Role::Ignored(_), _) => Ok(BoundValue::Absent),
-            (Role::Shared(_) | Role::Equal(_), Absence::Required) => Err("it is required".into()),
-            (Role::Shared(_) | Role::Equal(_), Absence::Optional) => Ok(BoundValue::Absent),
+            (Role::Shared(_) | Role::Equal(_) | Role::ReadOnly(_), Absence::Required) => {
+                Err("it is required".into())
+            }
+            (Role::Shared(_) | Role::Equal(_) | Role::ReadOnly(_), Absence::Optional) => {
+                Ok(BoundValue::Absent)
+            }
             (
-                Role::Shared(_) | Role::Equal(_),
+                Role::Shared(_) | Role::Equal(_) | Role::ReadOnly(_),
                 Absence::Default(default) | Absence::OmittedDefault(default),
             ) => Ok(BoundValue::Value(default.clone())),
         }

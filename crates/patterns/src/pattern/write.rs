@@ -19,6 +19,10 @@ impl Slot {
                 Cow::Borrowed(writing.hole(*hole))
             }
             Role::Equal(_) => Cow::Borrowed(&BoundValue::Absent),
+            Role::ReadOnly(_) => match self.default() {
+                Some(default) => Cow::Owned(BoundValue::Value(default.clone())),
+                None => Cow::Borrowed(&BoundValue::Absent),
+            },
             Role::WriteOnly(source) => writing.source(*source),
             Role::Ignored(Some(value)) => Cow::Owned(BoundValue::Value(value.clone())),
             Role::Ignored(None) => Cow::Borrowed(&BoundValue::Absent),

@@ -106,13 +106,39 @@ pub(in crate::check) fn write_only(subject: &CheckSubject<'_>, _: Rivals<'_>) ->
             let rule = match located.slot.role {
                 Role::WriteOnly(HoleSource::Now) => CheckRule::Time,
                 Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
-                Role::Shared(_) | Role::Equal(_) | Role::Ignored(_) => return None,
+                Role::Shared(_) | Role::ReadOnly(_) | Role::Equal(_) | Role::Ignored(_) => {
+                    return None;
+                }
             };
             Some(hypothesis(
                 rule,
                 Weight::Loss,
                 &located.at,
                 others(subject, located.slot),
+            ))
+        })
+        .collect()
+}
+
+/// `{<x}` binds a value for the response on its side, and writes nothing or its default. Complete: the role of a hole
+/// shows it.
+pub(in crate::check) fn read_only(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
+    let located = subject.here.holes.iter();
+    located
+        .filter_map(|located| {
+            let Role::ReadOnly(hole) = located.slot.role else {
+                return None;
+            };
+            let mut messages = others(subject, located.slot);
+            for value in subject.samples.get(hole)?.all().flatten() {
+                let raw = RawMutation::Value(spelled(located, &value));
+                messages.extend(mutated(subject, located.slot, raw, &[]));
+            }
+            Some(hypothesis(
+                CheckRule::ReadOnly,
+                Weight::Loss,
+                &located.at,
+                messages,
             ))
         })
         .collect()

@@ -18,6 +18,8 @@ pub enum CheckRule {
     Forgotten,
     /// `{>x}`: the value is written from elsewhere, so any other value is lost.
     WriteOnly,
+    /// `{<x}`: the value is kept for the response and not written.
+    ReadOnly,
     /// `{>now}`: the current time is written.
     Time,
     /// A list of statuses or codes: only the first is written.
@@ -62,9 +64,10 @@ pub enum CheckRule {
 
 impl CheckRule {
     /// Every rule.
-    pub const ALL: [CheckRule; 22] = [
+    pub const ALL: [CheckRule; 23] = [
         CheckRule::Forgotten,
         CheckRule::WriteOnly,
+        CheckRule::ReadOnly,
         CheckRule::Time,
         CheckRule::NumberList,
         CheckRule::DefaultWritten,
@@ -93,6 +96,7 @@ impl CheckRule {
         match self {
             CheckRule::Forgotten => "forgotten",
             CheckRule::WriteOnly => "write_only",
+            CheckRule::ReadOnly => "read_only",
             CheckRule::Time => "time",
             CheckRule::NumberList => "number_list",
             CheckRule::DefaultWritten => "default_written",
@@ -122,6 +126,7 @@ impl CheckRule {
         match self {
             CheckRule::Forgotten => format!("{at}: read and forgotten"),
             CheckRule::WriteOnly => format!("{at}: only written, never read"),
+            CheckRule::ReadOnly => format!("{at}: kept for the response, not written"),
             CheckRule::Time => format!("{at}: replaced by the current time"),
             CheckRule::NumberList => format!("{at}: only the first number is written"),
             CheckRule::DefaultWritten => format!("{at}: the default is written out"),

@@ -119,7 +119,7 @@ fn number(pattern: &mut Pattern, was: &mut Vec<usize>) {
 
 fn renumber(slot: &mut Slot, was: &mut Vec<usize>) {
     match &mut slot.role {
-        Role::Shared(hole) => {
+        Role::Shared(hole) | Role::ReadOnly(hole) => {
             was.push(*hole);
             *hole = was.len() - 1;
         }
