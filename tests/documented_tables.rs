@@ -78,7 +78,51 @@ fn example(number: usize, (way, call, body, params): &(&str, &str, &str, &str)) 
 
 const BODY: &str = "rest = 'POST PATH'\n";
 
-const HOLES: [Case; 21] = [
+const HOLES: [Case; 26] = [
+    Case {
+        row: "`\"{x:map(open=OPEN\\|done=DONE)}\"`",
+        route: "rest = 'GET PATH?x={x:map(open=OPEN|done=DONE)}'",
+        calls: &[("both", "GET PATH?x=open", "", "{ x = 'OPEN' }")],
+    },
+    Case {
+        row: "`\"{x:keys(kebab=snake)}\"`",
+        route: "rest = 'POST PATH'\nbody = { a = '{x:keys(kebab=snake)}' }\nparams = { b = '{x}' }",
+        calls: &[(
+            "both",
+            "POST PATH",
+            "{ a = { c-d = 1 } }",
+            "{ b = { c_d = 1 } }",
+        )],
+    },
+    Case {
+        row: "`\"{<x}\"`, `\"{<x=v}\"`",
+        route: "rest = 'POST PATH'\nbody = { a = '{a}', x = '{<x}', y = '{<y=v}' }\nparams = { a = '{a}' }",
+        calls: &[
+            ("rest", "POST PATH", "{ a = 1, x = 2, y = 3 }", "{ a = 1 }"),
+            ("rpc", "POST PATH", "{ a = 1, y = 'v' }", "{ a = 1 }"),
+        ],
+    },
+    Case {
+        row: "`[ \"{\\|}\", p1, p2 ]`",
+        route: "rest = 'POST PATH'\nbody = { v = ['{|}', { k = 'a', x = '{x}' }, ['{y}']] }\nparams = { v = ['{|}', ['{x}'], { z = '{y}' }] }",
+        calls: &[
+            (
+                "both",
+                "POST PATH",
+                "{ v = { k = 'a', x = 1 } }",
+                "{ v = [1] }",
+            ),
+            ("both", "POST PATH", "{ v = [1] }", "{ v = { z = 1 } }"),
+        ],
+    },
+    Case {
+        row: "`[ \"{/}\", p1, p2 ]`",
+        route: "rest = 'GET PATH?a={a}'\nparams = ['{/}', { a = '{a}' }, ['{a}']]",
+        calls: &[
+            ("both", "GET PATH?a=1", "", "{ a = '1' }"),
+            ("rpc", "GET PATH?a=1", "", "['1']"),
+        ],
+    },
     Case {
         row: "`\"{x}\"`",
         route: "rest = 'POST PATH?q={q}'\nbody = { a = '{x}' }\nparams = { b = '{x}', q = '{q}' }",

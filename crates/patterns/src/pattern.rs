@@ -14,6 +14,7 @@ mod hole_facts;
 mod hole_resolver;
 mod hole_syntax;
 mod integer;
+mod key_style;
 mod list;
 mod nodes;
 mod notation;
@@ -45,6 +46,7 @@ pub use hole_syntax::{
     HoleRef, HoleUse, PatternError, Token, as_key, cut_default, hole_name, mention_named,
     parse_encoded_type, parse_mention, tokens,
 };
+pub use key_style::KeyStyles;
 pub use nodes::{
     EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern,
 };

@@ -10,6 +10,7 @@ use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
 use dualgauge_model::check::{
     Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, Refusal,
+    RefusalCause,
     RouteReport,
 };
 use dualgauge_model::event::EventDefinition;
@@ -81,16 +82,22 @@ struct DirectionRow<'d> {
     tried: usize,
     norms: Vec<FindingRow<'d>>,
     witnesses: Vec<FindingRow<'d>>,
-    /// Calls that are refused, because a route that `after` puts in front takes what they become.
+    /// Messages that are refused, because they would not come back or another route would take them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     refusals: Vec<RefusalRow<'d>>,
 }
 
-/// A refused call.
+/// A message that is refused, with the reason.
 #[derive(Debug, Serialize)]
 struct RefusalRow<'d> {
     /// The route in front.
-    by: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'d str>,
+    says: String,
     sent: String,
     refused: &'d str,
 }
@@ -286,8 +293,15 @@ fn direction_row<'d>(route: &'d Route, direction: &'d Direction) -> DirectionRow
 }
 
 fn refusal_row(refusal: &Refusal) -> RefusalRow<'_> {
+    let (by, rule, at) = match &refusal.cause {
+        RefusalCause::RouteInFront(by) => (Some(by.as_str()), None, None),
+        RefusalCause::Value { rule, at } => (None, Some(rule.as_str()), Some(at.as_str())),
+    };
     RefusalRow {
-        by: &refusal.by,
+        by,
+        rule,
+        at,
+        says: refusal.cause.describe(),
         sent: refusal.sent.to_string(),
         refused: &refusal.why,
     }

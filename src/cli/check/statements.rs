@@ -3,7 +3,7 @@
 //!
 //! Used by `check`.
 
-use dualgauge_model::check::{Direction, Finding, FindingKind, Never, RouteReport};
+use dualgauge_model::check::{Direction, Finding, FindingKind, Never, RefusalCause, RouteReport};
 use dualgauge_model::outcome::OutcomeRow;
 use dualgauge_model::route::Route;
 
@@ -85,11 +85,15 @@ fn own<'r>(route: &'r Route, direction: &'r Direction) -> Vec<Statement<'r>> {
         say(format!("normal form: {norms}"), true, None);
     }
     for refusal in &direction.refusals {
-        let sent = &refusal.sent;
-        let words = format!(
-            "`{}` refused, since `{}` comes first: {}",
-            sent, refusal.by, refusal.why
-        );
+        let (sent, why) = (&refusal.sent, &refusal.why);
+        let words = match &refusal.cause {
+            RefusalCause::RouteInFront(by) => {
+                format!("`{sent}` refused, since `{by}` comes first: {why}")
+            }
+            RefusalCause::Value { rule, at } => {
+                format!("refused: {}: {sent}", rule.describe(at))
+            }
+        };
         say(words, false, None);
     }
     let accepted = accepted(route, direction.kind).map(|why| format!(" (accepted: {why})"));

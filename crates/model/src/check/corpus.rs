@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::report::{Direction, FindingKind, LossVerdict, RouteReport};
+use super::report::{Direction, FindingKind, LossVerdict, RefusalCause, RouteReport};
 use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
 use crate::route::{Extra, Route, RouteSource, RouteTable, parse_route};
 use dualgauge_patterns::json::Json;
@@ -44,7 +44,14 @@ fn line(direction: &Direction) -> String {
         }
     };
     let findings = direction.losses.iter().chain(&direction.norms);
-    let mut rules: Vec<&str> = findings.map(|finding| finding.rule.as_str()).collect();
+    let refusals = (direction.refusals.iter()).filter_map(|refusal| match refusal.cause {
+        RefusalCause::RouteInFront(_) => None,
+        RefusalCause::Value { rule, .. } => Some(rule.as_str()),
+    });
+    let mut rules: Vec<&str> = findings
+        .map(|finding| finding.rule.as_str())
+        .chain(refusals)
+        .collect();
     rules.sort_unstable();
     rules.dedup();
     let rules = rules

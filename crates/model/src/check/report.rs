@@ -44,7 +44,7 @@ pub struct Direction {
     pub norms: Vec<Finding>,
     /// Differences that lose data.
     pub losses: Vec<Finding>,
-    /// Messages that are refused because a route that `after` puts in front takes the written call.
+    /// Messages that are refused, because they would not come back or another route would take them.
     pub refusals: Vec<Refusal>,
     /// The treatment of members that no pattern names.
     pub unnamed: UnnamedMembers,
@@ -121,14 +121,39 @@ pub struct Finding {
     pub witness: Witness,
 }
 
-/// A call that is refused: the written call belongs to another route.
+/// The reason why a message is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusalCause {
+    /// The written call belongs to the route of this name, which `after` puts in front.
+    RouteInFront(String),
+    /// A value would not come back.
+    Value {
+        /// The rule.
+        rule: CheckRule,
+        /// The location, as in a finding.
+        at: String,
+    },
+}
+
+impl RefusalCause {
+    /// Describes the cause, for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            RefusalCause::RouteInFront(by) => format!("`{by}` comes first"),
+            RefusalCause::Value { rule, at } => rule.describe(at),
+        }
+    }
+}
+
+/// A message that is refused.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// The name of the other route.
-    pub by: String,
-    /// The call as sent.
+    /// The reason.
+    pub cause: RefusalCause,
+    /// The message.
     pub sent: Message,
-    /// The error that its caller gets.
+    /// The error that its sender gets.
     pub why: String,
 }
 

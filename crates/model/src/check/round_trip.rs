@@ -57,13 +57,18 @@ impl CheckSubject<'_> {
     }
 
     /// Returns the error of an RPC call that belongs to this route, but cannot be written.
-    pub(super) fn refused(&self, sent: &Message) -> Option<String> {
+    pub(super) fn refused_call(&self, sent: &Message) -> Option<String> {
         let Message::RpcCall { method, params } = sent else {
             return None;
         };
         let call = MethodCall::new(method, params.as_ref());
         let by = self.table.select_rpc_to(self.route.rest_protocol, call)?;
         (by == self.index).then(|| self.hop(sent, None, None).err())?
+    }
+
+    /// Returns the reason why a message is refused, if it is.
+    pub(super) fn refusal(&self, sent: &Message) -> Option<String> {
+        self.hop(sent, None, None).err()
     }
 
     /// Returns the index of the row, or else of the route.

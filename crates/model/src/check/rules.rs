@@ -13,6 +13,7 @@
 //! Used by `check::report` and `check::verify`.
 
 mod holes;
+mod refused;
 mod replies;
 mod routes;
 mod rule;
@@ -41,6 +42,7 @@ pub(super) const RULES: &[RuleFn] = &[
     holes::integer_form,
     holes::compact_json,
     holes::other_form,
+    refused::key_style,
     replies::body_forgotten,
     replies::number_list,
     replies::message_replaced,

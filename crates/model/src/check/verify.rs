@@ -7,7 +7,7 @@ use super::mapped::Replies;
 use super::message::Message;
 use super::overlap;
 use super::report::{
-    Direction, Finding, FindingKind, Never, Refusal, RouteReport, UnnamedMembers, Witness,
+    Direction, Finding, FindingKind, Never, Refusal, RefusalCause, RouteReport, UnnamedMembers, Witness,
 };
 use super::rivals::RivalCalls;
 use super::round_trip::RoundTrip;
@@ -58,7 +58,7 @@ fn directions(
         found.push(if route.enters_from(from) {
             let calls = rivals.for_route(table, index, from.other());
             let mut direction = prove(subject, &calls, rules);
-            direction.refusals = refusals(subject, rivals);
+            direction.refusals.extend(refused_by_routes(subject, rivals));
             direction
         } else {
             never(subject, Never::NotEntered)
@@ -168,14 +168,14 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
 }
 
 /// Returns a call for each route in front of this one that takes what this one writes.
-fn refusals(subject: &CheckSubject<'_>, rivals: &RivalCalls) -> Vec<Refusal> {
+fn refused_by_routes(subject: &CheckSubject<'_>, rivals: &RivalCalls) -> Vec<Refusal> {
     let fronts = subject.table.fronts(subject.index).iter();
     let refused = fronts.filter_map(|front| {
         let there = rivals.call(*front, subject.from.other())?;
         let sent = subject.source_of(there)?;
-        let why = subject.refused(&sent)?;
-        let by = subject.table.route(*front).name.clone();
-        Some(Refusal { by, sent, why })
+        let why = subject.refused_call(&sent)?;
+        let cause = RefusalCause::RouteInFront(subject.table.route(*front).name.clone());
+        Some(Refusal { cause, sent, why })
     });
     refused.collect()
 }
@@ -185,10 +185,12 @@ fn prove(subject: &CheckSubject<'_>, rivals: &[Message], rules: &[RuleFn]) -> Di
     let mut direction = blank(subject);
     for rule in rules {
         for hypothesis in rule(subject, rivals) {
-            if let Some((weight, finding)) = execute(subject, hypothesis) {
+            if hypothesis.weight == Weight::Refused {
+                direction.refusals.extend(refusal(subject, hypothesis));
+            } else if let Some((weight, finding)) = execute(subject, hypothesis) {
                 let findings = match weight {
                     Weight::Norm => &mut direction.norms,
-                    Weight::Loss => &mut direction.losses,
+                    Weight::Loss | Weight::Refused => &mut direction.losses,
                 };
                 let known = |known: &Finding| known.rule == finding.rule && known.at == finding.at;
                 if !findings.iter().any(known) {
@@ -199,6 +201,21 @@ fn prove(subject: &CheckSubject<'_>, rivals: &[Message], rules: &[RuleFn]) -> Di
     }
     cross_check(subject, &mut direction);
     direction
+}
+
+/// Sends the messages of a hypothesis. The first one that is refused is the witness.
+fn refusal(subject: &CheckSubject<'_>, hypothesis: Hypothesis) -> Option<Refusal> {
+    let mut messages = hypothesis.messages.into_iter();
+    messages.find_map(|sent| {
+        Some(Refusal {
+            cause: RefusalCause::Value {
+                rule: hypothesis.rule,
+                at: spelled_location(subject, hypothesis.at.clone()),
+            },
+            why: subject.refusal(&sent)?,
+            sent,
+        })
+    })
 }
 
 /// Sends the messages of a hypothesis there and back. The first one that differs is the witness.

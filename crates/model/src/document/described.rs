@@ -52,7 +52,7 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
             continue;
         };
         // The words of a map are those of its own side.
-        let of_other_side = of_hole(route, &slot).filter(|_| slot.codec.map().is_none());
+        let of_other_side = of_hole(route, &slot).filter(|_| !slot.codec.changes_value());
         if let Some((source, schema)) = of_other_side {
             let mut schema = schemas.embed(source, schema);
             if let Some(text) = schema.get("description").cloned() {
@@ -64,7 +64,7 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
             // In a text, the value is a string with JSON.
             parameter["schema"] = match slot.codec {
                 Codec::Json => json_in_text(schema),
-                Codec::Plain | Codec::Percent | Codec::Map(_) => schema,
+                Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Keys(_) => schema,
             };
         }
     }
@@ -213,14 +213,14 @@ struct HoleOrigin<'r> {
 impl<'r> HoleOrigin<'r> {
     /// Returns the schema of a hole's value.
     fn of(&self, slot: &Slot) -> Option<&'r Value> {
-        let hole = slot.binds().filter(|_| slot.codec.map().is_none())?;
+        let hole = slot.binds().filter(|_| !slot.codec.changes_value())?;
         self.find(self.pattern, self.schema, hole)
     }
 
     fn find(&self, pattern: &Pattern, schema: &'r Value, hole: usize) -> Option<&'r Value> {
         match pattern {
             Pattern::Hole(slot) => {
-                let is_it = slot.binds() == Some(hole) && slot.codec.map().is_none();
+                let is_it = slot.binds() == Some(hole) && !slot.codec.changes_value();
                 is_it.then_some(schema)
             }
             Pattern::Object(object) => object.members.iter().find_map(|(name, inner)| {

@@ -58,7 +58,7 @@ pub struct SseSource {
 /// One side of an event: the members of its JSON value, or the whole value.
 enum EventDraft {
     Members(Vec<(&'static str, Pattern<HoleRef>)>),
-    Whole(Pattern<HoleRef>),
+    Whole(Box<Pattern<HoleRef>>),
 }
 
 impl EventDefinition {
@@ -159,7 +159,7 @@ fn shown(source: &OtherSide) -> Result<(EventForm, EventDraft), PatternError> {
     match source {
         OtherSide::Frame(tree) => {
             let frame = tree.pattern().map_err(|error| error.under("frame"))?;
-            Ok((EventForm::Frame, EventDraft::Whole(frame)))
+            Ok((EventForm::Frame, EventDraft::Whole(Box::new(frame))))
         }
         OtherSide::Sse(source) => {
             let members = sse(source).map_err(|error| error.under("sse"))?;

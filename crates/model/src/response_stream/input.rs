@@ -71,7 +71,11 @@ impl InputReader {
             // The end of a stream discards an incomplete event (§9.2.6).
             InputReader::Events(reader) => reader.finish().and_then(|rest| match rest {
                 StreamPiece::Unfinished(text) if text.starts_with(b":") => None,
-                rest => Some(piece(rest)),
+                rest @ (StreamPiece::Between(_)
+                | StreamPiece::Feed(_)
+                | StreamPiece::Event(_)
+                | StreamPiece::Unfinished(_)
+                | StreamPiece::Oversize) => Some(piece(rest)),
             }),
             InputReader::Lines(reader) => reader.finish().map(line),
         }

@@ -282,14 +282,14 @@ fn typed_hole(slot: &Slot, value: &Json, depth: u16) -> Result<Json, MatchError>
     let texts = texts(value)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let bound = match (&slot.codec, &slot.shape, &texts[..]) {
-        (Codec::Json, _, [_]) => return Ok(value.clone()),
+        (Codec::Json | Codec::Keys(_), _, [_]) => return Ok(value.clone()),
         (
             Codec::Plain | Codec::Percent | Codec::Map(_),
             Shape::Repeated(_) | Shape::Separated(..),
             texts,
         ) => slot.read_texts(texts, depth),
         (Codec::Plain | Codec::Percent | Codec::Map(_), _, [text]) => slot.read_text(text, depth),
-        (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Json, _, _) => {
+        (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Json | Codec::Keys(_), _, _) => {
             Err("it is given more than once".into())
         }
     };

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{
-    Absence, Codec, Delimiter, EachPattern, EitherPattern, ListPattern, Null, ObjectPattern,
-    Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns, ValueMap,
+    Absence, Codec, Delimiter, EachPattern, EitherPattern, KeyStyles, ListPattern, Null,
+    ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
+    ValueMap,
 };
 use crate::json::Json;
 
@@ -116,6 +117,10 @@ fn slot(dice: &mut Dice, shape: Shape) -> Slot {
     };
     let codec = match (dice.below(12), shape.scalar()) {
         (11, _) => Codec::Json,
+        (10, None) => match KeyStyles::parse(":keys(snake=camel)") {
+            Some(Ok(styles)) => Codec::Keys(styles),
+            _ => Codec::Plain,
+        },
         (7.., Some(Scalar::Enum(words))) => map(dice, words),
         (_, _) => Codec::Plain,
     };

@@ -5,8 +5,8 @@ use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::scope;
 use super::text::TextPatterns;
 use super::{
-    Absence, Delimiter, EachPattern, EitherPattern, HoleSource, ListPattern, Null, ObjectPattern,
-    Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern,
+    Absence, Codec, Delimiter, EachPattern, EitherPattern, HoleSource, ListPattern, Null,
+    ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern,
 };
 use crate::json::{Json, JsonKind};
 use crate::side::Side;
@@ -454,6 +454,13 @@ fn unwritable(slot: &Slot, what: &str) -> PatternError {
 
 /// Checks that the words of a map fit the values of the hole and its position.
 fn check_map(slot: &mut Slot, position: HolePosition) -> Result<(), PatternError> {
+    let is_text = !matches!(position, HolePosition::Json | HolePosition::Rest);
+    if matches!(slot.codec, Codec::Keys(_)) && is_text {
+        return Err(PatternError::new(format!(
+            "the hole `{}` has keys of another style, so it must be a JSON value, not a text",
+            slot.name
+        )));
+    }
     let Some(map) = slot.codec.map() else {
         return Ok(());
     };
@@ -470,11 +477,8 @@ fn check_map(slot: &mut Slot, position: HolePosition) -> Result<(), PatternError
             return Err(wrong(what));
         }
     }
-    match position {
-        HolePosition::Json | HolePosition::Rest => {}
-        HolePosition::Words | HolePosition::Text | HolePosition::Path | HolePosition::Segment => {
-            map.check_texts(&slot.shape).map_err(wrong)?;
-        }
+    if is_text {
+        map.check_texts(&slot.shape).map_err(wrong)?;
     }
     if map.has_null() {
         slot.null = Null::Value;

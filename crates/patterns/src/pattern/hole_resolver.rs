@@ -227,7 +227,7 @@ impl HoleResolver {
         declared.is_kept |= is_kept;
         declared.is_shared |= !is_kept;
         declared.on[index(side)] = true;
-        if mention.codec != Codec::Json
+        if !matches!(mention.codec, Codec::Json | Codec::Keys(_))
             && position != HolePosition::Json
             && position != HolePosition::Rest
         {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::ValueMap;
 use super::slot::{Codec, Delimiter, Scalar, Shape};
+use super::{KeyStyles, ValueMap};
 
 /// The reason why a pattern is rejected on loading.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -214,13 +214,13 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
     Ok(mention)
 }
 
-/// Splits `:type=default` at the first `=` outside of a map.
+/// Splits `:type=default` at the first `=` outside of `map(…)` and `keys(…)`.
 #[must_use]
 pub fn cut_default(rest: &str) -> (&str, Option<&str>) {
     let map = match ValueMap::parse(rest) {
         Some(Ok((_, after))) => rest.len() - after.len(),
         Some(Err(_)) => return (rest, None),
-        None => 0,
+        None => KeyStyles::length(rest),
     };
     match rest[map..].split_once('=') {
         Some((typed, default)) => (&rest[..map + typed.len()], Some(default)),
@@ -228,7 +228,7 @@ pub fn cut_default(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Parses `:type`, `:json`, `:map(…)` or nothing.
+/// Parses `:type`, `:json`, `:map(…)`, `:keys(…)` or nothing.
 ///
 /// # Errors
 ///
@@ -240,6 +240,9 @@ pub fn parse_encoded_type(
     let wrong = |what: String| PatternError::new(format!("`{{{inside}}}`: {what}"));
     if typed == ":json" {
         return Ok((None, Codec::Json));
+    }
+    if let Some(styles) = KeyStyles::parse(typed) {
+        return Ok((None, Codec::Keys(styles.map_err(wrong)?)));
     }
     let Some(parsed) = ValueMap::parse(typed) else {
         return Ok((parse_type(typed, inside)?, Codec::Plain));
@@ -301,7 +304,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
         }
         if mention.default.is_some() || mention.codec != Codec::Plain {
             return wrong(
-                "a value that equals another one has no default, no map, and is not JSON in a text",
+                "a value that equals another one has no default, no map, no other keys, and is not JSON in a text",
             );
         }
         if !matches!(mention.shape, None | Some(Shape::One(_))) {
@@ -309,6 +312,9 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
                 "a value of a path, a query or a header is `string`, `integer`, `number`, `boolean` or `enum(a|b)`",
             );
         }
+    }
+    if mention.name == "_" && matches!(mention.codec, Codec::Keys(_)) {
+        return wrong("`_` matches any value; write `{_}`");
     }
     if mention.name == "_" {
         let is_null = mention.shape == Some(Shape::Null) && plain;
@@ -368,7 +374,7 @@ fn parse_scalar(word: &str, inside: &str) -> Result<Scalar, PatternError> {
                 Ok(Scalar::Enum(words.split('|').map(str::to_owned).collect()))
             }
             _ => Err(PatternError::new(format!(
-                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null`, `json` and `map(a=b)`"
+                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null`, `json`, `map(a=b)` and `keys(snake=camel)`"
             ))),
         },
     }

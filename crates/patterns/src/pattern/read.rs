@@ -1,8 +1,10 @@
 //! Reading: matches a value against a pattern and binds its holes.
 
+use std::ops::Range;
+
 use super::{
-    Bindings, BoundMembers, BoundValue, EachPattern, ListPattern, MatchError, ObjectPattern,
-    Pattern, PatternReader, UnknownMembers,
+    Bindings, BoundMembers, BoundValue, Codec, EachPattern, ListPattern, MatchError, ObjectPattern,
+    Pattern, PatternReader, Slot, UnknownMembers,
 };
 use crate::json::{Json, JsonKind, same_ignoring_case};
 
@@ -102,7 +104,7 @@ impl ObjectPattern {
         {
             // No member is looked for, so the object is not opened.
             let object = value.clone();
-            return reading.bind(rest, members(object, None));
+            return reading.bind(rest, rest.members(object, None)?);
         }
         match self.read_in_one_pass(value, reading) {
             Some(()) => Ok(()),
@@ -169,7 +171,7 @@ impl ObjectPattern {
             read.map_err(|error| error.within(name))?;
         }
         match &self.rest {
-            Some(rest) => reading.bind(rest, members(value.clone(), Some(picked))),
+            Some(rest) => reading.bind(rest, rest.members(value.clone(), Some(picked))?),
             None => Ok(()),
         }
     }
@@ -211,14 +213,30 @@ impl ObjectPattern {
             read.map_err(|error| error.within(name))?;
         }
         match &self.rest {
-            Some(rest) => reading.bind(rest, members(Json::literal("{}"), None)),
+            Some(rest) => reading.bind(rest, rest.members(Json::literal("{}"), None)?),
             None => Ok(()),
         }
     }
 }
 
-fn members(object: Json, picked: Option<Vec<std::ops::Range<usize>>>) -> BoundValue {
-    BoundValue::Members(BoundMembers { object, picked })
+impl Slot {
+    /// Returns the value of the hole for unnamed members.
+    fn members(
+        &self,
+        object: Json,
+        picked: Option<Vec<Range<usize>>>,
+    ) -> Result<BoundValue, MatchError> {
+        let members = BoundMembers { object, picked };
+        match self.codec {
+            Codec::Keys(styles) => {
+                let renamed = styles.read(&members.whole());
+                renamed.map(BoundValue::Value).map_err(MatchError::here)
+            }
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) => {
+                Ok(BoundValue::Members(members))
+            }
+        }
+    }
 }
 
 impl ListPattern {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ValueMap;
+use super::{KeyStyles, ValueMap};
 use crate::json::{Json, JsonKind};
 
 /// An occurrence of a hole in a pattern, resolved with the declarations of both sides.
@@ -279,4 +279,6 @@ pub enum Codec {
     Percent,
     /// `{x:map(open=OPEN|done=DONE)}`: another word for each value.
     Map(Arc<ValueMap>),
+    /// `{x:keys(kebab=snake)}`: keys in another style.
+    Keys(KeyStyles),
 }

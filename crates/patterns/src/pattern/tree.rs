@@ -5,8 +5,8 @@ use super::hole_syntax::{
 };
 use super::scope;
 use super::{
-    CHOICE, EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart,
-    TextPattern,
+    CHOICE, Codec, EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, Shape,
+    TextPart, TextPattern,
 };
 use crate::json::{Json, encode, same_ignoring_case};
 
@@ -223,6 +223,11 @@ fn parse_list(items: &[SourceTree]) -> Result<Pattern<HoleRef>, PatternError> {
         match rest_name(item) {
             Some(inside) if is_last => {
                 let mention = parse_mention(inside).and_then(plain_rest).map_err(under)?;
+                if mention.codec != Codec::Plain {
+                    return Err(under(PatternError::new(format!(
+                        "`{{{inside}...}}` receives elements as they are; write its name alone"
+                    ))));
+                }
                 list.rest = Some(mention);
             }
             Some(inside) => {

@@ -194,6 +194,7 @@ impl Slot {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => inside(&value, depth)?,
             Codec::Map(map) => map.read(&self.shape, value)?,
+            Codec::Keys(styles) => styles.read(&value)?,
         };
         self.shape.take(value).map(BoundValue::Value)
     }
@@ -229,6 +230,7 @@ impl Slot {
             Codec::Plain | Codec::Percent => value,
             Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
             Codec::Map(map) => Cow::Owned(map.write(&self.shape, &value)?),
+            Codec::Keys(styles) => Cow::Owned(styles.write(&value)?),
         })
     }
 
@@ -350,7 +352,7 @@ impl Slot {
                 percent::encode(&text, Keep::Nothing, &mut encoded);
                 Cow::Owned(encoded)
             }
-            Codec::Plain | Codec::Json | Codec::Map(_) => text,
+            Codec::Plain | Codec::Json | Codec::Map(_) | Codec::Keys(_) => text,
         })
     }
 

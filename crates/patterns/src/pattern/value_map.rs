@@ -338,7 +338,16 @@ impl Codec {
     pub fn map(&self) -> Option<&ValueMap> {
         match self {
             Codec::Map(map) => Some(map),
-            Codec::Plain | Codec::Json | Codec::Percent => None,
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) => None,
+        }
+    }
+
+    /// Returns true if the value here differs from that of the hole.
+    #[must_use]
+    pub fn changes_value(&self) -> bool {
+        match self {
+            Codec::Map(_) | Codec::Keys(_) => true,
+            Codec::Plain | Codec::Json | Codec::Percent => false,
         }
     }
 
@@ -347,7 +356,7 @@ impl Codec {
     pub fn keeps_elements(&self) -> bool {
         match self {
             Codec::Plain | Codec::Map(_) => true,
-            Codec::Json | Codec::Percent => false,
+            Codec::Json | Codec::Percent | Codec::Keys(_) => false,
         }
     }
 }
@@ -362,7 +371,7 @@ impl Slot {
     ) -> Result<Cow<'v, str>, String> {
         match &self.codec {
             Codec::Map(map) => map.write_text(value).map(Cow::Borrowed),
-            Codec::Plain | Codec::Json | Codec::Percent => scalar.write(value),
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) => scalar.write(value),
         }
     }
 }

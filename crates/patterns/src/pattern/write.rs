@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    Absence, Bindings, BoundMembers, BoundValue, EachPattern, ListPattern, MatchError,
+    Absence, Bindings, BoundMembers, BoundValue, Codec, EachPattern, ListPattern, MatchError,
     ObjectPattern, Pattern, PatternWriter, Role, Slot, ValuePresence, WrittenTexts,
 };
 use crate::json::{Json, JsonKind, decode, same_ignoring_case};
@@ -123,7 +123,7 @@ impl ObjectPattern {
         {
             return Ok(());
         }
-        let rest = self.rest.as_ref().map(|rest| members(rest.bound(writing)));
+        let rest = self.rest.as_ref().map(|rest| rest.unnamed(writing));
         let rest = rest.transpose()?;
         if self.members.is_empty()
             && let Some(rest) = &rest
@@ -221,6 +221,27 @@ fn name_of(member: &[u8]) -> Result<Cow<'_, str>, MatchError> {
 
 fn is_blank(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_whitespace)
+}
+
+impl Slot {
+    /// Returns the unnamed members to write.
+    fn unnamed<'w>(
+        &self,
+        writing: &PatternWriter<'w>,
+    ) -> Result<Cow<'w, BoundMembers>, MatchError> {
+        let members = members(self.bound(writing))?;
+        match self.codec {
+            Codec::Keys(styles) => {
+                let renamed = styles.write(&members.whole());
+                let object = renamed.map_err(|what| MatchError::new(&self.name, what))?;
+                Ok(Cow::Owned(BoundMembers {
+                    object,
+                    picked: None,
+                }))
+            }
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) => Ok(members),
+        }
+    }
 }
 
 /// Returns the value bound to the unnamed members.

@@ -27,7 +27,8 @@ fn others(subject: &CheckSubject<'_>, slot: &Slot) -> Vec<Message> {
         .collect()
 }
 
-fn mutated(
+/// Returns a message with another value at a place.
+pub(super) fn mutated(
     subject: &CheckSubject<'_>,
     slot: &Slot,
     raw: RawMutation,

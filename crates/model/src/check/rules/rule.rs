@@ -9,6 +9,8 @@ pub enum Weight {
     Norm,
     /// Something is lost.
     Loss,
+    /// The message is refused, because it would not come back.
+    Refused,
 }
 
 /// The reason why a message does not come back unchanged.
@@ -42,6 +44,8 @@ pub enum CheckRule {
     CompactJson,
     /// `["{/}", …]`: another form comes back as the first one.
     OtherForm,
+    /// `{x:keys(snake=camel)}`: a value with a key that would not come back is refused.
+    KeyStyle,
     /// An error whose row names no message comes back with another message.
     MessageReplaced,
     /// A whole body or result is one hole that may be absent, and comes back as another value.
@@ -64,7 +68,7 @@ pub enum CheckRule {
 
 impl CheckRule {
     /// Every rule.
-    pub const ALL: [CheckRule; 23] = [
+    pub const ALL: [CheckRule; 24] = [
         CheckRule::Forgotten,
         CheckRule::WriteOnly,
         CheckRule::ReadOnly,
@@ -79,6 +83,7 @@ impl CheckRule {
         CheckRule::IntegerForm,
         CheckRule::CompactJson,
         CheckRule::OtherForm,
+        CheckRule::KeyStyle,
         CheckRule::MessageReplaced,
         CheckRule::WholeLeftOut,
         CheckRule::TextType,
@@ -108,6 +113,7 @@ impl CheckRule {
             CheckRule::IntegerForm => "integer_form",
             CheckRule::CompactJson => "compact_json",
             CheckRule::OtherForm => "other_form",
+            CheckRule::KeyStyle => "key_style",
             CheckRule::MessageReplaced => "message_replaced",
             CheckRule::WholeLeftOut => "whole_left_out",
             CheckRule::TextType => "text_type",
@@ -140,6 +146,9 @@ impl CheckRule {
             CheckRule::IntegerForm => format!("{at}: 3.0 is written as 3"),
             CheckRule::CompactJson => format!("{at}: JSON in a text comes back compact"),
             CheckRule::OtherForm => format!("{at}: other forms come back as the first one"),
+            CheckRule::KeyStyle => {
+                format!("{at}: a key that would not come back from the other style")
+            }
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
             CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
             CheckRule::TextType => format!("{at}: a text comes back as text/plain"),

@@ -87,7 +87,8 @@ pub(super) fn matches_null(slot: &Slot) -> bool {
     {
         return slot.binds().is_some() && map.has_null();
     }
-    let plain = slot.codec == Codec::Plain && matches!(slot.shape, Shape::Any | Shape::Null);
+    let plain = matches!(slot.codec, Codec::Plain | Codec::Keys(_))
+        && matches!(slot.shape, Shape::Any | Shape::Null);
     slot.binds().is_none()
         || match slot.null {
             Null::Value => plain,
@@ -160,7 +161,8 @@ pub(super) fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
             (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json) => {
                 Some(TextSet::grammar(Grammar::of_text(slot, fit)))
             }
-            (_, Codec::Plain | Codec::Percent | Codec::Map(_)) => {
+            (Shape::Any, Codec::Keys(_)) => Some(TextSet::grammar(Grammar::ANY)),
+            (_, Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Keys(_)) => {
                 matches_all(slot).then(|| TextSet::grammar(Grammar::ANY))
             }
         },

@@ -213,6 +213,12 @@ impl Building {
                 reads(pattern, value, self.policy).then(|| value.clone())
             }
             (Pattern::Hole(one), Pattern::Hole(other)) => hole_values(one, other),
+            (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot))
+                if matches!(slot.codec, Codec::Keys(_)) =>
+            {
+                self.some(pattern)
+                    .filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
+            }
             (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
             | (Pattern::Hole(_), Pattern::Text(_)) => text(one, other),
             (Pattern::Hole(slot), Pattern::Object(_)) => self

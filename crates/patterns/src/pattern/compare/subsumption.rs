@@ -227,6 +227,16 @@ impl<'p> Subsumption<'p> {
                     (_, _) => false,
                 }
             }
+            // Keys of another style matter in objects only.
+            (Codec::Keys(one_styles), Codec::Keys(styles)) => {
+                one_styles == styles && shape_within(&one.shape, &other.shape)
+            }
+            (Codec::Keys(_), Codec::Plain) => shape_within(&one.shape, &other.shape),
+            (Codec::Plain, Codec::Keys(_)) => {
+                matches!(one.shape, Shape::One(_)) && shape_within(&one.shape, &other.shape)
+            }
+            (Codec::Keys(_), Codec::Json | Codec::Percent)
+            | (Codec::Json | Codec::Percent, Codec::Keys(_)) => false,
             (Codec::Plain | Codec::Percent, Codec::Plain | Codec::Percent)
             | (Codec::Json, Codec::Json) => shape_within(&one.shape, &other.shape),
             (Codec::Json, Codec::Plain | Codec::Percent) => {
