@@ -15,6 +15,7 @@ use crate::gateway::offload::Offload;
 use crate::gateway::shared_state::Shared;
 use crate::upstream::link::Links;
 use dualgauge_model::jsonrpc::MessageItem;
+use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::route::Segments;
 use dualgauge_model::translate::{RestHead, read_rest_call};
 use dualgauge_patterns::rope::Rope;
