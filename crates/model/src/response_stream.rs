@@ -9,94 +9,32 @@
 //! Used by `gateway`.
 
 mod answer;
+mod call;
 mod input;
 mod law;
 mod lines;
 mod output;
 mod terms;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use http::HeaderMap;
 
-use crate::event::{EventAction, EventForm, EventValue, Events};
-use crate::failure::{Blame, Failure, FailureCodes, Reason};
-use crate::jsonrpc::{self, RequestId};
-use crate::mcp::ClientRevision;
-use crate::outcome::{ReplyLimits, error_object, problem};
-use crate::route::Route;
+use crate::event::{EventAction, EventForm, EventValue};
+use crate::failure::{Failure, Reason};
+use crate::jsonrpc;
+use crate::outcome::{error_object, problem};
 use crate::sse::MESSAGE;
 use crate::stream::{EventResult, EventResultKind};
 use crate::stream_format::{StreamFormat, StreamFormats};
-use crate::translate::TranslateContext;
-use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::side::Side;
 
 use answer::Translated;
+use call::unreadable;
 use input::{InputEvent, InputPiece, InputReader};
 use output::{ERROR, Output};
 
+pub use call::{StreamClient, StreamEnd, StreamScope, StreamedCall};
 pub use law::check_any_stream;
 pub use terms::StreamTerms;
-
-/// The call whose response streams.
-#[derive(Debug)]
-pub struct StreamedCall {
-    /// The values of the call's holes.
-    pub bindings: Bindings,
-    /// The client's side, with the data that its responses need.
-    pub client: StreamClient,
-}
-
-/// The client of a streamed response.
-#[derive(Debug)]
-pub enum StreamClient {
-    /// A REST client; the RPC upstream knows the call by this id.
-    Rest {
-        /// The id of the call at the upstream.
-        upstream_id: u64,
-    },
-    /// An RPC client of a REST upstream.
-    Rpc {
-        /// The client's id of the call.
-        id: RequestId,
-        /// The method of the call.
-        method: Arc<str>,
-        /// The kind of the client's MCP revision.
-        revision: ClientRevision,
-        /// The status of the upstream's response.
-        status: u16,
-        /// The headers of the upstream's response.
-        headers: HeaderMap,
-    },
-}
-
-impl StreamClient {
-    /// Returns the side of the client.
-    #[must_use]
-    pub const fn side(&self) -> Side {
-        match self {
-            StreamClient::Rest { .. } => Side::Rest,
-            StreamClient::Rpc { .. } => Side::Rpc,
-        }
-    }
-}
-
-/// The parts of the plan that translate a stream.
-#[derive(Debug, Clone, Copy)]
-pub struct StreamScope<'p> {
-    /// The route of the call.
-    pub route: &'p Route,
-    /// The declared events, for notifications.
-    pub events: &'p Events,
-    /// The limits of reading a response.
-    pub limits: ReplyLimits,
-    /// The codes of the proxy's failures.
-    pub codes: &'p FailureCodes,
-    /// The context of translations.
-    pub context: TranslateContext,
-}
 
 /// A streamed response on its way to the client.
 #[derive(Debug)]
@@ -123,22 +61,6 @@ pub struct StreamStep {
     pub dropped: usize,
     /// The end of the response, if this was the last event.
     pub end: Option<StreamEnd>,
-}
-
-/// The end of a streamed response other than the end of the upstream's stream.
-#[derive(Debug)]
-pub enum StreamEnd {
-    /// The upstream reported an error.
-    Error {
-        /// The code of the RPC error.
-        code: i64,
-        /// The party at fault.
-        blame: Blame,
-    },
-    /// A tool reported its failure.
-    ToolError,
-    /// The proxy reported a failure.
-    Failed(Box<Failure>),
 }
 
 impl ResponseStream {
@@ -184,13 +106,13 @@ impl ResponseStream {
         }
         let piece = self.input.finish();
         let step = piece.map(|piece| self.piece(piece, scope));
-        self.is_over = true;
+        self.end();
         step
     }
 
     /// Ends the stream with a failure of the proxy as the last event.
     pub fn fail(&mut self, failure: Failure, scope: StreamScope<'_>) -> StreamStep {
-        self.is_over = true;
+        self.end();
         let data = match &self.call.client {
             StreamClient::Rest { .. } => problem(&failure, scope.codes).body,
             StreamClient::Rpc { id, .. } => {
@@ -209,6 +131,12 @@ impl ResponseStream {
             dropped: 0,
             end: Some(StreamEnd::Failed(Box::new(failure))),
         }
+    }
+
+    /// Ignores the rest of the upstream's stream.
+    fn end(&mut self) {
+        self.is_over = true;
+        self.input.clear();
     }
 
     fn piece(&mut self, piece: InputPiece, scope: StreamScope<'_>) -> StreamStep {
@@ -385,7 +313,9 @@ impl ResponseStream {
             Ok(out) => out,
             Err(why) => return self.fail(unreadable(&why.to_string()), scope),
         };
-        self.is_over = end.is_some();
+        if end.is_some() {
+            self.end();
+        }
         StreamStep {
             out,
             result: EventResult::plain(match &end {
@@ -401,11 +331,6 @@ impl ResponseStream {
 fn oversize() -> Failure {
     let message = "an event of the server's response is larger than `limits.answer`";
     Failure::new(Reason::UpstreamTooLarge, message)
-}
-
-fn unreadable(why: &str) -> Failure {
-    let message = format!("an event of the server's response cannot be translated: {why}");
-    Failure::new(Reason::UpstreamNotProtocol, message)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! `.ci/install-peers` installs the library.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -38,6 +38,7 @@ fn client(binding: &str, url: &str) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/response_streams/client.py");
     let mut command = Command::new(installed(&format!("{LIBRARY}/bin/python")));
     command.arg(script).args([binding, url]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let ended = run_to_end(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     serde_json::from_str(&ended.output).unwrap()

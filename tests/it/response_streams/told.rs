@@ -57,13 +57,13 @@ fn check_notes_a_stream_that_the_route_does_not_declare() {
     let noted = told("rest", row, &["check"]);
     assert_eq!(noted.code, Some(0), "{noted:?}");
     let note = "the content type of a stream (`application/x-ndjson`)";
-    assert!(noted.errors.contains(note), "{noted:?}");
+    assert!(noted.output.contains(note), "{noted:?}");
     assert!(
-        noted.errors.contains("write `stream = \"ndjson\"`"),
+        noted.output.contains("write `stream = \"ndjson\"`"),
         "{noted:?}"
     );
     let declared = told("rest", &format!("stream = false\n{row}"), &["check"]);
-    assert!(!declared.errors.contains(note), "{declared:?}");
+    assert!(!declared.output.contains(note), "{declared:?}");
 }
 
 #[test]

@@ -185,19 +185,6 @@ fn what_cannot_be_compared_is_not() {
         .rest("GET", "/items/7", &[("Range", "bytes=0-1")], "");
     scene.expect_skipped(&[("conditional", 2.0)]);
 
-    let stream = answer(
-        "200 OK",
-        &[("Content-Type", "text/event-stream")],
-        "data: 1\n\n",
-    );
-    let scene = Scene::of(
-        "shadow",
-        "",
-        (Upstream::answering(stream), saying(r#""result":{}"#)),
-    );
-    scene.proxy.rest("GET", "/items/7", &[], "");
-    scene.expect_skipped(&[("stream", 1.0)]);
-
     let coded = [
         ("Content-Type", "application/json"),
         ("Content-Encoding", "zstd"),

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
+use super::call::{StreamClient, StreamEnd, StreamScope, StreamedCall, unreadable};
 use super::output::{ERROR, one_line, text_lines};
-use super::{StreamClient, StreamEnd, StreamScope, StreamedCall, unreadable};
 use crate::failure::{Failure, Reason};
 use crate::headers::JSON;
 use crate::jsonrpc::{self, RequestId, ResponseFault, ResponseReply};

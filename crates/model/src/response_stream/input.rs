@@ -81,6 +81,14 @@ impl InputReader {
         }
     }
 
+    /// Drops the buffered bytes.
+    pub(super) fn clear(&mut self) {
+        *self = match self {
+            InputReader::Events(_) => InputReader::Events(SseReader::new(0)),
+            InputReader::Lines(_) => InputReader::Lines(LineReader::new(0)),
+        };
+    }
+
     /// Returns the number of buffered bytes.
     pub(super) fn held(&self) -> usize {
         match self {

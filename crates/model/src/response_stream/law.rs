@@ -2,7 +2,8 @@
 
 use http::HeaderMap;
 
-use super::{ResponseStream, StreamClient, StreamScope, StreamStep, StreamedCall};
+use super::call::{StreamClient, StreamScope, StreamedCall};
+use super::{ResponseStream, StreamStep};
 use crate::event::Events;
 use crate::failure::FailureCodes;
 use crate::jsonrpc::RequestId;

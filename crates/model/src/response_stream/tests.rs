@@ -2,11 +2,18 @@ use proptest::prelude::*;
 
 use super::law::{Trace, check_whole, streamed_call, trace};
 use super::*;
+use crate::event::Events;
 use crate::event::{EventSource, OtherSide, RpcEventSource, SseSource};
+use crate::failure::FailureCodes;
+use crate::jsonrpc::RequestId;
+use crate::outcome::ReplyLimits;
 use crate::outcome::{Outcomes, RestReply, ToolResult};
 use crate::reply;
+use crate::route::Route;
 use crate::route::test_syntax::{route, row, tree};
+use crate::translate::TranslateContext;
 use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::pattern::HoleFacts;
 
 const CONTEXT: TranslateContext = TranslateContext {
