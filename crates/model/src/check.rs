@@ -37,8 +37,8 @@ pub use flag_warnings::{FlagWarning, MissingEffect, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
 pub use report::{
-    Direction, Finding, FindingKind, LossVerdict, Never, Refusal, RefusalCause, RouteReport, UnnamedMembers,
-    Witness,
+    Direction, Finding, FindingKind, LossVerdict, Never, Refusal, RefusalCause, RouteReport,
+    UnnamedMembers, Witness,
 };
 pub use rules::{CheckRule, Weight};
 pub use undeclared_stream::undeclared_stream;

@@ -10,8 +10,7 @@ use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
 use dualgauge_model::check::{
     Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, Refusal,
-    RefusalCause,
-    RouteReport,
+    RefusalCause, RouteReport,
 };
 use dualgauge_model::event::EventDefinition;
 use dualgauge_model::route::Route;

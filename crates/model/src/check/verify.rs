@@ -7,7 +7,8 @@ use super::mapped::Replies;
 use super::message::Message;
 use super::overlap;
 use super::report::{
-    Direction, Finding, FindingKind, Never, Refusal, RefusalCause, RouteReport, UnnamedMembers, Witness,
+    Direction, Finding, FindingKind, Never, Refusal, RefusalCause, RouteReport, UnnamedMembers,
+    Witness,
 };
 use super::rivals::RivalCalls;
 use super::round_trip::RoundTrip;
@@ -58,7 +59,9 @@ fn directions(
         found.push(if route.enters_from(from) {
             let calls = rivals.for_route(table, index, from.other());
             let mut direction = prove(subject, &calls, rules);
-            direction.refusals.extend(refused_by_routes(subject, rivals));
+            direction
+                .refusals
+                .extend(refused_by_routes(subject, rivals));
             direction
         } else {
             never(subject, Never::NotEntered)
