@@ -281,7 +281,7 @@ mod tests {
     fn resources(stream: &SessionStream) -> BTreeSet<String> {
         match stream.state() {
             StreamState::Current(wanted) => wanted.resources,
-            other => panic!("{other:?}"),
+            other @ (StreamState::Replaced | StreamState::Ended) => panic!("{other:?}"),
         }
     }
 

@@ -22,6 +22,15 @@ use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::response_stream::{ResponseStream, StreamEnd, StreamScope, StreamStep};
 use dualgauge_net::{BodyReadError, CountGuard, IncomingBody};
 
+/// The state of the upstream's response.
+#[derive(Debug, Default)]
+struct ReceiveState {
+    /// The upstream sent its last byte.
+    is_complete: bool,
+    /// Data arrived since the last check.
+    has_progressed: bool,
+}
+
 /// A response on its way to the client.
 #[derive(Debug)]
 pub(super) struct TranslatedStream {
@@ -29,10 +38,7 @@ pub(super) struct TranslatedStream {
     stream: ResponseStream,
     route: usize,
     time_limit: Option<(Pin<Box<Sleep>>, Duration)>,
-    /// The upstream sent its last byte.
-    is_complete: bool,
-    /// Data arrived since the last check.
-    has_progressed: bool,
+    received: ReceiveState,
     /// The one log line about events that were dropped is written.
     is_logged: bool,
     /// The last event is a failure of the proxy.
@@ -55,8 +61,7 @@ impl TranslatedStream {
             stream: translation.stream,
             route: translation.route,
             time_limit: translation.time_limit.map(|limit| (started(limit), limit)),
-            is_complete: false,
-            has_progressed: false,
+            received: ReceiveState::default(),
             is_logged: false,
             has_failed: false,
             _open: open,
@@ -65,12 +70,12 @@ impl TranslatedStream {
 
     /// Returns true when data has arrived since the last call, even if no frame resulted from it.
     pub(super) fn take_progressed(&mut self) -> bool {
-        std::mem::take(&mut self.has_progressed)
+        std::mem::take(&mut self.received.has_progressed)
     }
 
     /// Returns true when the stream ended before the upstream's: its connection cannot be reused.
     pub(super) fn is_cut_short(&self) -> bool {
-        self.stream.is_over() && !self.is_complete
+        self.stream.is_over() && !self.received.is_complete
     }
 
     /// Returns true when the last event is a failure of the proxy.
@@ -87,7 +92,7 @@ impl TranslatedStream {
                     return Poll::Ready(Some(Ok(frame)));
                 }
             }
-            if self.is_complete || self.stream.is_over() {
+            if self.received.is_complete || self.stream.is_over() {
                 return Poll::Ready(None);
             }
             if let Some((timer, limit)) = &mut self.time_limit
@@ -100,7 +105,7 @@ impl TranslatedStream {
             match Pin::new(&mut self.incoming).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.has_progressed = true;
+                    self.received.has_progressed = true;
                     // Trailers of the upstream's response do not apply to the translated one.
                     if let Ok(chunk) = frame.into_data() {
                         self.stream.feed(&chunk);
@@ -113,7 +118,7 @@ impl TranslatedStream {
                 }
                 Poll::Ready(None) => {
                     let last = self.stream.finish(scope);
-                    self.is_complete = true;
+                    self.received.is_complete = true;
                     if let Some(frame) = last.and_then(|step| self.count(step, record)) {
                         return Poll::Ready(Some(Ok(frame)));
                     }
@@ -128,7 +133,7 @@ impl TranslatedStream {
         failure: Failure,
         record: &mut AccessRecord,
     ) -> Option<Frame<Bytes>> {
-        if self.stream.is_over() || self.is_complete {
+        if self.stream.is_over() || self.received.is_complete {
             return None;
         }
         let runtime_plan = record.context.runtime_plan().clone();

@@ -152,9 +152,10 @@ impl Generator<'_> {
         }
         if let Some(values) = flat.get("enum").and_then(Value::as_array) {
             let kinds = flat.get("type").unwrap_or(&Value::Null);
-            let declared = match kinds {
-                Value::Null => json!({}),
-                kinds => json!({ "type": kinds }),
+            let declared = if kinds.is_null() {
+                json!({})
+            } else {
+                json!({ "type": kinds })
             };
             let mut values = values.iter().filter(|value| !value.is_null());
             let value = values.find(|value| jsonschema::is_valid(&declared, value));

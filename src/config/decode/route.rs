@@ -134,8 +134,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let (rpc, extra) = (table.get(&RPC), table.get(&EXTRA));
     let (params, body) = (table.tree(&PARAMS), table.tree(&BODY));
     let body_format = table.get(&BODY_FORMAT);
-    let query = table.trees(&QUERY);
-    let headers = table.trees(&HEADERS);
+    let (query, headers) = (table.trees(&QUERY), table.trees(&HEADERS));
     let ignore_query = ignore_query(table);
     let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
     let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));

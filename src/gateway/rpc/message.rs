@@ -105,15 +105,7 @@ impl RpcRequest {
         let annotations = ResponseAnnotations::new(&record.context);
         let reply = match (result, id) {
             (Ok(CallResult::Answer(full)), Some(_)) if batch.reserve_answer(full.body.len()) => {
-                let is_sent = matches!(batch, BatchContext::Single) && self.socket.is_none();
-                if is_sent && full.status != StatusCode::OK {
-                    record.set_client_status(full.status.as_u16());
-                }
-                if let Some(observer) = &mut observer {
-                    observer.on_full(&full, None);
-                }
-                self.finish_record(record);
-                ItemReply::Message(full, observer)
+                self.answered(record, full, batch, observer)
             }
             (Ok(CallResult::Answer(_)), Some(id)) => {
                 if let Some(observer) = observer {
@@ -157,6 +149,25 @@ impl RpcRequest {
     ) -> ItemReply {
         let response = response::render_response(record, answer, observer);
         ItemReply::Forwarded(self.add_cors_headers(response))
+    }
+
+    /// Records a complete answer, and replies with it.
+    fn answered(
+        &self,
+        mut record: Box<AccessRecord>,
+        full: Box<FullResponse>,
+        batch: BatchContext<'_>,
+        mut observer: Option<Observer>,
+    ) -> ItemReply {
+        let is_sent = matches!(batch, BatchContext::Single) && self.socket.is_none();
+        if is_sent && full.status != StatusCode::OK {
+            record.set_client_status(full.status.as_u16());
+        }
+        if let Some(observer) = &mut observer {
+            observer.on_full(&full, None);
+        }
+        self.finish_record(record);
+        ItemReply::Message(full, observer)
     }
 
     /// Records a failure, and replies with it if the call has an id; a notification gets no reply.

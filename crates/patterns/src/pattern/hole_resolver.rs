@@ -28,8 +28,15 @@ struct Declarations {
     defaults: [Option<(String, bool)>; 2],
     /// True for each side that has the hole.
     on: [bool; 2],
-    /// True if a position is `{<x}`, and if one is `{x}`.
+    uses: HoleUses,
+}
+
+/// The uses of a hole at its positions.
+#[derive(Debug, Clone, Default)]
+struct HoleUses {
+    /// True if a position is `{<x}`.
     is_kept: bool,
+    /// True if a position is `{x}`.
     is_shared: bool,
 }
 
@@ -224,8 +231,8 @@ impl HoleResolver {
             )));
         }
         let declared = self.declared(mention, depth)?;
-        declared.is_kept |= is_kept;
-        declared.is_shared |= !is_kept;
+        declared.uses.is_kept |= is_kept;
+        declared.uses.is_shared |= !is_kept;
         declared.on[index(side)] = true;
         if !matches!(mention.codec, Codec::Json | Codec::Keys(_))
             && position != HolePosition::Json
@@ -298,10 +305,10 @@ impl HoleResolver {
         let mut holes = Vec::with_capacity(self.declarations.len());
         for declared in self.declarations {
             let key = declared.key.clone();
-            if declared.is_kept && (declared.is_shared || declared.on == [true; 2]) {
+            if declared.uses.is_kept && (declared.uses.is_shared || declared.on == [true; 2]) {
                 return Err(declared.kept_and_shared().under(&key));
             }
-            if declared.on != [true; 2] && !declared.is_kept {
+            if declared.on != [true; 2] && !declared.uses.is_kept {
                 return Err(declared.one_sided().under(&key));
             }
             holes.push(declared.conclude().map_err(|error| error.under(&key))?);
@@ -358,8 +365,7 @@ impl Declarations {
             in_path: false,
             defaults: [None, None],
             on: [false; 2],
-            is_kept: false,
-            is_shared: false,
+            uses: HoleUses::default(),
         }
     }
 

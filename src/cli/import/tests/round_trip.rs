@@ -389,6 +389,10 @@ const DIFFERENCES: &str = "tests/documents/differences.txt";
 /// `UPDATE=1` writes the list of differences, and `DOCUMENTS=part` compares only the documents whose name has this part.
 #[test]
 #[ignore = "needs the documents of .ci/install-documents"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "options of this test, no configuration of the program"
+)]
 fn public_documents_come_back_but_for_the_known_differences() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = std::env::current_exe().unwrap();
