@@ -169,6 +169,13 @@ struct PathSearch<'a> {
     others: Vec<Method>,
 }
 
+/// The next segment of a path, and those behind it.
+#[derive(Clone, Copy)]
+struct CutPath<'p> {
+    segment: &'p str,
+    tail: Option<&'p str>,
+}
+
 /// Splits the last segment of a path as `head:verb`, with the verb in normal form.
 #[inline(never)]
 fn cut_verb(path: &str) -> Option<(&str, Cow<'_, str>)> {
@@ -299,11 +306,8 @@ impl PathNode {
                 // With a single way on, no backtracking is needed.
                 (Some(next), None) | (None, Some(next)) if node.other.is_none() => next,
                 (literal, one) => {
-                    let ways = literal
-                        .into_iter()
-                        .chain(node.texts(segment, search))
-                        .chain(one);
-                    return node.fork(ways, tail, search);
+                    let cut = CutPath { segment, tail };
+                    return node.fork(literal, one, cut, search);
                 }
             };
             path = tail;
@@ -326,29 +330,30 @@ impl PathNode {
     #[inline(never)]
     fn fork<'t>(
         &'t self,
-        ways: impl Iterator<Item = &'t PathNode>,
-        tail: Option<&str>,
+        literal: Option<&'t PathNode>,
+        one: Option<&'t PathNode>,
+        cut: CutPath<'_>,
         search: &mut PathSearch<'_>,
     ) -> Option<&'t OverlapGroup> {
-        for node in ways {
-            if let Some(found) = node.find(tail, search) {
-                return Some(found);
-            }
-        }
-        self.rest_verb(search).or_else(|| self.rest(None, search))
+        let tail = cut.tail;
+        literal
+            .and_then(|node| node.find(tail, search))
+            .or_else(|| {
+                let texts = self.texts(cut.segment, search);
+                texts.into_iter().find_map(|node| node.find(tail, search))
+            })
+            .or_else(|| one.and_then(|node| node.find(tail, search)))
+            .or_else(|| self.rest_verb(search))
+            .or_else(|| self.rest(None, search))
     }
 
     /// Returns the children whose text and holes match a segment.
-    fn texts<'t>(
-        &'t self,
-        segment: &str,
-        search: &PathSearch<'_>,
-    ) -> impl Iterator<Item = &'t PathNode> + use<'t> {
-        let texts = match &self.other {
+    #[inline]
+    fn texts<'t>(&'t self, segment: &str, search: &PathSearch<'_>) -> Vec<&'t PathNode> {
+        match &self.other {
             Some(other) if !other.texts.is_empty() => fitting(&other.texts, segment, search),
             Some(_) | None => Vec::new(),
-        };
-        texts.into_iter()
+        }
     }
 
     /// Returns the match of the remaining segments, if there is one for any number of them.
@@ -391,16 +396,14 @@ impl PathNode {
         let literal = self.literal(head);
         let fits = !head.is_empty() || search.allows_empty;
         let one = self.one.as_deref().filter(|_| fits);
-        let ways = literal
-            .into_iter()
-            .chain(self.texts(head, search))
-            .chain(one);
-        for node in ways {
-            if let Some(found) = node.here.find(Some(&verb), search) {
-                return Some(found);
-            }
-        }
-        None
+        literal
+            .and_then(|node| node.here.find(Some(&verb), search))
+            .or_else(|| {
+                let texts = self.texts(head, search);
+                let mut texts = texts.into_iter();
+                texts.find_map(|node| node.here.find(Some(&verb), search))
+            })
+            .or_else(|| one.and_then(|node| node.here.find(Some(&verb), search)))
     }
 
     fn rest_verb<'t>(&'t self, search: &mut PathSearch<'_>) -> Option<&'t OverlapGroup> {

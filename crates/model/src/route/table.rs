@@ -202,8 +202,10 @@ impl RouteTable {
             let pattern = self.route(**route).rest_call.body.as_ref();
             pattern.is_none_or(|pattern| has_literals(pattern, body))
         };
-        let admitted = self.admitted(group, head.segments);
-        let routes: Vec<usize> = admitted.iter().filter(possible).copied().collect();
+        let path = |route: usize| &self.route(route).rest_call.path;
+        let admits = |route: &&usize| group.admits(**route, path(**route), head.segments);
+        let routes = group.routes().iter().filter(admits).filter(possible);
+        let routes: Vec<usize> = routes.copied().collect();
         let dropped = |route: &usize| {
             let route = self.route(*route);
             let mut reading = read_rest(route, head, TERMS).ok()?;
