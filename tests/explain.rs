@@ -441,3 +441,49 @@ rpc = "items/list"
         );
     }
 }
+
+#[test]
+fn routes_in_front_of_the_one_that_takes_a_call_say_why_they_do_not_fit() {
+    let bench = Bench::new();
+    bench.write(
+        "flags.toml",
+        "[[flag]]\nname = 'all'\nstage = 'translate'\n",
+    );
+    bench.write(
+        "routes.toml",
+        r#"
+        [[route]]
+        name = "one"
+        rest = "POST /m/{model}/read"
+        rpc = "read"
+        body = { ids = "{ids:integer[]}" }
+        params = { model = "{model}", ids = "{ids}" }
+
+        [[route]]
+        name = "any"
+        after = "one"
+        rest = "POST /m/{model}/{method}"
+        rpc = "{method}"
+        body = { "..." = "{more}" }
+        params = { model = "{model}", "..." = "{more}" }
+        "#,
+    );
+    let posted = ["explain", "/m/a/read", "-d", r#"{"ids":"x"}"#];
+    let said = bench.run(&posted, "");
+    let front = "  in front   `one` does not fit: body/ids: it must be an array, not a string\n";
+    assert!(
+        said.stdout.contains("  route      any  "),
+        "{}",
+        said.stdout
+    );
+    assert!(said.stdout.contains(front), "{}", said.stdout);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"read","params":{"model":"a","x":1}}"#;
+    let said = bench.run(&["explain", "--json", "-"], call);
+    let front = "  in front   `one` does not fit: params/x: the route does not know it\n";
+    assert!(
+        said.stdout.contains(front),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+}
