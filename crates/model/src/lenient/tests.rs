@@ -31,7 +31,7 @@ fn found(paths: &LenientPaths, request: &str) -> Option<Target> {
     paths.find(&method.parse().unwrap(), path, |_| true)
 }
 
-const ROWS: [&str; 7] = [
+const ROWS: [&str; 8] = [
     "GET /api/items",
     "DELETE /api/items/{id}",
     "POST /api/items/{id}:Stop",
@@ -39,10 +39,11 @@ const ROWS: [&str; 7] = [
     "GET /caf%C3%A9/{id}/",
     "GET /files/{path=**}",
     "PUT /a%2Fb",
+    "GET /blocks/{hash}.Json",
 ];
 
 /// Calls, each with the index of the route that a lenient server reads in it.
-const FOUND: [(&str, usize); 41] = [
+const FOUND: [(&str, usize); 44] = [
     ("GET /API/items", 0),
     ("GET /api/ITEMS", 0),
     ("HEAD /api/Items", 0),
@@ -84,6 +85,9 @@ const FOUND: [(&str, usize); 41] = [
     ("GET /caf%C3%A9%2f7/", 4),
     ("GET /FILES/a/b", 5),
     ("PUT /A%2fb", 6),
+    ("GET /Blocks/7.json", 7),
+    ("GET /blocks%2f7.Json", 7),
+    ("GET /blocks/7.Json;x", 7),
 ];
 
 #[test]
@@ -111,6 +115,7 @@ fn a_path_that_a_lenient_server_reads_as_that_of_a_route_is_found() {
         "GET /%2f%2e%2e",
         "GET /api/items.json",
         "GET /apiItems",
+        "GET /Blocks/7.hex",
         "GET /..%2f..%2fetc/passwd",
     ] {
         assert_eq!(found(&paths, request), None, "{request}");
@@ -147,14 +152,15 @@ fn the_longest_path_has_a_bounded_number_of_readings() {
     assert!((2..=128).contains(&read), "{read}");
 }
 
-/// A literal, or a hole.
+/// A literal, a hole, or a hole beside text.
 fn segment() -> impl Strategy<Value = String> {
     let literal = "[a-zA-Zé][a-zA-Z0-9é ~_.-]{0,5}[a-z]".prop_map(|text| {
         let mut literal = String::new();
         encode(&text, Keep::Nothing, &mut literal);
         literal
     });
-    prop_oneof![3 => literal, 1 => Just("{}".to_owned())]
+    let beside_text = prop_oneof![Just("{}.Json"), Just("tx{}")].prop_map(str::to_owned);
+    prop_oneof![3 => literal, 1 => Just("{}".to_owned()), 1 => beside_text]
 }
 
 /// A method and a template, each hole with a name of its own.

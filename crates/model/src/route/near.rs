@@ -61,7 +61,7 @@ impl NearSearch<'_, '_> {
                 .next()
                 .is_some_and(|last| last.starts_with(':'))
         };
-        if self.plain.has_verbs() && path.is_some_and(begins) {
+        if self.plain.has_texts() || self.plain.has_verbs() && path.is_some_and(begins) {
             self.add(self.plain, path, Likeness::EmptyHole, found);
         }
     }
@@ -186,6 +186,7 @@ mod tests {
             "POST /things/{id}:stop",
             "GET /things/{id}/parts",
             "GET /slashed/{id}/",
+            "GET /blocks/{id}.json",
         ]);
         for (request, near) in [
             ("GET /things/", "Without(TrailingSlash) GET /things"),
@@ -203,6 +204,7 @@ mod tests {
             ),
             ("GET /things//parts", "EmptyHole GET /things/{id}/parts"),
             ("GET /slashed/7", "WithSlash GET /slashed/{id}/"),
+            ("GET /blocks/.json", "EmptyHole GET /blocks/{id}.json"),
             (
                 "GET /slashed//7",
                 "Without(EmptySegment) GET /slashed/{id}/",

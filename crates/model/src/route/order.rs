@@ -41,25 +41,24 @@ impl DeclaredOrder {
             })
             .collect();
         let fronts = (0..routes.len()).map(|route| reached(&direct, route));
-        let fronts: Vec<Vec<usize>> = fronts.collect();
-        for (index, front) in fronts.iter().enumerate() {
+        let mut fronts: Vec<Vec<usize>> = fronts.collect();
+        let in_cycle = |route: &usize| fronts[*route].contains(route);
+        let cyclic: Vec<usize> = (0..routes.len()).filter(in_cycle).collect();
+        for index in &cyclic {
             // Each cycle is reported once, at its first route.
-            if front.contains(&index)
-                && front
-                    .iter()
-                    .all(|other| *other >= index || !fronts[*other].contains(&index))
-            {
-                let chain = cycle(&direct, index);
+            let is_first = |other: &usize| other >= index || !cyclic.contains(other);
+            if fronts[*index].iter().all(is_first) {
+                let chain = cycle(&direct, *index);
                 let names: Vec<&str> = chain.iter().map(|route| &*routes[*route].name).collect();
                 let what = format!("the order has a cycle: `{}`", names.join("` after `"));
-                errors.push(fault(index, what));
+                errors.push(fault(*index, what));
             }
         }
-        match errors.is_empty() {
-            true => DeclaredOrder { fronts },
-            // A cycle is no order.
-            false => DeclaredOrder::default(),
+        // A cycle is no order.
+        for route in cyclic {
+            fronts[route].clear();
         }
+        DeclaredOrder { fronts }
     }
 
     /// Returns true when a route comes before another one.

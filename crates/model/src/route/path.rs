@@ -68,6 +68,8 @@ pub(super) struct PathTree {
     root: PathNode,
     /// Records whether any template has a verb; if none has, no verb is parsed.
     has_verbs: bool,
+    /// Records whether any template has text beside a hole.
+    has_texts: bool,
 }
 
 #[derive(Debug, Default)]
@@ -212,6 +214,8 @@ impl PathTree {
         self.has_verbs |= route.rest_call.path.verb.is_some();
         let mut node = &mut self.root;
         let (segments, _) = route.rest_call.path.before_slash();
+        let is_text = |segment: &SegmentPattern| matches!(segment, SegmentPattern::Text(_));
+        self.has_texts |= segments.iter().any(is_text);
         for segment in segments {
             node = match segment {
                 SegmentPattern::Literal(text) => node.literals.under(text),
@@ -247,6 +251,11 @@ impl PathTree {
     /// Returns true when a template has a verb.
     pub(super) fn has_verbs(&self) -> bool {
         self.has_verbs
+    }
+
+    /// Returns true when a template has text beside a hole.
+    pub(super) fn has_texts(&self) -> bool {
+        self.has_texts
     }
 
     /// Returns the routes of a path, given without its first slash.

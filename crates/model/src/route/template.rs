@@ -81,7 +81,7 @@ impl SegmentPattern {
                 text.fits(literal, HoleLength::NotEmpty)
             }
             (Literal(literal), One | Rest) | (One | Rest, Literal(literal)) => !literal.is_empty(),
-            (Text(one), Text(other)) => segment_intersection(one, other).is_some(),
+            (Text(one), Text(other)) => one == other || segment_intersection(one, other).is_some(),
             (Text(_) | One | Rest, One | Rest) | (One | Rest, Text(_)) => true,
         }
     }
