@@ -78,7 +78,12 @@ fn example(number: usize, (way, call, body, params): &(&str, &str, &str, &str)) 
 
 const BODY: &str = "rest = 'POST PATH'\n";
 
-const HOLES: [Case; 26] = [
+const HOLES: [Case; 27] = [
+    Case {
+        row: "`\"{x:page(limit)}\"`",
+        route: "rest = 'GET PATH?p={x:page(limit)}&n={limit:integer}'",
+        calls: &[("both", "GET PATH?p=3&n=5", "", "{ x = 10, limit = 5 }")],
+    },
     Case {
         row: "`\"{x:map(open=OPEN\\|done=DONE)}\"`",
         route: "rest = 'GET PATH?x={x:map(open=OPEN|done=DONE)}'",

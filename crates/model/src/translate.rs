@@ -198,6 +198,7 @@ pub fn rest_to_rpc(
     context: TranslateContext,
 ) -> Result<ToRpc<'_>, MatchError> {
     read_body(route, body.as_ref(), &mut reading)?;
+    reading.settle()?;
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, context);
     let call = &route.rpc_call;
@@ -300,6 +301,8 @@ pub fn read_rpc(
     if let Some(params) = params
         && call.params.read_at_once(params, &mut reading).is_some()
     {
+        let settled = reading.settle();
+        settled.map_err(|misfit| misfit.within("params"))?;
         return Ok(reading);
     }
     let bare = params.map(|params| without_protocol(&call.params, params));
@@ -315,6 +318,7 @@ pub fn read_rpc(
     };
     let bare = bare.unwrap_or_else(empty);
     let read = call.params.read(Some(&bare), &mut reading);
+    let read = read.and_then(|()| reading.settle());
     read.map_err(|misfit| misfit.within("params"))?;
     Ok(reading)
 }

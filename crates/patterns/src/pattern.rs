@@ -10,6 +10,7 @@ mod delimiter;
 mod either;
 mod equal;
 mod fast_read;
+mod hole_checks;
 mod hole_facts;
 mod hole_resolver;
 mod hole_syntax;
@@ -20,6 +21,7 @@ mod nodes;
 mod notation;
 mod number;
 mod object_plan;
+mod page;
 mod read;
 mod scope;
 mod segment;
@@ -50,6 +52,7 @@ pub use key_style::KeyStyles;
 pub use nodes::{
     EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern,
 };
+pub use page::Page;
 pub use segment::{HoleLength, SegmentText, normal_text};
 pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};
 pub use text::{TextPatterns, WrittenTexts};

@@ -43,6 +43,7 @@ pub(super) const RULES: &[RuleFn] = &[
     holes::compact_json,
     holes::other_form,
     refused::key_style,
+    refused::page_offset,
     replies::body_forgotten,
     replies::number_list,
     replies::message_replaced,

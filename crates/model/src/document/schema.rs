@@ -53,13 +53,16 @@ pub(super) fn of_slot(slot: &Slot) -> Value {
             of_shape(&slot.shape)
         }
     };
+    if let Codec::Page(page) = &slot.codec {
+        schema["minimum"] = json!(page.first());
+    }
     if slot.codec == Codec::Json {
         schema = json_in_text(schema);
     }
     if let Some(default) = slot.default() {
-        let written = match slot.codec.map() {
-            Some(_) => slot.as_json(Cow::Borrowed(default)).ok(),
-            None => Some(Cow::Borrowed(default)),
+        let written = match slot.codec.changes_value() {
+            true => slot.as_json(Cow::Borrowed(default)).ok(),
+            false => Some(Cow::Borrowed(default)),
         };
         schema["default"] = written.map_or(Value::Null, |default| value(&default));
     }

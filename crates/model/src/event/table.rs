@@ -148,6 +148,7 @@ impl EventDefinition {
         let pattern = self.pattern_for(value.form())?;
         let mut reading = PatternReader::new(self.facts.holes.len(), UnknownMembers::Open, depth);
         pattern.read(Some(&value.view), &mut reading).ok()?;
+        reading.settle().ok()?;
         // The id of a stream event stays in its own line.
         if !names_id(pattern) {
             reading.dropped = reading.dropped.saturating_sub(value.unnamed);

@@ -158,7 +158,7 @@ impl NumberPattern {
         match self {
             NumberPattern::Among(first, _) => Ok(*first),
             NumberPattern::Hole(slot) => {
-                let bound = slot.bound(writing);
+                let bound = slot.written(writing).map_err(MatchError::here)?;
                 let value = slot.write_json(&bound).map_err(MatchError::here)?;
                 let number =
                     value.and_then(|value| String::from_utf8_lossy(value.as_bytes()).parse().ok());

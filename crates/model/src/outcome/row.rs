@@ -192,6 +192,7 @@ impl OutcomeRow {
                 return Err(MatchError::new("body", "it has another type"));
             }
         }
+        reading.settle()?;
         Ok(reading)
     }
 
@@ -246,6 +247,7 @@ impl OutcomeRow {
                 return Err(MatchError::new("result", "the row has an error"));
             }
         }
+        reading.settle()?;
         Ok(reading)
     }
 

@@ -281,17 +281,24 @@ fn typed_hole(slot: &Slot, value: &Json, depth: u16) -> Result<Json, MatchError>
     }
     let texts = texts(value)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let bound = match (&slot.codec, &slot.shape, &texts[..]) {
-        (Codec::Json | Codec::Keys(_), _, [_]) => return Ok(value.clone()),
-        (
-            Codec::Plain | Codec::Percent | Codec::Map(_),
-            Shape::Repeated(_) | Shape::Separated(..),
-            texts,
-        ) => slot.read_texts(texts, depth),
-        (Codec::Plain | Codec::Percent | Codec::Map(_), _, [text]) => slot.read_text(text, depth),
-        (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Json | Codec::Keys(_), _, _) => {
-            Err("it is given more than once".into())
+    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
+    let bound = match (&slot.codec, &texts[..]) {
+        (Codec::Json | Codec::Keys(_), [_]) => return Ok(value.clone()),
+        (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Page(_), texts) if is_list => {
+            slot.read_texts(texts, depth)
         }
+        (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Page(_), [text]) => {
+            slot.read_text(text, depth)
+        }
+        (
+            Codec::Plain
+            | Codec::Percent
+            | Codec::Map(_)
+            | Codec::Page(_)
+            | Codec::Json
+            | Codec::Keys(_),
+            _,
+        ) => Err("it is given more than once".into()),
     };
     match bound.map_err(MatchError::here)? {
         // The pattern reads the value in the encoding of its place.

@@ -342,4 +342,5 @@ mod equal;
 mod forms;
 mod laws;
 mod maps;
+mod pages;
 mod read_only;

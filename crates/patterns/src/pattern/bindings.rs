@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{HoleSource, Slot};
+use super::page::PendingPage;
+use super::{Codec, HoleSource, Slot};
 use crate::json::{Json, OpenFault};
 use crate::schema::Exceeded;
 
@@ -181,6 +182,8 @@ pub struct PatternReader {
     pub unknown_members: UnknownMembers,
     /// The maximum nesting depth of JSON inside strings.
     pub depth: u16,
+    /// The pages whose limits are not known yet.
+    pub(super) pages: Vec<PendingPage>,
 }
 
 impl PatternReader {
@@ -192,6 +195,7 @@ impl PatternReader {
             dropped: 0,
             unknown_members,
             depth,
+            pages: Vec::new(),
         }
     }
 
@@ -201,6 +205,9 @@ impl PatternReader {
         let Some(hole) = slot.binds() else {
             return self.compare(slot, &value);
         };
+        if matches!(slot.codec, Codec::Page(_)) {
+            return self.bind_page(slot, hole, value);
+        }
         self.bind_hole(hole, value).map_err(|()| {
             let name = &slot.name;
             MatchError::here(format!("it differs from another value of `{name}`"))

@@ -1,12 +1,13 @@
 //! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
 
 use super::bindings::BoundValue;
+use super::hole_checks::{check_map, check_position};
 use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::scope;
 use super::text::TextPatterns;
 use super::{
-    Absence, Codec, Delimiter, EachPattern, EitherPattern, HoleSource, ListPattern, Null,
-    ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern,
+    Absence, EachPattern, EitherPattern, HoleSource, ListPattern, Null, ObjectPattern, Pattern,
+    Role, Scalar, Shape, Slot, TextPart, TextPattern,
 };
 use crate::json::{Json, JsonKind};
 use crate::side::Side;
@@ -239,6 +240,7 @@ impl HoleFacts {
         }
         check_position(&slot, position)?;
         check_map(&mut slot, position)?;
+        self.set_limit(side, &mut slot, depth)?;
         Ok(slot)
     }
 
@@ -450,64 +452,4 @@ pub(super) fn no_such_hole(mention: &HoleRef) -> PatternError {
 
 fn unwritable(slot: &Slot, what: &str) -> PatternError {
     PatternError::new(format!("the default of `{}`: {what}", slot.name))
-}
-
-/// Checks that the words of a map fit the values of the hole and its position.
-fn check_map(slot: &mut Slot, position: HolePosition) -> Result<(), PatternError> {
-    let is_text = !matches!(position, HolePosition::Json | HolePosition::Rest);
-    if matches!(slot.codec, Codec::Keys(_)) && is_text {
-        return Err(PatternError::new(format!(
-            "the hole `{}` has keys of another style, so it must be a JSON value, not a text",
-            slot.name
-        )));
-    }
-    let Some(map) = slot.codec.map() else {
-        return Ok(());
-    };
-    let name = &slot.name;
-    let wrong = |what: String| PatternError::new(format!("the map of `{name}`: {what}"));
-    if matches!(slot.role, Role::WriteOnly(_)) {
-        let words = map.words();
-        let has_all = matches!(slot.shape.scalar(), Some(Scalar::Enum(values))
-            if values.iter().all(|value| words.contains(value)));
-        if !has_all {
-            let what = format!(
-                "`{{>{name}}}` needs a pair for each value of `{name}`, so `{name}` must be an `enum` or have a map"
-            );
-            return Err(wrong(what));
-        }
-    }
-    if is_text {
-        map.check_texts(&slot.shape).map_err(wrong)?;
-    }
-    if map.has_null() {
-        slot.null = Null::Value;
-    }
-    Ok(())
-}
-
-/// Checks that a slot may occur at its position: a list needs a text that may be repeated, or `[,]` as a whole segment.
-fn check_position(slot: &Slot, position: HolePosition) -> Result<(), PatternError> {
-    let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
-    let once = match position {
-        HolePosition::Text | HolePosition::Path => true,
-        HolePosition::Segment => !matches!(slot.shape, Shape::Separated(_, Delimiter::Comma)),
-        HolePosition::Json | HolePosition::Rest | HolePosition::Words => false,
-    };
-    if is_list && once && slot.codec.keeps_elements() {
-        return Err(PatternError::new(format!(
-            "the hole `{}` is a list, which cannot be next to text or in a path, except `[,]` as a whole segment; give it its own query parameter",
-            slot.name
-        )));
-    }
-    if position == HolePosition::Text
-        && slot.binds().is_some()
-        && matches!(slot.absence, Absence::OmittedDefault(_))
-    {
-        let name = &slot.name;
-        return Err(PatternError::new(format!(
-            "the hole `{name}` is next to text, where a default cannot be omitted; write `{{{name}=…}}` here"
-        )));
-    }
-    Ok(())
 }

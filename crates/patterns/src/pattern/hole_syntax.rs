@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::slot::{Codec, Delimiter, Scalar, Shape};
-use super::{KeyStyles, ValueMap};
+use super::{KeyStyles, Page, ValueMap};
 
 /// The reason why a pattern is rejected on loading.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -198,6 +198,10 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
             let what = |what| PatternError::new(format!("`{{{name}}}`: the default: {what}"));
             Some(value.map_err(what)?)
         }
+        (Codec::Page(page), _, Some(default)) => {
+            let what = |what| PatternError::new(format!("`{{{inside}}}`: {what}"));
+            Some(page.default(default).map_err(what)?)
+        }
         (_, _, default) => default.map(str::to_owned),
     };
     if used == HoleUse::WriteOnly && codec.map().is_some() {
@@ -240,6 +244,10 @@ pub fn parse_encoded_type(
     let wrong = |what: String| PatternError::new(format!("`{{{inside}}}`: {what}"));
     if typed == ":json" {
         return Ok((None, Codec::Json));
+    }
+    if let Some(page) = Page::parse(typed) {
+        let page = Codec::Page(Arc::new(page.map_err(wrong)?));
+        return Ok((Some(Shape::One(Scalar::Integer)), page));
     }
     if let Some(styles) = KeyStyles::parse(typed) {
         return Ok((None, Codec::Keys(styles.map_err(wrong)?)));
@@ -304,7 +312,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
         }
         if mention.default.is_some() || mention.codec != Codec::Plain {
             return wrong(
-                "a value that equals another one has no default, no map, no other keys, and is not JSON in a text",
+                "a value that equals another one has no default, no map, no other keys, no page, and is not JSON in a text",
             );
         }
         if !matches!(mention.shape, None | Some(Shape::One(_))) {
@@ -374,7 +382,7 @@ fn parse_scalar(word: &str, inside: &str) -> Result<Scalar, PatternError> {
                 Ok(Scalar::Enum(words.split('|').map(str::to_owned).collect()))
             }
             _ => Err(PatternError::new(format!(
-                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null`, `json`, `map(a=b)` and `keys(snake=camel)`"
+                "`{{{inside}}}`: `{word}` is not a type; types are `string`, `integer`, `number`, `boolean`, `enum(a|b)`, each with `[]`, `[,]`, `[|]` or `[ ]` for a list, `object`, `array`, `null`, `json`, `map(a=b)`, `keys(snake=camel)` and `page(limit)`"
             ))),
         },
     }

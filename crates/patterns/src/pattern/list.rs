@@ -71,7 +71,9 @@ impl Slot {
     ) -> Result<BoundValue, String> {
         match &self.codec {
             Codec::Map(map) => map.read_texts(texts),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) => scalar.read_list(texts),
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
+                scalar.read_list(texts)
+            }
         }
     }
 

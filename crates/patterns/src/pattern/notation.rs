@@ -72,6 +72,7 @@ impl Slot {
         let codec = match &self.codec {
             Codec::Plain | Codec::Percent => String::new(),
             Codec::Json => ":json".to_owned(),
+            Codec::Page(page) => format!(":{}", page.to_notation()),
             Codec::Keys(styles) => format!(":{}", styles.to_notation()),
             Codec::Map(map) => format!(":{}{}", map.to_notation(), self.shape.list_notation()),
         };

@@ -227,12 +227,12 @@ impl Slot {
         picked: Option<Vec<Range<usize>>>,
     ) -> Result<BoundValue, MatchError> {
         let members = BoundMembers { object, picked };
-        match self.codec {
+        match &self.codec {
             Codec::Keys(styles) => {
                 let renamed = styles.read(&members.whole());
                 renamed.map(BoundValue::Value).map_err(MatchError::here)
             }
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) => {
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Page(_) => {
                 Ok(BoundValue::Members(members))
             }
         }

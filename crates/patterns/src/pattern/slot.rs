@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{KeyStyles, ValueMap};
+use super::{KeyStyles, Page, ValueMap};
 use crate::json::{Json, JsonKind};
 
 /// An occurrence of a hole in a pattern, resolved with the declarations of both sides.
@@ -281,4 +281,6 @@ pub enum Codec {
     Map(Arc<ValueMap>),
     /// `{x:keys(kebab=snake)}`: keys in another style.
     Keys(KeyStyles),
+    /// `{offset:page(limit)}`: the number of the page that begins at the offset.
+    Page(Arc<Page>),
 }

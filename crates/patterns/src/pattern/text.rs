@@ -256,7 +256,9 @@ impl TextPattern {
             match part {
                 TextPart::Text(literal) => text.push_str(literal),
                 TextPart::Hole(slot) => {
-                    if let Some(value) = self.value(slot, &slot.bound(writing), index)? {
+                    let bound = slot.written(writing);
+                    let bound = bound.map_err(|what| MatchError::new(&slot.name, what))?;
+                    if let Some(value) = self.value(slot, &bound, index)? {
                         text.push_str(&value);
                     } else if slot.binds().is_some() {
                         return Err(MatchError::here(

@@ -195,6 +195,10 @@ impl Slot {
             Codec::Json => inside(&value, depth)?,
             Codec::Map(map) => map.read(&self.shape, value)?,
             Codec::Keys(styles) => styles.read(&value)?,
+            Codec::Page(page) => {
+                let value = self.shape.take(value)?;
+                return page.check(value).map(BoundValue::Value);
+            }
         };
         self.shape.take(value).map(BoundValue::Value)
     }
@@ -231,6 +235,11 @@ impl Slot {
             Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
             Codec::Map(map) => Cow::Owned(map.write(&self.shape, &value)?),
             Codec::Keys(styles) => Cow::Owned(styles.write(&value)?),
+            // Any other offset has become a page, because that needs the limit.
+            Codec::Page(page) => match page.without_limit(&value) {
+                Some(first) => Cow::Owned(first),
+                None => value,
+            },
         })
     }
 
@@ -260,7 +269,13 @@ impl Slot {
             return map.read_text(text);
         }
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
-        scalar.value(text).map(BoundValue::Value)
+        let value = scalar.value(text)?;
+        match &self.codec {
+            Codec::Page(page) => page.check(value).map(BoundValue::Value),
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Keys(_) => {
+                Ok(BoundValue::Value(value))
+            }
+        }
     }
 
     /// Reads the texts of a URL or a header: none, one or several. A required hole rejects the empty text; for an
@@ -352,7 +367,7 @@ impl Slot {
                 percent::encode(&text, Keep::Nothing, &mut encoded);
                 Cow::Owned(encoded)
             }
-            Codec::Plain | Codec::Json | Codec::Map(_) | Codec::Keys(_) => text,
+            Codec::Plain | Codec::Json | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => text,
         })
     }
 

@@ -338,7 +338,7 @@ impl Codec {
     pub fn map(&self) -> Option<&ValueMap> {
         match self {
             Codec::Map(map) => Some(map),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) => None,
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => None,
         }
     }
 
@@ -346,7 +346,7 @@ impl Codec {
     #[must_use]
     pub fn changes_value(&self) -> bool {
         match self {
-            Codec::Map(_) | Codec::Keys(_) => true,
+            Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => true,
             Codec::Plain | Codec::Json | Codec::Percent => false,
         }
     }
@@ -356,7 +356,7 @@ impl Codec {
     pub fn keeps_elements(&self) -> bool {
         match self {
             Codec::Plain | Codec::Map(_) => true,
-            Codec::Json | Codec::Percent | Codec::Keys(_) => false,
+            Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => false,
         }
     }
 }
@@ -371,7 +371,11 @@ impl Slot {
     ) -> Result<Cow<'v, str>, String> {
         match &self.codec {
             Codec::Map(map) => map.write_text(value).map(Cow::Borrowed),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) => scalar.write(value),
+            // The offset of the first page is that of a default.
+            Codec::Page(page) if value == b"0" => Ok(Cow::Owned(page.first().to_string())),
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
+                scalar.write(value)
+            }
         }
     }
 }

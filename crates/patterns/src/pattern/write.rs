@@ -33,7 +33,7 @@ impl Slot {
 impl Slot {
     /// Returns the texts to write for the value bound here.
     pub fn texts<'w>(&'w self, writing: &PatternWriter<'w>) -> Result<WrittenTexts<'w>, String> {
-        match self.bound(writing) {
+        match self.written(writing)? {
             Cow::Borrowed(bound) => self.write_texts(bound),
             Cow::Owned(bound) => Ok(self.write_texts(&bound)?.into_owned()),
         }
@@ -52,7 +52,8 @@ impl Slot {
             out.value(value);
             return Ok(ValuePresence::Present);
         }
-        let bound = self.bound(writing);
+        let bound = self.written(writing);
+        let bound = bound.map_err(|what| MatchError::new(&self.name, what))?;
         let value = self.write_json(&bound);
         match value.map_err(|what| MatchError::new(&self.name, what))? {
             Some(value) => {
@@ -230,7 +231,7 @@ impl Slot {
         writing: &PatternWriter<'w>,
     ) -> Result<Cow<'w, BoundMembers>, MatchError> {
         let members = members(self.bound(writing))?;
-        match self.codec {
+        match &self.codec {
             Codec::Keys(styles) => {
                 let renamed = styles.write(&members.whole());
                 let object = renamed.map_err(|what| MatchError::new(&self.name, what))?;
@@ -239,7 +240,9 @@ impl Slot {
                     picked: None,
                 }))
             }
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) => Ok(members),
+            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Page(_) => {
+                Ok(members)
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ pub(in crate::check) fn key_style(subject: &CheckSubject<'_>, _: Rivals<'_>) -> 
             let raw = RawMutation::Value(object(key));
             mutated(subject, located.slot, raw, &[])
         });
-        Some(hypothesis(located, messages.collect()))
+        Some(hypothesis(CheckRule::KeyStyle, located, messages.collect()))
     });
     let there = subject.there.holes.iter().filter_map(|located| {
         let Codec::Keys(styles) = located.slot.codec else {
@@ -29,7 +29,35 @@ pub(in crate::check) fn key_style(subject: &CheckSubject<'_>, _: Rivals<'_>) -> 
         let hole = located.slot.binds()?;
         let keys = styles.refused_values();
         let messages = keys.filter_map(|key| subject.message(None, &[(hole, Some(object(key)))]));
-        Some(hypothesis(located, messages.collect()))
+        Some(hypothesis(CheckRule::KeyStyle, located, messages.collect()))
+    });
+    here.chain(there).collect()
+}
+
+/// An offset that is no multiple of the limit has no page, so it is refused by the side with offsets; a page beyond 64
+/// bits is refused by the side with pages. Complete: every offset is divided by the limit before it is passed on.
+pub(in crate::check) fn page_offset(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
+    let here = subject.here.holes.iter();
+    let here = here.filter(|located| matches!(located.slot.codec, Codec::Page(_)));
+    let here = here.map(|located| {
+        let raw = RawMutation::Value(Json::literal("9223372036854775807"));
+        let messages = mutated(subject, located.slot, raw, &[]).into_iter();
+        hypothesis(CheckRule::PageOffset, located, messages.collect())
+    });
+    let there = subject.there.holes.iter().filter_map(|located| {
+        let (Codec::Page(page), Some(offset)) = (&located.slot.codec, located.slot.binds()) else {
+            return None;
+        };
+        let chosen = [
+            (offset, Some(Json::literal("5"))),
+            (page.limit_hole(), Some(Json::literal("2"))),
+        ];
+        let messages = subject.message(None, &chosen).into_iter();
+        Some(hypothesis(
+            CheckRule::PageOffset,
+            located,
+            messages.collect(),
+        ))
     });
     here.chain(there).collect()
 }
@@ -38,9 +66,9 @@ fn object(key: &str) -> Json {
     Json::written(format!("{{\"{key}\":1}}"))
 }
 
-fn hypothesis(located: &LocatedHole<'_>, messages: Vec<Message>) -> Hypothesis {
+fn hypothesis(rule: CheckRule, located: &LocatedHole<'_>, messages: Vec<Message>) -> Hypothesis {
     Hypothesis {
-        rule: CheckRule::KeyStyle,
+        rule,
         weight: Weight::Refused,
         at: located.at.clone(),
         messages,

@@ -46,6 +46,8 @@ pub enum CheckRule {
     OtherForm,
     /// `{x:keys(snake=camel)}`: a value with a key that would not come back is refused.
     KeyStyle,
+    /// `{offset:page(limit)}`: an offset at which no page begins is refused.
+    PageOffset,
     /// An error whose row names no message comes back with another message.
     MessageReplaced,
     /// A whole body or result is one hole that may be absent, and comes back as another value.
@@ -68,7 +70,7 @@ pub enum CheckRule {
 
 impl CheckRule {
     /// Every rule.
-    pub const ALL: [CheckRule; 24] = [
+    pub const ALL: [CheckRule; 25] = [
         CheckRule::Forgotten,
         CheckRule::WriteOnly,
         CheckRule::ReadOnly,
@@ -84,6 +86,7 @@ impl CheckRule {
         CheckRule::CompactJson,
         CheckRule::OtherForm,
         CheckRule::KeyStyle,
+        CheckRule::PageOffset,
         CheckRule::MessageReplaced,
         CheckRule::WholeLeftOut,
         CheckRule::TextType,
@@ -114,6 +117,7 @@ impl CheckRule {
             CheckRule::CompactJson => "compact_json",
             CheckRule::OtherForm => "other_form",
             CheckRule::KeyStyle => "key_style",
+            CheckRule::PageOffset => "page_offset",
             CheckRule::MessageReplaced => "message_replaced",
             CheckRule::WholeLeftOut => "whole_left_out",
             CheckRule::TextType => "text_type",
@@ -149,6 +153,7 @@ impl CheckRule {
             CheckRule::KeyStyle => {
                 format!("{at}: a key that would not come back from the other style")
             }
+            CheckRule::PageOffset => format!("{at}: an offset at which no page begins"),
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
             CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
             CheckRule::TextType => format!("{at}: a text comes back as text/plain"),

@@ -162,9 +162,10 @@ pub(super) fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
                 Some(TextSet::grammar(Grammar::of_text(slot, fit)))
             }
             (Shape::Any, Codec::Keys(_)) => Some(TextSet::grammar(Grammar::ANY)),
-            (_, Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Keys(_)) => {
-                matches_all(slot).then(|| TextSet::grammar(Grammar::ANY))
-            }
+            (
+                _,
+                Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_),
+            ) => matches_all(slot).then(|| TextSet::grammar(Grammar::ANY)),
         },
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => None,
     }

@@ -110,6 +110,10 @@ impl Grammar {
                 Fit::Below => Grammar::of_json(&slot.shape),
             };
         }
+        if let (Codec::Page(page), Fit::Below) = (&slot.codec, fit) {
+            let pages = [page.first(), 1, 2].map(|page| page.to_string());
+            return Grammar::of_words(pages.iter());
+        }
         if let Codec::Map(map) = &slot.codec {
             return Grammar::of_words(map.texts());
         }

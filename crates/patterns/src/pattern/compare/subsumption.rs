@@ -227,6 +227,11 @@ impl<'p> Subsumption<'p> {
                     (_, _) => false,
                 }
             }
+            (Codec::Page(one), Codec::Page(other)) => one.first() >= other.first(),
+            (Codec::Page(_), Codec::Plain | Codec::Percent) => {
+                shape_within(&one.shape, &other.shape)
+            }
+            (Codec::Page(_), _) | (_, Codec::Page(_)) => false,
             // Keys of another style matter in objects only.
             (Codec::Keys(one_styles), Codec::Keys(styles)) => {
                 one_styles == styles && shape_within(&one.shape, &other.shape)
