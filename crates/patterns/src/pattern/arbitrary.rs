@@ -213,7 +213,7 @@ fn either(dice: &mut Dice, depth: usize) -> Pattern {
 /// Alternatives that are compared once their holes have numbers.
 fn undecided(alternatives: Vec<Pattern>) -> Pattern {
     Pattern::Either(EitherPattern {
-        choice: Some(choice()),
+        choice: Some(Box::new(choice())),
         alternatives,
         plans: Vec::new(),
         order: Vec::new(),

@@ -36,7 +36,7 @@ impl EitherPattern {
         alternatives: Vec<Pattern>,
     ) -> Result<EitherPattern, PatternError> {
         let mut either = EitherPattern {
-            choice,
+            choice: choice.map(Box::new),
             alternatives,
             plans: Vec::new(),
             order: Vec::new(),

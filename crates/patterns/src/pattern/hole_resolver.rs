@@ -28,16 +28,19 @@ struct Declarations {
     defaults: [Option<(String, bool)>; 2],
     /// True for each side that has the hole.
     on: [bool; 2],
-    uses: HoleUses,
+    /// The kind of its positions so far.
+    positions: Option<Positions>,
 }
 
-/// The uses of a hole at its positions.
-#[derive(Debug, Clone, Default)]
-struct HoleUses {
-    /// True if a position is `{<x}`.
-    is_kept: bool,
-    /// True if a position is `{x}`.
-    is_shared: bool,
+/// The kind of the positions of a hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Positions {
+    /// `{x}`
+    Shared,
+    /// `{<x}`
+    Kept,
+    /// Both, which is an error.
+    Mixed,
 }
 
 /// A write-only hole at one position.
@@ -231,8 +234,15 @@ impl HoleResolver {
             )));
         }
         let declared = self.declared(mention, depth)?;
-        declared.uses.is_kept |= is_kept;
-        declared.uses.is_shared |= !is_kept;
+        let here = if is_kept {
+            Positions::Kept
+        } else {
+            Positions::Shared
+        };
+        declared.positions = Some(match declared.positions {
+            Some(before) if before != here => Positions::Mixed,
+            Some(_) | None => here,
+        });
         declared.on[index(side)] = true;
         if !matches!(mention.codec, Codec::Json | Codec::Keys(_))
             && position != HolePosition::Json
@@ -305,10 +315,12 @@ impl HoleResolver {
         let mut holes = Vec::with_capacity(self.declarations.len());
         for declared in self.declarations {
             let key = declared.key.clone();
-            if declared.uses.is_kept && (declared.uses.is_shared || declared.on == [true; 2]) {
+            let is_kept = declared.positions == Some(Positions::Kept);
+            let is_mixed = declared.positions == Some(Positions::Mixed);
+            if is_mixed || (is_kept && declared.on == [true; 2]) {
                 return Err(declared.kept_and_shared().under(&key));
             }
-            if declared.on != [true; 2] && !declared.uses.is_kept {
+            if declared.on != [true; 2] && !is_kept {
                 return Err(declared.one_sided().under(&key));
             }
             holes.push(declared.conclude().map_err(|error| error.under(&key))?);
@@ -365,7 +377,7 @@ impl Declarations {
             in_path: false,
             defaults: [None, None],
             on: [false; 2],
-            uses: HoleUses::default(),
+            positions: None,
         }
     }
 

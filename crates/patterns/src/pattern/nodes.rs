@@ -116,7 +116,7 @@ pub struct EachPattern<H = Slot> {
 pub struct EitherPattern<H = Slot> {
     /// The hole for the number of the alternative; `None` if the alternatives are forms of the same holes, of which the
     /// first is written.
-    pub choice: Option<H>,
+    pub choice: Option<Box<H>>,
     /// The alternatives.
     pub alternatives: Vec<Pattern<H>>,
     /// The plan of each alternative; empty as parsed.
@@ -210,7 +210,9 @@ impl<H> Pattern<H> {
             }
             Pattern::Each(each) => each.item.slots(visit),
             Pattern::Either(either) => {
-                either.choice.iter().for_each(&mut *visit);
+                if let Some(choice) = &either.choice {
+                    visit(choice);
+                }
                 for alternative in &either.alternatives {
                     alternative.slots(visit);
                 }

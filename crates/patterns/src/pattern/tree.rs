@@ -256,7 +256,8 @@ fn parse_either(
         parsed.map_err(|error| error.under(&format!("[{}]", index + 1)))
     });
     Ok(EitherPattern {
-        choice: (sign == ALTERNATIVES).then(|| mention_named(CHOICE, HoleUse::Both, None)),
+        choice: (sign == ALTERNATIVES)
+            .then(|| Box::new(mention_named(CHOICE, HoleUse::Both, None))),
         alternatives: parsed.collect::<Result<_, _>>()?,
         plans: Vec::new(),
         order: Vec::new(),
