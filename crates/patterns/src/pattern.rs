@@ -5,6 +5,7 @@
 //! no pattern names keeps its bytes; no input of a caller causes a panic.
 
 mod bindings;
+mod codec;
 mod compare;
 mod delimiter;
 mod either;
@@ -22,9 +23,11 @@ mod notation;
 mod number;
 mod object_plan;
 mod page;
+mod page_number;
 mod read;
 mod scope;
 mod segment;
+mod shown;
 mod slot;
 mod template;
 mod text;
@@ -52,16 +55,13 @@ pub use key_style::KeyStyles;
 pub use nodes::{
     EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, TextPart, TextPattern,
 };
-pub use page::Page;
+pub use page_number::Page;
 pub use segment::{HoleLength, SegmentText, normal_text};
 pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};
 pub use text::{TextPatterns, WrittenTexts};
 pub use tree::SourceTree;
 pub use value::ValuePresence;
 pub use value_map::ValueMap;
-
-/// The name of the hole for the number of an alternative.
-const CHOICE: &str = "|";
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::page::PendingPage;
+use super::page_number::PendingPage;
 use super::{Codec, HoleSource, Slot};
 use crate::json::{Json, OpenFault};
 use crate::schema::Exceeded;

@@ -13,6 +13,7 @@ mod hole_links;
 mod intersection;
 mod repeated_holes;
 mod segments;
+mod shapes;
 mod subsumption;
 mod texts;
 mod words;

@@ -5,6 +5,7 @@
 //! specificity or have no value in common; a written value is read by the alternative that wrote it.
 
 use super::compare::{MemberPolicy, intersection, reads, within};
+use super::nodes::AlternativePlan;
 use super::{BoundValue, EitherPattern, MatchError, Pattern, PatternError, PatternReader, Slot};
 use super::{PatternWriter, ValuePresence};
 use crate::json::{Json, same_ignoring_case};
@@ -14,15 +15,6 @@ use crate::rope::RopeWriter;
 const POLICY: MemberPolicy = MemberPolicy::Open;
 /// The most errors of alternatives in one message.
 const SHOWN: usize = 4;
-
-/// What is known of one alternative.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct AlternativePlan {
-    /// The holes inside.
-    holes: Vec<usize>,
-    /// The alternatives that match only some of its values.
-    narrower: Vec<usize>,
-}
 
 impl EitherPattern {
     /// Creates resolved alternatives. `choice` is the hole for the number of the one that is read; without it, they are

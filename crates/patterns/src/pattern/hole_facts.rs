@@ -2,7 +2,7 @@
 
 use super::bindings::BoundValue;
 use super::hole_checks::{check_map, check_position};
-use super::hole_syntax::{HoleRef, HoleUse, PatternError};
+use super::hole_syntax::{CHOICE, HoleRef, HoleUse, PatternError};
 use super::scope;
 use super::text::TextPatterns;
 use super::{
@@ -74,7 +74,7 @@ impl HoleFact {
     /// Returns true for the number of the alternative that was read.
     #[must_use]
     pub fn is_choice(&self) -> bool {
-        self.name == super::CHOICE
+        self.name == CHOICE
     }
 
     /// Returns the meaning of an absent value on a side.
@@ -139,7 +139,7 @@ impl HoleFacts {
         let choices = scope::enclosing(&fact.scope).filter_map(|scope| {
             let (choice, index) = scope::choice(scope)?;
             let number = Json::string(&(index + 1).to_string());
-            Some((self.find_in(super::CHOICE, choice)?, number))
+            Some((self.find_in(CHOICE, choice)?, number))
         });
         choices.collect()
     }

@@ -5,10 +5,10 @@
 //! has the type of a text everywhere.
 
 use super::hole_facts::{DefaultValue, HoleFact, HoleFacts, HolePosition, index, no_such_hole};
-use super::hole_syntax::{HoleRef, HoleUse, PatternError};
+use super::hole_syntax::{CHOICE, HoleRef, HoleUse, PatternError};
 use super::scope;
 use super::text::TextPatterns;
-use super::{CHOICE, Codec, Pattern, Scalar, Shape, TextPart, TextPattern};
+use super::{Codec, Pattern, Scalar, Shape, TextPart, TextPattern};
 use crate::side::Side;
 
 /// The declarations of a hole so far.

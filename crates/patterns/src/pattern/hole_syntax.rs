@@ -57,6 +57,9 @@ pub fn as_key(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// The name of the hole for the number of an alternative.
+pub(super) const CHOICE: &str = "|";
+
 /// A token of a pattern text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {

@@ -216,7 +216,7 @@ fn out_key(string: &[u8], from: KeyStyle, to: KeyStyle, out: &mut Vec<u8>) -> Re
         let (from, to) = (from.as_str(), to.as_str());
         format!(
             "the key `{}` in {from} style would not come back from {to} style",
-            super::value::shown(&key)
+            super::shown::shown(&key)
         )
     })?;
     encode(&renamed, out);

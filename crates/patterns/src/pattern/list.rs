@@ -70,7 +70,7 @@ impl Slot {
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<BoundValue, String> {
         match &self.codec {
-            Codec::Map(map) => map.read_texts(texts),
+            Codec::Map(map) => map.read_texts(texts).map(BoundValue::Value),
             Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
                 scalar.read_list(texts)
             }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::either::AlternativePlan;
 use super::object_plan::{ObjectTemplate, ReadPlan};
 use super::slot::{Absence, Codec, Slot};
 use crate::json::{Json, encode};
@@ -123,6 +122,15 @@ pub struct EitherPattern<H = Slot> {
     pub(super) plans: Vec<AlternativePlan>,
     /// The alternatives in the order of reading: more specific ones first.
     pub(super) order: Vec<usize>,
+}
+
+/// What is known of one alternative.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct AlternativePlan {
+    /// The holes inside.
+    pub(super) holes: Vec<usize>,
+    /// The alternatives that match only some of its values.
+    pub(super) narrower: Vec<usize>,
 }
 
 /// A text with holes; two holes never touch.

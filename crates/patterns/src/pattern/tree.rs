@@ -1,12 +1,12 @@
 //! The values of a route table that spell patterns, and their conversion to patterns.
 
 use super::hole_syntax::{
-    HoleRef, HoleUse, PatternError, Token, mention_named, parse_mention, tokens,
+    CHOICE, HoleRef, HoleUse, PatternError, Token, mention_named, parse_mention, tokens,
 };
 use super::scope;
 use super::{
-    CHOICE, Codec, EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, Shape,
-    TextPart, TextPattern,
+    Codec, EachPattern, EitherPattern, ListPattern, ObjectPattern, Pattern, Shape, TextPart,
+    TextPattern,
 };
 use crate::json::{Json, encode, same_ignoring_case};
 

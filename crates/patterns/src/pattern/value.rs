@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::shown::shown;
 use super::{Absence, BoundValue, Codec, Null, Role, Scalar, Shape, Slot, WrittenTexts};
 use crate::json::{Json, JsonKind, all_plain, decode, encode, is_integer, is_number, kind_of};
 use crate::percent::{self, Keep, Plus};
@@ -138,15 +139,6 @@ fn is_plain(quoted: &[u8]) -> bool {
     all_plain(quoted.get(1..quoted.len() - 1).unwrap_or_default())
 }
 
-/// Returns the start of a caller's text, escaped for messages.
-pub(super) fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-    if text.chars().nth(64).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
 impl Slot {
     /// Returns the value that replaces an absent one.
     ///
@@ -266,7 +258,7 @@ impl Slot {
 
     fn plain_text(&self, text: &str) -> Result<BoundValue, String> {
         if let Codec::Map(map) = &self.codec {
-            return map.read_text(text);
+            return map.read_text(text).map(BoundValue::Value);
         }
         let scalar = self.shape.scalar().unwrap_or(&Scalar::String);
         let value = scalar.value(text)?;

@@ -3,9 +3,7 @@
 //! The left word of a pair is the value at the position of the hole, the right word is the value of the hole. Laws: no
 //! word occurs twice in a column, so the map is a bijection; a value outside of it is refused.
 
-use std::borrow::Cow;
-
-use super::{BoundValue, Codec, Scalar, Shape, Slot};
+use super::Shape;
 use crate::json::{Json, JsonKind};
 use crate::percent::{self, Keep};
 
@@ -168,7 +166,7 @@ impl ValueMap {
         pairs.find(|pair| pair.text == text).ok_or_else(|| {
             format!(
                 "`{}` is not {}",
-                super::value::shown(text),
+                super::shown::shown(text),
                 self.described()
             )
         })
@@ -236,16 +234,15 @@ impl ValueMap {
     }
 
     /// Returns the value of the hole for one text.
-    pub(super) fn read_text(&self, text: &str) -> Result<BoundValue, String> {
-        let pair = self.of_text(text)?;
-        Ok(BoundValue::Value(pair.value.clone()))
+    pub(super) fn read_text(&self, text: &str) -> Result<Json, String> {
+        self.of_text(text).map(|pair| pair.value.clone())
     }
 
     /// Returns the list of values for texts.
     pub(super) fn read_texts<'t>(
         &self,
         texts: impl Iterator<Item = &'t str>,
-    ) -> Result<BoundValue, String> {
+    ) -> Result<Json, String> {
         let mut list = vec![b'['];
         for text in texts {
             if list.len() > 1 {
@@ -254,7 +251,7 @@ impl ValueMap {
             list.extend_from_slice(self.of_text(text)?.value.as_bytes());
         }
         list.push(b']');
-        Ok(BoundValue::Value(Json::written(list)))
+        Ok(Json::written(list))
     }
 }
 
@@ -329,54 +326,6 @@ fn parse_word(text: &str) -> Result<(Json, &str), String> {
         },
         Err(_) if word.starts_with('"') => Err(format!("`{word}` is not a JSON string")),
         Err(_) => Ok((Json::string(word), rest)),
-    }
-}
-
-impl Codec {
-    /// Returns the map.
-    #[must_use]
-    pub fn map(&self) -> Option<&ValueMap> {
-        match self {
-            Codec::Map(map) => Some(map),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => None,
-        }
-    }
-
-    /// Returns true if the value here differs from that of the hole.
-    #[must_use]
-    pub fn changes_value(&self) -> bool {
-        match self {
-            Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => true,
-            Codec::Plain | Codec::Json | Codec::Percent => false,
-        }
-    }
-
-    /// Returns true if a list here has an own text for each element, and not one for the JSON of all.
-    #[must_use]
-    pub fn keeps_elements(&self) -> bool {
-        match self {
-            Codec::Plain | Codec::Map(_) => true,
-            Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => false,
-        }
-    }
-}
-
-impl Slot {
-    /// Returns the text of a value or an element that is no JSON in a text.
-    #[inline]
-    pub(super) fn text_of<'v>(
-        &'v self,
-        scalar: &Scalar,
-        value: &'v [u8],
-    ) -> Result<Cow<'v, str>, String> {
-        match &self.codec {
-            Codec::Map(map) => map.write_text(value).map(Cow::Borrowed),
-            // The offset of the first page is that of a default.
-            Codec::Page(page) if value == b"0" => Ok(Cow::Owned(page.first().to_string())),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
-                scalar.write(value)
-            }
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::acceptance::{
 };
 use super::grammar::Fit;
 use super::hole_links::{HoleLink, HoleLinks};
+use super::shapes::{repeats, shape_within};
 use super::words::words_within;
 use crate::json::{Json, JsonKind};
 use crate::pattern::{
@@ -447,16 +448,6 @@ fn texts_within(one: &Pattern, other: &Pattern) -> bool {
     matches!(texts, (Some(one), Some(other)) if one.within(&other))
 }
 
-/// Returns true if a hole occurs twice in a pattern, which requires equal values.
-fn repeats(pattern: &Pattern) -> bool {
-    let (mut seen, mut twice) = (Vec::new(), false);
-    pattern.slots(&mut |slot| {
-        twice |= slot.binds().is_some_and(|hole| seen.contains(&hole));
-        seen.extend(slot.binds());
-    });
-    twice
-}
-
 /// Returns true if two text patterns have the same literal texts, and the holes of one are subsumed by those of the
 /// other.
 fn aligned(one: &TextPattern, other: &TextPattern) -> bool {
@@ -478,43 +469,6 @@ pub(super) fn text_hole_within(one: &Slot, other: &Slot) -> bool {
     let one = super::texts::TextSet::grammar(super::grammar::Grammar::of_text(one, Fit::Above));
     let other = super::texts::TextSet::grammar(super::grammar::Grammar::of_text(other, Fit::Below));
     one.within(&other)
-}
-
-/// Returns true if every value of one shape has the other.
-pub(super) fn shape_within(one: &Shape, other: &Shape) -> bool {
-    match (one, other) {
-        (_, Shape::Any)
-        | (Shape::Object, Shape::Object)
-        | (Shape::Null, Shape::Null)
-        | (Shape::Array | Shape::Repeated(_) | Shape::Separated(..), Shape::Array) => true,
-        (Shape::One(one), Shape::One(other))
-        | (
-            Shape::Repeated(one) | Shape::Separated(one, _),
-            Shape::Repeated(other) | Shape::Separated(other, _),
-        ) => scalar_within(one, other),
-        (
-            Shape::Any
-            | Shape::One(_)
-            | Shape::Repeated(_)
-            | Shape::Separated(..)
-            | Shape::Object
-            | Shape::Array
-            | Shape::Null,
-            _,
-        ) => false,
-    }
-}
-
-/// Returns true if every JSON value of one type has the other.
-fn scalar_within(one: &Scalar, other: &Scalar) -> bool {
-    match (one, other) {
-        (Scalar::Enum(_), Scalar::String) | (Scalar::Integer, Scalar::Number) => true,
-        (Scalar::Enum(one), Scalar::Enum(other)) => one.iter().all(|word| other.contains(word)),
-        (
-            Scalar::String | Scalar::Integer | Scalar::Number | Scalar::Boolean | Scalar::Enum(_),
-            _,
-        ) => one == other,
-    }
 }
 
 /// Returns true if every value that matches `one` matches `other`; `false` if that cannot be determined.

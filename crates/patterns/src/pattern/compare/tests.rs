@@ -57,10 +57,7 @@ fn shown(pattern: &Pattern) -> String {
             format!("[{}]", items.join(", "))
         }
         Pattern::Each(each) => format!("[*, {}]", shown(&each.item)),
-        Pattern::Either(either) => {
-            let alternatives = either.alternatives.iter().map(shown);
-            format!("({})", alternatives.collect::<Vec<_>>().join(" | "))
-        }
+        Pattern::Either(_) => pattern.to_notation(),
     }
 }
 

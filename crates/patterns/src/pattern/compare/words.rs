@@ -4,7 +4,7 @@
 use super::acceptance::{DEPTH, MemberPolicy};
 use super::grammar::{Empty, Fit, Grammar};
 use super::texts::TextSet;
-use super::{intersection, subsumption};
+use super::{intersection, shapes};
 use crate::pattern::{
     Bindings, Codec, Pattern, PatternReader, Role, Scalar, Shape, Slot, TextPart, TextPattern,
     TextPatterns, UnknownMembers,
@@ -67,7 +67,7 @@ fn once_within(one: &TextPatterns, other: &TextPatterns) -> bool {
     if let (TextPatterns::Hole(one), TextPatterns::Hole(other)) = (one, other)
         && let (true, true) = (holds_json(one), holds_json(other))
     {
-        return subsumption::shape_within(&one.shape, &other.shape);
+        return shapes::shape_within(&one.shape, &other.shape);
     }
     if let (TextPatterns::Mixed(_), TextPatterns::Mixed(_)) = (one, other) {
         return super::within(&as_pattern(one), &as_pattern(other), MemberPolicy::Closed);
