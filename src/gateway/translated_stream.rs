@@ -22,15 +22,6 @@ use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::response_stream::{ResponseStream, StreamEnd, StreamScope, StreamStep};
 use dualgauge_net::{BodyReadError, CountGuard, IncomingBody};
 
-/// The state of the upstream's response.
-#[derive(Debug, Default)]
-struct ReceiveState {
-    /// The upstream sent its last byte.
-    is_complete: bool,
-    /// Data arrived since the last check.
-    has_progressed: bool,
-}
-
 /// A response on its way to the client.
 #[derive(Debug)]
 pub(super) struct TranslatedStream {
@@ -38,13 +29,23 @@ pub(super) struct TranslatedStream {
     stream: ResponseStream,
     route: usize,
     time_limit: Option<(Pin<Box<Sleep>>, Duration)>,
-    received: ReceiveState,
+    state: StreamState,
+    /// Data arrived since the last check.
+    has_progressed: bool,
     /// The one log line about events that were dropped is written.
     is_logged: bool,
-    /// The last event is a failure of the proxy.
-    has_failed: bool,
     /// Counts the open stream.
     _open: CountGuard,
+}
+
+/// The progress of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamState {
+    Open,
+    /// The upstream sent its last byte.
+    Complete,
+    /// The last event is a failure of the proxy.
+    Failed,
 }
 
 type Polled = Poll<Option<Result<Frame<Bytes>, BodyReadError>>>;
@@ -61,26 +62,26 @@ impl TranslatedStream {
             stream: translation.stream,
             route: translation.route,
             time_limit: translation.time_limit.map(|limit| (started(limit), limit)),
-            received: ReceiveState::default(),
+            state: StreamState::Open,
+            has_progressed: false,
             is_logged: false,
-            has_failed: false,
             _open: open,
         }
     }
 
     /// Returns true when data has arrived since the last call, even if no frame resulted from it.
     pub(super) fn take_progressed(&mut self) -> bool {
-        std::mem::take(&mut self.received.has_progressed)
+        std::mem::take(&mut self.has_progressed)
     }
 
     /// Returns true when the stream ended before the upstream's: its connection cannot be reused.
     pub(super) fn is_cut_short(&self) -> bool {
-        self.stream.is_over() && !self.received.is_complete
+        self.stream.is_over() && self.state != StreamState::Complete
     }
 
     /// Returns true when the last event is a failure of the proxy.
     pub(super) fn has_failed(&self) -> bool {
-        self.has_failed
+        self.state == StreamState::Failed
     }
 
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, record: &mut AccessRecord) -> Polled {
@@ -92,7 +93,7 @@ impl TranslatedStream {
                     return Poll::Ready(Some(Ok(frame)));
                 }
             }
-            if self.received.is_complete || self.stream.is_over() {
+            if self.state != StreamState::Open || self.stream.is_over() {
                 return Poll::Ready(None);
             }
             if let Some((timer, limit)) = &mut self.time_limit
@@ -105,7 +106,7 @@ impl TranslatedStream {
             match Pin::new(&mut self.incoming).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.received.has_progressed = true;
+                    self.has_progressed = true;
                     // Trailers of the upstream's response do not apply to the translated one.
                     if let Ok(chunk) = frame.into_data() {
                         self.stream.feed(&chunk);
@@ -118,7 +119,7 @@ impl TranslatedStream {
                 }
                 Poll::Ready(None) => {
                     let last = self.stream.finish(scope);
-                    self.received.is_complete = true;
+                    self.state = StreamState::Complete;
                     if let Some(frame) = last.and_then(|step| self.count(step, record)) {
                         return Poll::Ready(Some(Ok(frame)));
                     }
@@ -133,7 +134,7 @@ impl TranslatedStream {
         failure: Failure,
         record: &mut AccessRecord,
     ) -> Option<Frame<Bytes>> {
-        if self.stream.is_over() || self.received.is_complete {
+        if self.stream.is_over() || self.state != StreamState::Open {
             return None;
         }
         let runtime_plan = record.context.runtime_plan().clone();
@@ -168,7 +169,7 @@ impl TranslatedStream {
             Some(StreamEnd::Error { code, blame }) => record.set_error(200, code, blame),
             Some(StreamEnd::ToolError) => record.set_tool_error(200),
             Some(StreamEnd::Failed(failure)) => {
-                self.has_failed = true;
+                self.state = StreamState::Failed;
                 let cause = failure.cause.as_deref().unwrap_or(&failure.message);
                 record.cut_because(failure.reason, cause);
             }

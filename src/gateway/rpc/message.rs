@@ -114,11 +114,7 @@ impl RpcRequest {
                 let failure = answers_too_large(&self.runtime_plan.plan);
                 self.fail(record, failure, Some(&id), None)
             }
-            (Ok(CallResult::Answer(_) | CallResult::Nothing), _) => {
-                record.set_client_status(self.no_reply_status().as_u16());
-                ItemReply::Nothing
-            }
-            (Ok(CallResult::Cancelled), _) => {
+            (Ok(CallResult::Answer(_) | CallResult::Nothing | CallResult::Cancelled), _) => {
                 record.set_client_status(self.no_reply_status().as_u16());
                 ItemReply::Nothing
             }

@@ -69,14 +69,12 @@ impl InputReader {
     pub(super) fn finish(&mut self) -> Option<InputPiece> {
         match self {
             // The end of a stream discards an incomplete event (§9.2.6).
-            InputReader::Events(reader) => reader.finish().and_then(|rest| match rest {
-                StreamPiece::Unfinished(text) if text.starts_with(b":") => None,
-                rest @ (StreamPiece::Between(_)
-                | StreamPiece::Feed(_)
-                | StreamPiece::Event(_)
-                | StreamPiece::Unfinished(_)
-                | StreamPiece::Oversize) => Some(piece(rest)),
-            }),
+            InputReader::Events(reader) => {
+                let rest = reader.finish()?;
+                let is_comment =
+                    matches!(&rest, StreamPiece::Unfinished(text) if text.starts_with(b":"));
+                (!is_comment).then(|| piece(rest))
+            }
             InputReader::Lines(reader) => reader.finish().map(line),
         }
     }
