@@ -1,5 +1,6 @@
 //! The kits: unmodified clients get the same results from a server directly and through two proxies, of which the first
-//! translates each call from JSON-RPC to REST, and the second one, the kit, back to JSON-RPC.
+//! translates each call from JSON-RPC to REST, and the second one, the kit, back to JSON-RPC. Clients of A2A speak both
+//! protocols: through one proxy they get the results of an agent that speaks the other one.
 //!
 //! `.ci/install-kits` installs the servers and clients; the tests are ignored unless they are asked for.
 
@@ -9,32 +10,29 @@
 )]
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
-/// A process that ends with the test, and the lines of its output.
-struct Process {
-    child: Child,
-    lines: Option<JoinHandle<Vec<String>>>,
-}
+/// A process that ends with the test.
+struct Process(Child);
 
 impl Process {
-    /// Ends the process and returns the lines that followed the first ones.
-    fn end(mut self) -> Vec<String> {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        self.lines.take().unwrap().join().unwrap()
+    /// Asks the process to end, and waits for its end.
+    fn end(mut self) {
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status();
+        assert!(asked.unwrap().success());
+        self.0.wait().unwrap();
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -42,13 +40,15 @@ impl Drop for Process {
 fn started(command: &mut Command, start: &str) -> (Process, String) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let process = Process(child);
     let found = lines.find_map(|line| {
         line.unwrap()
             .split_once(start)
             .map(|(_, rest)| rest.to_owned())
     });
-    let lines = Some(thread::spawn(move || lines.map_while(Result::ok).collect()));
-    (Process { child, lines }, found.unwrap())
+    // A process that cannot write its output would stop.
+    thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    (process, found.unwrap())
 }
 
 /// Returns a folder of `.ci/install-kits`.
@@ -74,6 +74,11 @@ fn dualgauge() -> Command {
     Command::new(env!("CARGO_BIN_EXE_dualgauge"))
 }
 
+/// Returns the log of the proxy that has this main file.
+fn log_of(config: &Path) -> PathBuf {
+    config.with_extension("log")
+}
+
 /// Starts a proxy and returns its address.
 fn proxy(config: &Path) -> (Process, String) {
     let mut command = dualgauge();
@@ -85,6 +90,7 @@ fn proxy(config: &Path) -> (Process, String) {
         "127.0.0.1:0",
         "--config",
     ]);
+    command.stderr(File::create(log_of(config)).unwrap());
     let (process, rest) = started(command.arg(config), "serving ");
     let address = rest.split(',').next().unwrap().to_owned();
     (process, address)
@@ -113,21 +119,10 @@ impl Case {
     fn translated(&self) -> (String, BTreeSet<String>) {
         let (_server, address) = (self.server)();
         let folder = tempfile::tempdir().unwrap();
-        let kit = folder.path().join("kit");
-        let written = dualgauge()
-            .args(["kit", self.kit, "--write"])
-            .arg(&kit)
-            .status()
-            .unwrap();
-        assert!(written.success());
-        let main = kit.join("dualgauge.toml");
-        let text = fs::read_to_string(&main).unwrap();
-        let set = |line: &str| match line.starts_with("url = ") {
-            true => format!("url = \"{address}{}\"", self.path),
-            false => line.to_owned(),
-        };
-        let lines: Vec<String> = text.lines().map(set).collect();
-        fs::write(&main, lines.join("\n")).unwrap();
+        let main = written_kit(self.kit, folder.path(), |line| {
+            let url = || format!("url = \"{address}{}\"", self.path);
+            line.starts_with("url = ").then(url)
+        });
         let (second, rest) = proxy(&main);
         let first = folder.path().join("first.toml");
         let text = format!(
@@ -138,30 +133,59 @@ impl Case {
         fs::write(&first, text).unwrap();
         let (_first, address) = proxy(&first);
         let results = client(&mut (self.client)(&format!("{address}{}", self.path)));
-        let log = second.end();
-        let routes = log.iter().filter(|line| line.contains(" stage=translate "));
-        let routes = routes.filter_map(|line| line.split_once(" route="));
-        let routes = routes.map(|(_, rest)| rest.split(' ').next().unwrap().to_owned());
-        (results, routes.collect())
+        (results, translated_routes(second, &main))
     }
 
     fn run(&self) {
         let direct = self.direct();
         let (translated, called) = self.translated();
         assert_equal_results(&direct, &translated);
-        let mut table = dualgauge();
-        table.args(["routes", "--format", "json", "--config"]);
-        let config = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("config/kits")
-            .join(self.kit);
-        let table = client(table.arg(config.join("dualgauge.toml")));
-        let table: serde_json::Value = serde_json::from_str(&table).unwrap();
-        let names = table.as_array().unwrap().iter();
-        let names: BTreeSet<&str> = names.map(|route| route["name"].as_str().unwrap()).collect();
-        let called: BTreeSet<&str> = called.iter().map(String::as_str).collect();
-        let uncalled: Vec<&str> = names.difference(&called).copied().collect();
-        assert_eq!(uncalled, self.uncalled);
+        assert_eq!(uncalled_routes(self.kit, &called), self.uncalled);
     }
+}
+
+/// Writes a kit into a folder, with some lines replaced in its main file, and returns the path of that file.
+fn written_kit(kit: &str, folder: &Path, replaced: impl Fn(&str) -> Option<String>) -> PathBuf {
+    let folder = folder.join("kit");
+    let written = dualgauge()
+        .args(["kit", kit, "--write"])
+        .arg(&folder)
+        .status();
+    assert!(written.unwrap().success());
+    let main = folder.join("dualgauge.toml");
+    let text = fs::read_to_string(&main).unwrap();
+    let set = |line: &str| replaced(line).unwrap_or_else(|| line.to_owned());
+    let lines: Vec<String> = text.lines().map(set).collect();
+    fs::write(&main, lines.join("\n")).unwrap();
+    main
+}
+
+/// Ends the proxy of a main file and returns the routes whose calls it translated.
+fn translated_routes(proxy: Process, config: &Path) -> BTreeSet<String> {
+    proxy.end();
+    let log = fs::read_to_string(log_of(config)).unwrap();
+    let routes = log
+        .lines()
+        .filter(|line| line.contains(" stage=translate "));
+    let routes = routes.filter_map(|line| line.split_once(" route="));
+    let routes = routes.map(|(_, rest)| rest.split(' ').next().unwrap().to_owned());
+    routes.collect()
+}
+
+/// Returns the routes of a kit that are not among those called.
+fn uncalled_routes(kit: &str, called: &BTreeSet<String>) -> Vec<String> {
+    let mut table = dualgauge();
+    table.args(["routes", "--format", "json", "--config"]);
+    let config = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("config/kits")
+        .join(kit);
+    let table = client(table.arg(config.join("dualgauge.toml")));
+    let table: serde_json::Value = serde_json::from_str(&table).unwrap();
+    let names = table.as_array().unwrap().iter();
+    let names: BTreeSet<String> = names
+        .map(|route| route["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.difference(called).cloned().collect()
 }
 
 /// Fails with the lines that differ.
@@ -222,7 +246,8 @@ fn aria2p_gets_the_same_results_through_the_kit() {
                 "--enable-rpc",
                 "--rpc-secret=secret",
                 "--enable-dht=false",
-                "--listen-port=0",
+                "--listen-port=1024-65535",
+                "--rpc-save-upload-metadata=false",
             ]);
             let (process, _) = started(
                 command.arg(format!("--rpc-listen-port={port}")),
@@ -237,4 +262,54 @@ fn aria2p_gets_the_same_results_through_the_kit() {
         },
     }
     .run();
+}
+
+/// Starts an agent with a binding of A2A and returns its address.
+fn agent(binding: &str) -> (Process, String) {
+    let mut command = Command::new(installed("kits-a2a").join("bin/python"));
+    started(
+        command.arg("tests/kits/a2a_server.py").arg(binding),
+        "serving ",
+    )
+}
+
+/// Returns the results of a client with a binding of A2A.
+fn a2a_client(url: &str, binding: &str) -> String {
+    let mut command = Command::new(installed("kits-a2a").join("bin/python"));
+    client(command.arg("tests/kits/a2a_client.py").args([url, binding]))
+}
+
+/// Compares the results of a client with an agent of its own binding, and with one of the other binding through the kit.
+fn assert_a2a(binding: &str, other: &str, stages: &str) {
+    let (_own, url) = agent(binding);
+    let direct = a2a_client(&url, binding);
+    let (_other, url) = agent(other);
+    let folder = tempfile::tempdir().unwrap();
+    let main = written_kit("a2a", folder.path(), |line| {
+        if line.starts_with("default = ") {
+            return Some(format!("default = {stages}"));
+        }
+        line.starts_with("url = ")
+            .then(|| format!("url = \"{url}\""))
+    });
+    let (proxy, url) = proxy(&main);
+    assert_equal_results(&direct, &a2a_client(&url, binding));
+    // a2a-sdk subscribes by `POST`.
+    let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
+    uncalled.retain(|route| !route.ends_with("task.subscribe-get"));
+    assert_eq!(uncalled, Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn rest_clients_of_a2a_get_the_results_of_a_json_rpc_agent() {
+    let stages = r#"{ rest = "translate", rpc = "passthrough" }"#;
+    assert_a2a("HTTP+JSON", "JSONRPC", stages);
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn json_rpc_clients_of_a2a_get_the_results_of_a_rest_agent() {
+    let stages = r#"{ rest = "passthrough", rpc = "translate" }"#;
+    assert_a2a("JSONRPC", "HTTP+JSON", stages);
 }

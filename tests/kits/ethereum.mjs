@@ -1,5 +1,5 @@
 // Calls every operation of the kit with ethers, and prints the results as JSON. Times and hashes of blocks are left out,
-// because they differ between two nodes.
+// because they differ between two nodes. Without a cache, a nonce is never an old one.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
@@ -7,7 +7,7 @@ const [url, folder] = process.argv.slice(2);
 const require = createRequire(pathToFileURL(`${folder}/package.json`));
 const { JsonRpcProvider, Wallet, parseEther, toQuantity } = require('ethers');
 
-const provider = new JsonRpcProvider(url, undefined, { batchMaxCount: 10, pollingInterval: 50 });
+const provider = new JsonRpcProvider(url, undefined, { batchMaxCount: 10, cacheTimeout: -1, pollingInterval: 50 });
 const results = {};
 const plain = (key, value) => (typeof value === 'bigint' ? value.toString() : value);
 
