@@ -7,6 +7,7 @@
 //! Used by `app` and `server`.
 
 mod access_record;
+mod agent_card;
 mod call_context;
 mod call_response;
 mod cancellation;

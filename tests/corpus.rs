@@ -78,6 +78,16 @@ fn form() {
 }
 
 #[test]
+fn agent_card() {
+    for input in corpus("agent_card") {
+        dualgauge_model::agent_card::check_any_card(&input);
+        for end in 0..input.len() {
+            dualgauge_model::agent_card::check_any_card(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn metadata() {
     for input in corpus("metadata") {
         dualgauge_model::mcp::check_any_metadata(&input);

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -74,6 +74,12 @@ fn dualgauge() -> Command {
     Command::new(env!("CARGO_BIN_EXE_dualgauge"))
 }
 
+/// Returns an address that no process listens at.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
 /// Returns the log of the proxy that has this main file.
 fn log_of(config: &Path) -> PathBuf {
     config.with_extension("log")
@@ -81,11 +87,16 @@ fn log_of(config: &Path) -> PathBuf {
 
 /// Starts a proxy and returns its address.
 fn proxy(config: &Path) -> (Process, String) {
+    proxy_at(config, "127.0.0.1:0")
+}
+
+/// Starts a proxy at this address and returns its URL.
+fn proxy_at(config: &Path, listen: &str) -> (Process, String) {
     let mut command = dualgauge();
     command.args([
         "run",
         "--listen",
-        "127.0.0.1:0",
+        listen,
         "--admin",
         "127.0.0.1:0",
         "--config",
@@ -235,11 +246,7 @@ fn aria2p_gets_the_same_results_through_the_kit() {
         uncalled: &[],
         server: || {
             // aria2 cannot choose a port by itself.
-            let port = TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port();
+            let port = free_address().port();
             let mut command = Command::new("aria2c");
             command.args([
                 "--no-conf",
@@ -285,14 +292,16 @@ fn assert_a2a(binding: &str, other: &str, stages: &str) {
     let direct = a2a_client(&url, binding);
     let (_other, url) = agent(other);
     let folder = tempfile::tempdir().unwrap();
-    let main = written_kit("a2a", folder.path(), |line| {
-        if line.starts_with("default = ") {
-            return Some(format!("default = {stages}"));
-        }
-        line.starts_with("url = ")
-            .then(|| format!("url = \"{url}\""))
-    });
-    let (proxy, url) = proxy(&main);
+    // The card names the address of the proxy, so it is known before its start.
+    let listen = free_address().to_string();
+    let replaced = |line: &str| match line.split(' ').next()? {
+        "default" => Some(format!("default = {stages}")),
+        "public_url" => Some(format!("public_url = \"http://{listen}\"")),
+        "url" => Some(format!("url = \"{url}\"")),
+        _ => None,
+    };
+    let main = written_kit("a2a", folder.path(), replaced);
+    let (proxy, url) = proxy_at(&main, &listen);
     assert_equal_results(&direct, &a2a_client(&url, binding));
     // a2a-sdk subscribes by `POST`.
     let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));

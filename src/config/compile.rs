@@ -77,7 +77,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let tls = tls.map(|tls| Arc::new(tls::listener(tls, &mut problems)));
     check_store(raw, &mut problems);
     let mut upstreams = upstreams::compile(raw, &mut problems);
-    let mut face = face(&raw.rpc, &mut problems);
+    let mut face = face(raw, &mut problems);
     let routes = routes::compile(raw, &mut problems);
     let of_routes = raw.routes.iter();
     let of_routes =
@@ -214,7 +214,8 @@ fn proxy_protocol(raw: &RawConfig, problems: &mut Vec<Problem>) -> ProxyProtocol
     configured.value
 }
 
-fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
+fn face(config: &RawConfig, problems: &mut Vec<Problem>) -> RpcFace {
+    let raw = &config.rpc;
     let mut seen: BTreeMap<String, &Spanned<String>> = BTreeMap::new();
     for path in &raw.paths {
         let normal = normal(&path.value);
@@ -242,7 +243,19 @@ fn face(raw: &RawRpc, problems: &mut Vec<Problem>) -> RpcFace {
         envelope: upstreams::envelope(&raw.envelope, problems),
         sockets: None,
         event_streams: event_streams(raw, problems),
+        agent_card: agent_card(config, problems),
     }
+}
+
+/// Returns the path of the agent card. Only `listen.public_url` says what it must name.
+fn agent_card(raw: &RawConfig, problems: &mut Vec<Problem>) -> Option<String> {
+    let path = raw.rpc.agent_card.as_ref()?;
+    if raw.listen.public_url.is_none() {
+        let message = "the agent card names the proxy only if its URL is known";
+        let hint = "set `public_url` of `[listen]` to the URL at which clients reach the proxy";
+        problems.push(path.problem(message).hint(hint));
+    }
+    Some(path.value.clone())
 }
 
 /// Compiles the event streams of clients.

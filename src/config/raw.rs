@@ -239,11 +239,12 @@ pub struct RawRpc {
     pub tool_error_status: Spanned<u16>,
     /// `batch_concurrency`
     pub batch_concurrency: Spanned<usize>,
-    /// `websocket`: whether the proxy serves WebSockets of clients; by default, if the upstream is a link or there are
-    /// frames.
+    /// `websocket`: whether the proxy serves WebSockets of clients.
     pub websocket: Option<Spanned<bool>>,
     /// `sse_path`
     pub sse_path: Option<Spanned<String>>,
+    /// `agent_card`
+    pub agent_card: Option<Spanned<String>>,
     /// `socket_concurrency`
     pub socket_concurrency: Spanned<usize>,
     /// `socket_idle_timeout`: not zero.
@@ -423,8 +424,7 @@ pub struct RawSet {
     pub rows: Vec<RowSource>,
 }
 
-/// `unrouted_irregular`: the treatment of a REST call without a route whose path a lenient server may read as the path
-/// of a route.
+/// `unrouted_irregular`: calls without a route that a lenient server may read as one with a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IrregularWord {
     /// It passes like any other call without a route.

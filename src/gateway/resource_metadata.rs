@@ -3,8 +3,9 @@
 //! The proxy asks the server for the metadata of its endpoint, and for those of its origin if it has none. With
 //! `listen.public_url` they name the proxy, else they pass unchanged.
 //!
-//! Used by `rest`.
+//! Used by `agent_card` and `rest`.
 
+use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, HOST, RANGE};
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode, request};
@@ -28,8 +29,8 @@ use dualgauge_net::collect_accounted;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
-/// The maximum size of a metadata document in bytes.
-const LIMIT: usize = 64 * 1024;
+/// The maximum size of a document in bytes.
+const LIMIT: usize = 256 * 1024;
 
 /// Serves a request for metadata.
 pub(super) async fn serve(
@@ -60,7 +61,17 @@ pub(super) async fn serve(
                 if stream.response.status() == StatusCode::OK =>
             {
                 let url = public.resource(request.resource);
-                name_proxy(record, *stream, &url, upstream).await
+                let depth = runtime_plan.plan.limits.depth;
+                let name = |document: &Bytes| name_resource(document, &url, depth);
+                let (answer, naming) = rewrite(record, *stream, upstream, name).await?;
+                count(
+                    record,
+                    match naming {
+                        DocumentNaming::Rewritten => ResourceNaming::MetadataRewritten,
+                        DocumentNaming::Unchanged => ResourceNaming::MetadataUnchanged,
+                    },
+                );
+                Ok(answer)
             }
             (answer, _) => {
                 count(record, ResourceNaming::MetadataUnchanged);
@@ -102,13 +113,20 @@ fn is_missing(answer: &CallResponse) -> bool {
     }
 }
 
-/// Reads a document and makes it name the proxy.
-async fn name_proxy(
+/// Whether a document now names the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DocumentNaming {
+    Rewritten,
+    Unchanged,
+}
+
+/// Reads a document, and writes another one in its place if `name` returns one.
+pub(super) async fn rewrite(
     record: &mut AccessRecord,
     stream: StreamingResponse,
-    url: &str,
     upstream: &HttpUpstream,
-) -> Result<CallResponse, Failure> {
+    name: impl Fn(&Bytes) -> Option<Bytes>,
+) -> Result<(CallResponse, DocumentNaming), Failure> {
     let StreamingResponse {
         response, lease, ..
     } = stream;
@@ -125,27 +143,23 @@ async fn name_proxy(
         .map_err(|_| upstream_timeout(limit))?;
     let document = read.map_err(unreadable_response)?;
     lease.release();
-    let depth = record.context.runtime_plan().plan.limits.depth;
-    let body = match name_resource(&document, url, depth) {
+    let (body, naming) = match name(&document) {
         Some(named) => {
-            count(record, ResourceNaming::MetadataRewritten);
             // The server's tag and length are those of its own document.
             head.headers.remove(ETAG);
             head.headers.remove(CONTENT_LENGTH);
-            named
+            (named, DocumentNaming::Rewritten)
         }
-        None => {
-            count(record, ResourceNaming::MetadataUnchanged);
-            document
-        }
+        None => (document, DocumentNaming::Unchanged),
     };
     headers::strip_hop_by_hop(&mut head.headers);
     record.set_response(head.status.as_u16());
-    Ok(CallResponse::Full(Box::new(FullResponse {
+    let answer = CallResponse::Full(Box::new(FullResponse {
         status: head.status,
         headers: head.headers,
         body: Rope::from(body),
-    })))
+    }));
+    Ok((answer, naming))
 }
 
 fn count(record: &AccessRecord, naming: ResourceNaming) {

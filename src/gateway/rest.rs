@@ -19,8 +19,9 @@ use super::response_body::ResponseBody;
 use super::response_observer::Observer;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{ChosenWay, IncomingRequest, choose_way};
-use super::{cors, resource_metadata, translate};
+use super::{agent_card, cors, resource_metadata, translate};
 use crate::upstream::HttpUpstream;
+use dualgauge_model::agent_card::requested_card;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
 use dualgauge_model::routing::{self, RequestHead};
@@ -112,17 +113,34 @@ async fn serve_call(
         ChosenWay::Translate(index) => {
             translate::serve_rest_call(record, index, head, content, origin).await
         }
-        ChosenWay::PassThrough(route) => {
-            let upstream = passthrough_upstream(&runtime_plan, route, head.uri.path())
-                .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-            let passthrough = match content {
-                RequestBody::Streaming(body, copy) => {
-                    PassthroughRequest::streamed(head, body, copy)
-                }
-                RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
-            };
-            forward(record, upstream, passthrough, origin).await
-        }
+        ChosenWay::PassThrough(route) => pass_through(record, route, head, content, origin).await,
+    }
+}
+
+/// Sends a call to the server of its own side.
+async fn pass_through(
+    record: &mut AccessRecord,
+    route: Option<usize>,
+    mut head: Box<request::Parts>,
+    content: RequestBody,
+    origin: &RequestOrigin,
+) -> Result<CallResponse, Failure> {
+    let runtime_plan = record.context.runtime_plan().clone();
+    let upstream = passthrough_upstream(&runtime_plan, route, head.uri.path())
+        .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
+    let card = requested_card(&runtime_plan.plan, RequestHead::new(&head));
+    if card.is_some() {
+        agent_card::ask_for_whole(&mut head);
+    }
+    let passthrough = match content {
+        RequestBody::Streaming(body, copy) => PassthroughRequest::streamed(head, body, copy),
+        RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
+    };
+    let answer = forward(record, upstream, passthrough, origin).await?;
+    match card {
+        // Boxed, because few calls need it.
+        Some(card) => pinned(|| agent_card::name_proxy(record, answer, upstream, &card)).await,
+        None => Ok(answer),
     }
 }
 

@@ -22,6 +22,7 @@
 //! Used in most modules.
 
 mod addresses;
+mod call_counts;
 #[cfg(test)]
 mod documented;
 mod family;

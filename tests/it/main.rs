@@ -10,6 +10,7 @@
 
 mod addresses;
 mod admin_listener;
+mod agent_card;
 mod authentication;
 mod bad_input;
 mod base_path;

@@ -10,7 +10,7 @@ import re
 import sys
 
 import httpx
-from a2a.client import A2ACardResolver, ClientCallContext, ClientConfig, ClientFactory
+from a2a.client import ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientError
 from a2a.helpers import new_data_part, new_text_message, new_url_part
 from a2a.types import a2a_pb2 as a2a
@@ -42,7 +42,7 @@ async def call(name, result):
             found.append(result if result is None else MessageToDict(result))
     except (A2AError, A2AClientError) as error:
         name_of_error = type(error).__name__
-        # The text of a failure inside the agent is that of the server's binding, and so is its card.
+        # The text of a failure inside the agent is that of the server's binding, and so is its extended card.
         text = "" if "crash" in name else f": {error} {json.dumps(getattr(error, 'data', None))}"
         found.append(name_of_error + text)
     results[name] = plain(found)
@@ -193,10 +193,7 @@ async def main():
         clients = []
         for streams in [False, True]:
             config = ClientConfig(streaming=streams, supported_protocol_bindings=[binding], httpx_client=http)
-            card = await A2ACardResolver(http, url).get_agent_card()
-            # The card names the agent, with the URL and the binding that it has itself.
-            card.supported_interfaces[0].url, card.supported_interfaces[0].protocol_binding = url, binding
-            clients.append(ClientFactory(config).create(card))
+            clients.append(await ClientFactory(config).create_from_url(url))
         await operations(*clients, "", "")
         await operations(*clients, "acme", "tenant_")
     results.pop("")

@@ -1,6 +1,7 @@
 """An agent of a2a-sdk with one binding of A2A 1.0: `JSONRPC` or `HTTP+JSON`. Prints its address."""
 
 import asyncio
+import logging
 import socket
 import sys
 
@@ -47,6 +48,8 @@ class Agent(AgentExecutor):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 
+# The failures that the client asks for are no news.
+logging.disable(logging.CRITICAL)
 binding = sys.argv[1]
 listener = socket.create_server(("127.0.0.1", 0))
 address = f"http://127.0.0.1:{listener.getsockname()[1]}"

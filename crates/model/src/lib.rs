@@ -3,6 +3,7 @@
 //! This crate uses no clock, socket, file, lock or log; time, keys and ids are arguments. Every decision about a call is
 //! made here and can be tested without I/O.
 
+pub mod agent_card;
 pub mod batch;
 pub mod check;
 pub mod client_ip;

@@ -268,6 +268,8 @@ pub struct RpcFace {
     pub sockets: Option<ClientSocketPlan>,
     /// Event streams of clients over HTTP with SSE.
     pub event_streams: Option<EventStreamPlan>,
+    /// The path of the agent card that names the proxy (A2A).
+    pub agent_card: Option<String>,
 }
 
 /// The kind of match between a path and an RPC path.
@@ -457,6 +459,7 @@ mod tests {
             envelope: Vec::new(),
             sockets: None,
             event_streams: None,
+            agent_card: None,
         };
         for path in ["/", "/rpc", "/%72pc", "/a/%62", "/rpc/", "/%72pc/", "/a/b/"] {
             assert_eq!(face.find(path), Some(PathIrregularity::No), "{path}");

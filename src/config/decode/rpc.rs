@@ -43,6 +43,8 @@ section! {
         WEBSOCKET: Key<bool> = key("websocket", boolean(&[false, true]));
         /// Path for MCP clients over HTTP with SSE (2024-11-05)
         SSE_PATH: Key<String> = key("sse_path", PATH);
+        /// Path of the agent card (A2A) that names `listen.public_url`
+        AGENT_CARD: Key<String> = key("agent_card", PATH);
         /// Concurrent messages per client WebSocket or event stream
         SOCKET_CONCURRENCY: Key<usize> = key("socket_concurrency", whole(1, MOST)).or("32");
         /// Longest time without a message on a client WebSocket or event stream
@@ -67,6 +69,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     let batch_concurrency = table.get(&BATCH_CONCURRENCY);
     let websocket = table.get(&WEBSOCKET);
     let sse_path = table.get(&SSE_PATH);
+    let agent_card = table.get(&AGENT_CARD);
     let socket_concurrency = table.get(&SOCKET_CONCURRENCY);
     let socket_idle_timeout = table.get(&SOCKET_IDLE_TIMEOUT);
     let envelope = envelope(table, &OF_RPC);
@@ -79,6 +82,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
         batch_concurrency: batch_concurrency?,
         websocket,
         sse_path,
+        agent_card,
         socket_concurrency: socket_concurrency?,
         socket_idle_timeout: socket_idle_timeout?,
         envelope: envelope.unwrap_or_default(),

@@ -87,6 +87,8 @@ families! {
         "Requests refused by `listen.authentication`, by their credentials: missing, or unknown (those of no client).");
     RESOURCE_METADATA = COUNTER("dualgauge_mcp_resource_metadata_total", ["kind"],
         "Protected resource metadata of MCP servers, and challenges that name them: metadata_rewritten and challenge_rewritten (they name `listen.public_url`), and metadata_unchanged.");
+    AGENT_CARDS = COUNTER("dualgauge_agent_cards_total", ["kind"],
+        "Agent cards (A2A) at `rpc.agent_card`: rewritten (they name `listen.public_url`), or unchanged (the document is no card).");
     EVENT_SESSIONS = COUNTER("dualgauge_mcp_sse_sessions_total", ["result"],
         "Event streams of MCP clients over HTTP with SSE (2024-11-05): opened, ended, or refused because too many were open.");
     SUSPENDED_CALLS = COUNTER("dualgauge_mcp_suspended_calls_total", ["result"],

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use prometheus::proto;
 
+use super::call_counts::CallCounts;
 use super::family::{self, Family};
 use super::global::GlobalMetrics;
 use super::histogram::Histogram;
 use super::labels::{CallLabels, LabelId, NONE, RenderedTexts};
 use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::{Earliest, Latest, ShownSeries};
-use super::shard::{CallCounts, ShardCounts, Snapshot};
+use super::shard::{ShardCounts, Snapshot};
 use crate::telemetry::clock::timestamp;
 use dualgauge_model::failure::Blame;
 use dualgauge_model::rollout::Stage;

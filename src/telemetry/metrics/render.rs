@@ -20,6 +20,7 @@ use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::ShownSeries;
 use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
+use dualgauge_model::agent_card::CardNaming;
 use dualgauge_model::compare::StreamBound;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
@@ -174,7 +175,7 @@ fn proxy_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
     ]
 }
 
-/// Returns the families of what the proxy does between clients and servers of MCP.
+/// Returns the families of what the proxy does between clients and servers of MCP, and for those of A2A.
 fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
     let bridged = BridgeAction::ALL.map(|action| {
         let count = counts.bridged[action as usize];
@@ -183,6 +184,10 @@ fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
     let named = ResourceNaming::ALL.map(|naming| {
         let count = counts.named_resources[naming as usize];
         counter(&family::RESOURCE_METADATA, &[naming.as_str()], count)
+    });
+    let cards = CardNaming::ALL.map(|naming| {
+        let count = counts.agent_cards[naming as usize];
+        counter(&family::AGENT_CARDS, &[naming.as_str()], count)
     });
     let sessions = SessionEvent::ALL.map(|event| {
         let count = counts.event_sessions[event as usize];
@@ -195,6 +200,7 @@ fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
     vec![
         metric_family(&family::ERA_BRIDGE, bridged.into()),
         metric_family(&family::RESOURCE_METADATA, named.into()),
+        metric_family(&family::AGENT_CARDS, cards.into()),
         metric_family(&family::EVENT_SESSIONS, sessions.into()),
         metric_family(&family::SUSPENDED_CALLS, suspended.into()),
     ]

@@ -7,12 +7,14 @@ use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::call_counts::CallCounts;
 use super::hasher::IdHasher;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{
     CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
 };
 use super::mcp_calls::{McpCall, McpCounts};
+use dualgauge_model::agent_card::CardNaming;
 use dualgauge_model::compare::{Skip, StreamBound};
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
@@ -227,6 +229,11 @@ impl Shard {
         self.counts.named_resources[naming as usize] += 1;
     }
 
+    /// Counts an agent card.
+    pub fn agent_card(&mut self, naming: CardNaming) {
+        self.counts.agent_cards[naming as usize] += 1;
+    }
+
     /// Counts an event in the life of a client's event stream.
     pub fn event_session(&mut self, event: SessionEvent) {
         self.counts.event_sessions[event as usize] += 1;
@@ -368,6 +375,7 @@ pub(super) struct ShardCounts {
     pub(super) partial_comparisons: [u64; StreamBound::ALL.len()],
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
     pub(super) named_resources: [u64; ResourceNaming::ALL.len()],
+    pub(super) agent_cards: [u64; CardNaming::ALL.len()],
     pub(super) event_sessions: [u64; SessionEvent::ALL.len()],
     pub(super) suspended_calls: [u64; SuspensionEvent::ALL.len()],
     /// By fault.
@@ -403,6 +411,7 @@ impl Default for ShardCounts {
             partial_comparisons: [0; StreamBound::ALL.len()],
             bridged: [0; BridgeAction::ALL.len()],
             named_resources: [0; ResourceNaming::ALL.len()],
+            agent_cards: [0; CardNaming::ALL.len()],
             event_sessions: [0; SessionEvent::ALL.len()],
             suspended_calls: [0; SuspensionEvent::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
@@ -466,6 +475,7 @@ impl ShardCounts {
         add_all(&mut self.partial_comparisons, &other.partial_comparisons);
         add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.named_resources, &other.named_resources);
+        add_all(&mut self.agent_cards, &other.agent_cards);
         add_all(&mut self.event_sessions, &other.event_sessions);
         add_all(&mut self.suspended_calls, &other.suspended_calls);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);
@@ -480,28 +490,5 @@ impl ShardCounts {
 fn add_all(own: &mut [u64], other: &[u64]) {
     for (own, other) in own.iter_mut().zip(other) {
         *own += other;
-    }
-}
-
-/// The durations of the calls with one set of labels. Their number is the count of `duration`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CallCounts {
-    pub(super) duration: Histogram,
-    pub(super) upstream: Histogram,
-}
-
-impl CallCounts {
-    pub(super) fn add(&mut self, other: &CallCounts) {
-        self.duration.add(&other.duration);
-        self.upstream.add(&other.upstream);
-    }
-}
-
-impl Default for CallCounts {
-    fn default() -> Self {
-        CallCounts {
-            duration: Histogram::new(&LATENCY),
-            upstream: Histogram::new(&LATENCY),
-        }
     }
 }

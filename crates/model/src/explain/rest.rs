@@ -7,6 +7,7 @@ use super::{
     Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
     in_front, resource_metadata, response_stream, unknown_members, view,
 };
+use crate::agent_card::requested_card;
 use crate::failure::Failure;
 use crate::form::BodyFormat;
 use crate::headers::{HasBody, credentials, translated};
@@ -63,7 +64,11 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
                 .uri
                 .path_and_query()
                 .map_or("/", |target| target.as_str());
-            explanation.sends = Some(case.passes(upstream, target, "unchanged, byte for byte"));
+            let note = match requested_card(plan, head) {
+                Some(_) => "the agent card; its interfaces become those of the proxy",
+                None => "unchanged, byte for byte",
+            };
+            explanation.sends = Some(case.passes(upstream, target, note));
             explanation.answer = passed(case);
             Ok(())
         }

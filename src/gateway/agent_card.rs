@@ -1,0 +1,43 @@
+//! Agent cards of A2A servers that name the proxy. Used by `rest`.
+
+use http::header::{ACCEPT_ENCODING, RANGE};
+use http::{StatusCode, request};
+
+use super::access_record::AccessRecord;
+use super::call_response::CallResponse;
+use super::resource_metadata::{DocumentNaming, rewrite};
+use crate::upstream::HttpUpstream;
+use dualgauge_model::agent_card::{CardNaming, ProxyInterfaces};
+use dualgauge_model::failure::Failure;
+
+/// Prepares a request for a card, so that the response is the whole document, not encoded.
+pub(super) fn ask_for_whole(head: &mut request::Parts) {
+    head.headers.remove(ACCEPT_ENCODING);
+    head.headers.remove(RANGE);
+}
+
+/// Returns a response with the interfaces of the proxy in its card. Responses other than 200 stay as they are.
+pub(super) async fn name_proxy(
+    record: &mut AccessRecord,
+    answer: CallResponse,
+    upstream: &HttpUpstream,
+    interfaces: &ProxyInterfaces,
+) -> Result<CallResponse, Failure> {
+    let stream = match answer {
+        CallResponse::Streaming(stream) if stream.response.status() == StatusCode::OK => *stream,
+        other @ (CallResponse::Streaming(_) | CallResponse::Full(_) | CallResponse::Upgrade(_)) => {
+            return Ok(other);
+        }
+    };
+    let depth = record.context.runtime_plan().plan.limits.depth;
+    let name = |document: &_| interfaces.name_in(document, depth);
+    let (answer, naming) = rewrite(record, stream, upstream, name).await?;
+    let naming = match naming {
+        DocumentNaming::Rewritten => CardNaming::Rewritten,
+        DocumentNaming::Unchanged => CardNaming::Unchanged,
+    };
+    let worker = record.context.worker();
+    worker.count(|shard| shard.agent_card(naming));
+    tracing::debug!(kind = naming.as_str(), "served an agent card");
+    Ok(answer)
+}
