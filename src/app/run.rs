@@ -150,6 +150,7 @@ fn run_on(
     ready(StartupSummary {
         addresses,
         summary: SummaryLine::new(config, &plan, addresses),
+        plan,
     })?;
     let page = MetricsSources {
         counting: counting(&workers, &names, &control),

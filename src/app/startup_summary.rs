@@ -7,17 +7,20 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::bound_addresses::BoundAddresses;
 use crate::config::raw::RawConfig;
 use crate::store::StoreSettings;
 use dualgauge_model::plan::{Plan, Transport, Unrouted, UpstreamPlan};
 
-/// The addresses and the summary of a run that accepts calls.
+/// The addresses, the plan and the summary of a run that accepts calls.
 #[derive(Debug)]
 pub struct StartupSummary {
     /// The bound addresses.
     pub addresses: BoundAddresses,
+    /// The plan in force.
+    pub plan: Arc<Plan>,
     /// The summary.
     pub summary: SummaryLine,
 }

@@ -12,7 +12,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::app::bound_addresses::BoundAddresses;
-use crate::app::run::{self, ProcessEnvironment};
+use crate::app::control::StartError;
+use crate::app::run::{self, ProcessEnvironment, RunError};
 use crate::cli::CommandError;
 use crate::cli::drafted_server::{
     ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, toml_string, without_credentials,
@@ -20,7 +21,6 @@ use crate::cli::drafted_server::{
 use crate::cli::import::{self, ImportFault};
 use crate::cli::plural::count;
 use crate::cli::stdio_bridge::StdioBridge;
-use crate::config::configuration::Configuration;
 use crate::config::problem::Problems;
 use dualgauge_model::import::{
     DocumentKind, ImportDraft, SourceDocument, ToolDraftOptions, draft_as_tools, printable,
@@ -98,16 +98,14 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
     let (document, base) = arguments.document()?;
     let draft = arguments.draft(document)?;
     let folder = arguments.serve.folder().map_err(McpFault::from)?;
-    let served = arguments.write(&folder, key.as_deref(), &base, &draft);
-    let served = match served {
-        Ok(served) => served,
-        Err(fault) => {
-            folder.discard(&[TOOLS]);
-            return Err(fault.into());
-        }
-    };
+    if let Err(fault) = arguments.write(&folder, key.as_deref(), &base, &draft) {
+        folder.discard(&[TOOLS]);
+        return Err(fault.into());
+    }
     let mut bridge = None;
     let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
+        let routes = started.plan.routes.routes();
+        let served = format!("{}{}\n", tool_lines(routes), left_out(&draft));
         let text = arguments.introduction(&served, started.addresses, &folder);
         if arguments.stdio {
             io::stderr().lock().write_all(text.as_bytes())?;
@@ -122,8 +120,14 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
         out.flush()
     });
     drop(bridge);
-    result?;
-    Ok(ExitCode::SUCCESS)
+    match result {
+        // The start checks the draft: reading a large one twice takes seconds.
+        Err(RunError::Start(StartError::Config(problems))) => {
+            folder.discard(&[TOOLS]);
+            Err(McpFault::Invalid(problems).into())
+        }
+        ended => Ok(ended.map(|()| ExitCode::SUCCESS)?),
+    }
 }
 
 impl McpArguments {
@@ -236,14 +240,14 @@ impl McpArguments {
         Ok(draft)
     }
 
-    /// Writes the configuration and reads it; returns a text about what it serves.
+    /// Writes the configuration.
     fn write(
         &self,
         folder: &ConfigFolder,
         key: Option<&str>,
         base: &str,
         draft: &ImportDraft,
-    ) -> Result<String, McpFault> {
+    ) -> Result<(), McpFault> {
         let credentials = match self.forward_authorization {
             true => "forward",
             false => "drop",
@@ -273,15 +277,7 @@ level = "warn"
             url = toml_string(base)
         );
         folder.write(TOOLS, &draft.toml)?;
-        folder.write_main(&main)?;
-        match Configuration::read(&folder.sources()) {
-            Ok(read) => Ok(format!(
-                "{}{}\n",
-                tool_lines(read.plan.routes.routes()),
-                left_out(draft)
-            )),
-            Err(problems) => Err(McpFault::Invalid(problems)),
-        }
+        Ok(folder.write_main(&main)?)
     }
 
     fn introduction(

@@ -28,7 +28,9 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
 
 /// Prints the addresses on one line, followed by the summary, once calls are accepted.
 fn announce(started: StartupSummary) -> std::io::Result<()> {
-    let StartupSummary { addresses, summary } = started;
+    let StartupSummary {
+        addresses, summary, ..
+    } = started;
     let mut out = std::io::stdout().lock();
     // One write: a script may read the first line and close its end.
     out.write_all(format!("{addresses}\n{summary}").as_bytes())?;
