@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::scene::{answer, before_rest, call, json, rpc_failure};
+use crate::scene::{answer, before_rest, before_rpc, call, json, rpc_failure, saying};
 use crate::support::{Upstream, program, run_to_end};
 
 /// Routes of REST servers, by their method and what they add.
@@ -116,6 +116,42 @@ fn an_empty_success_of_a_tool_is_a_result_without_content() {
 
 #[test]
 fn a_draft_of_a_document_that_promises_no_content_takes_an_empty_success() {
+    let draft = draft_of_a_document();
+    let upstream = Upstream::answering(answer("200 OK", &[], ""));
+    let proxy = before_rest(&upstream, &draft);
+    for method in ["touch", "ping"] {
+        let said = proxy.rpc(call(method, "{}")).json();
+        assert_eq!(said["result"], json!(null), "{method}: {said}\n{draft}");
+        assert!(said.get("error").is_none(), "{method}: {said}\n{draft}");
+    }
+    let said = proxy.rpc(call("list", "{}")).json();
+    assert_eq!(rpc_failure(&said).1, "upstream_empty");
+}
+
+#[test]
+fn a_draft_of_a_document_that_promises_no_content_keeps_the_status_of_an_empty_success() {
+    let draft = draft_of_a_document();
+    let upstream = saying("\"result\":null");
+    let proxy = before_rpc(&upstream, &draft);
+    for (method, path) in [("PUT", "/touch"), ("GET", "/ping")] {
+        let said = proxy.rest(method, path, &[], "");
+        assert_eq!((said.status(), said.text()), (200, ""), "{path}\n{draft}");
+    }
+}
+
+#[test]
+fn a_draft_of_a_document_that_promises_no_content_keeps_content_that_there_is() {
+    let draft = draft_of_a_document();
+    let upstream = Upstream::answering(json(r#"{"a":1}"#));
+    let said = before_rest(&upstream, &draft).rpc(call("touch", "{}"));
+    assert_eq!(said.json()["result"], json!({ "a": 1 }), "{draft}");
+    let upstream = saying(r#""result":{"a":1}"#);
+    let said = before_rpc(&upstream, &draft).rest("PUT", "/touch", &[], "");
+    assert_eq!((said.status(), said.text()), (200, r#"{"a":1}"#), "{draft}");
+}
+
+/// The draft of a document that promises content of one operation only.
+fn draft_of_a_document() -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let touch = json!({ "operationId": "touch", "responses": { "200": { "description": "OK" } } });
@@ -131,14 +167,5 @@ fn a_draft_of_a_document_that_promises_no_content_takes_an_empty_success() {
     let (from, to) = (path("document.json"), path("draft.toml"));
     let ended = run_to_end(program(&["import", "--openapi", &from, "--output", &to]));
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    let draft = std::fs::read_to_string(to).unwrap();
-    let upstream = Upstream::answering(answer("200 OK", &[], ""));
-    let proxy = before_rest(&upstream, &draft);
-    for method in ["touch", "ping"] {
-        let said = proxy.rpc(call(method, "{}")).json();
-        assert_eq!(said["result"], json!(null), "{method}: {said}\n{draft}");
-        assert!(said.get("error").is_none(), "{method}: {said}\n{draft}");
-    }
-    let said = proxy.rpc(call("list", "{}")).json();
-    assert_eq!(rpc_failure(&said).1, "upstream_empty");
+    std::fs::read_to_string(to).unwrap()
 }

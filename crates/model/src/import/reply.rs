@@ -55,11 +55,15 @@ pub(super) fn read<'v>(
              `headers = {{ location = \"/path/{{id}}\" }}` to an outcome"
         ));
     }
-    match from_content(refs, status, effect, response) {
+    match from_content(refs, status, response) {
         Ok(ReplyModel::Json(status)) if may_be_nothing && status != 204 => {
             Ok(ReplyModel::JsonOrNothing(status))
         }
         Ok(_) if status != 200 && may_be_nothing => Ok(ReplyModel::Usual),
+        // The built-in table reads both as null, and writes null as the 204.
+        Ok(ReplyModel::Empty(_)) if may_be_nothing && effect != Effect::Safe => {
+            Ok(ReplyModel::Usual)
+        }
         Err(_) if is_tool_value(refs, response) => Ok(ReplyModel::Usual),
         found => found,
     }
@@ -127,18 +131,12 @@ fn has_location(response: &Value) -> bool {
         .any(|(name, _)| name.eq_ignore_ascii_case("location"))
 }
 
-fn from_content(
-    refs: &Refs<'_>,
-    status: u16,
-    effect: Effect,
-    response: &Value,
-) -> Result<ReplyModel, Unsupported> {
+fn from_content(refs: &Refs<'_>, status: u16, response: &Value) -> Result<ReplyModel, Unsupported> {
     let content = response.get("content").and_then(Value::as_object);
     let Some(content) = content.filter(|content| !content.is_empty()) else {
         return Ok(match status {
-            // The built-in table handles a 200 without content for unsafe calls.
-            200 if effect != Effect::Safe => ReplyModel::Usual,
             204 => ReplyModel::Usual,
+            // The row reads only responses without a body: JSON that the document does not mention stays the result.
             _ => ReplyModel::Empty(status),
         });
     };

@@ -390,6 +390,11 @@ fn an_answer_that_the_built_in_table_does_not_write_gets_a_row() {
         "rest = { status = 202 }\nrpc = { result = \"{_:null}\" }"
     );
     assert_eq!(
+        answered(json!({ "200": {} })),
+        "rest = { status = 200 }\nrpc = { result = \"{_:null}\" }"
+    );
+    assert_eq!(answered(json!({ "200": {}, "204": {} })), "");
+    assert_eq!(
         answered(json!({ "200": text })),
         "rest = { status = 200, text = \"{reply:string}\" }\nrpc = { result = \"{reply}\" }"
     );
