@@ -204,6 +204,8 @@ fn text_that_is_no_document_is_refused_with_its_line() {
         ("a.json", "{\n  \"openapi\": \"3.0.0\",\n  oops\n}"),
         ("a.yaml", "openapi: 3.0.0\npaths:\n  /a: [\n"),
         ("a.yaml", "openapi: 3.0.0\nopenapi: 3.0.1\n"),
+        ("a.json", "\n<!-- 1 -->\n<!DOCTYPE html>\n<html></html>\n"),
+        ("docs", "<HTML lang=\"en\"><body>\n"),
     ];
     let said = cases.map(|(name, text)| refused(name, text, "--openapi"));
     insta::assert_snapshot!("import_no_document", said.concat());

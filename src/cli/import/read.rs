@@ -27,6 +27,11 @@ pub(in crate::cli) enum ReadFault {
     /// The document is empty.
     #[error("`{0}` is empty")]
     Empty(PathBuf),
+    /// A web page.
+    #[error(
+        "`{0}` is a web page (HTML), not a document in JSON or YAML; a server often has its document at `/openapi.json`, `/openapi.yaml` or `/v3/api-docs`"
+    )]
+    WebPage(PathBuf),
     /// Invalid JSON.
     #[error("`{path}` is not JSON")]
     Json {
@@ -72,6 +77,9 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Value, ReadFault> {
     if text.trim().is_empty() {
         return Err(ReadFault::Empty(path.to_path_buf()));
     }
+    if is_web_page(text) {
+        return Err(ReadFault::WebPage(path.to_path_buf()));
+    }
     let is_yaml = path
         .extension()
         .is_some_and(|extension| extension == "yaml" || extension == "yml");
@@ -100,6 +108,22 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Value, ReadFault> {
             ),
         }
     })
+}
+
+/// Returns true for HTML: its first tag, after comments, is a document type or `html`.
+fn is_web_page(text: &str) -> bool {
+    let mut text = text.trim_start();
+    while let Some((_, rest)) = text
+        .strip_prefix("<!--")
+        .and_then(|rest| rest.split_once("-->"))
+    {
+        text = rest.trim_start();
+    }
+    let begins = |tag: &str| {
+        let start = text.get(..tag.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(tag))
+    };
+    begins("<!doctype html") || begins("<html")
 }
 
 fn first_line(text: &str) -> String {

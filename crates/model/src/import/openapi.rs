@@ -108,7 +108,7 @@ fn check_version(document: &Value) -> Result<(), DocumentFault> {
     let wrong = |what: String| Err(DocumentFault::Kind(what));
     let Some(version) = document.get("openapi") else {
         let hint = if document.get("openrpc").is_some() {
-            "; this is an OpenRPC document: use `--openrpc`"
+            "; this is an OpenRPC document: use `dualgauge import --openrpc`"
         } else {
             ""
         };
