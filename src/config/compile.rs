@@ -11,6 +11,7 @@ mod authority;
 mod candidates;
 mod compare;
 mod cors;
+mod declared_failures;
 mod docs_page;
 pub(super) mod guard;
 mod headers;

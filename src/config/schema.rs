@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::config::problem::{Problem, SourceLocation, Spanned};
-use crate::config::raw::{RawConfig, RawSchema};
+use crate::config::raw::{RawConfig, RawSchema, RawSchemas};
 use crate::config::regular;
 
 /// Replaces each file name by the schema in the file; returns the files that were read.
@@ -14,8 +14,13 @@ pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) ->
     let mut files: BTreeMap<PathBuf, Value> = BTreeMap::new();
     let main = config.file.clone();
     for route in &mut config.routes {
-        let both = [&mut route.schema.params, &mut route.schema.result];
-        for schema in both.into_iter().flatten() {
+        let RawSchemas {
+            params,
+            result,
+            failures,
+            validate: _,
+        } = &mut route.schema;
+        for schema in [params, result, failures].into_iter().flatten() {
             let RawSchema::File(name) = &schema.value else {
                 continue;
             };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Map, Value};
 
+use crate::config::compile::declared_failures::declared_failures;
 use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
@@ -30,6 +31,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         let schema = schemas(source, &shared, problems);
         let mut words = words(source, rows, schema);
         words.docs = docs(source, &shared);
+        words.docs.failures = declared_failures(source, &shared, problems);
         words.ignore_query = ignored(source, &raw.ignore_query);
         let read = parse_route(words);
         let errors = read.as_ref().err().map_or(&[][..], Vec::as_slice);
@@ -206,6 +208,7 @@ fn docs(raw: &RawRoute, shared: &Arc<Map<String, Value>>) -> RouteDocs {
         tags: raw.docs.tags.iter().map(|tag| tag.value.clone()).collect(),
         params: schema(&raw.schema.params),
         result: schema(&raw.schema.result),
+        failures: Vec::new(),
     }
 }
 

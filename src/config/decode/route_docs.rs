@@ -23,6 +23,10 @@ section! {
         RESULT_FILE: Key<RawSchema> = key("result", other("schema", SOME_TEXT, written));
         /// JSON Schema of the result
         RESULT_SCHEMA: Tree = tree_table("result");
+        /// Failures by status as a JSON text, or its file: `description`, `content_type` and `schema`
+        FAILURES_FILE: Key<RawSchema> = key("failures", other("schema", SOME_TEXT, written));
+        /// Failures by status, for API documents: `description`, `content_type` and `schema`
+        FAILURES: Tree = tree_table("failures");
         /// Calls and results are checked; `false` for schemas that only document. `true` by default
         VALIDATE: Key<bool> = key("validate", boolean(&[false, true]));
     }
@@ -57,6 +61,7 @@ pub(super) fn schemas(table: &mut Table<'_>) -> RawSchemas {
     RawSchemas {
         params: schema(table, &PARAMS_FILE, &PARAMS_SCHEMA),
         result: schema(table, &RESULT_FILE, &RESULT_SCHEMA),
+        failures: schema(table, &FAILURES_FILE, &FAILURES),
         validate: table.get(&VALIDATE),
     }
 }

@@ -26,6 +26,8 @@ pub struct RawSchemas {
     pub params: Option<Spanned<RawSchema>>,
     /// `result`
     pub result: Option<Spanned<RawSchema>>,
+    /// `failures`: the declared failures by status, which only document.
+    pub failures: Option<Spanned<RawSchema>>,
     /// `validate`
     pub validate: Option<Spanned<bool>>,
 }

@@ -1,6 +1,6 @@
 //! OpenAPI responses of a REST call, by status, from the rows of its routes. Used by `document::openapi`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -15,8 +15,10 @@ use crate::stream_format::RouteStream;
 /// The documented responses with one status.
 #[derive(Debug, Default)]
 struct ResponseDocs {
+    /// The declared description; by default the reason phrase of the status.
+    description: Option<String>,
     /// Schemas by content type.
-    content: BTreeMap<&'static str, Vec<Value>>,
+    content: BTreeMap<String, Vec<Value>>,
     headers: Map<String, Value>,
 }
 
@@ -41,12 +43,15 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
             if content != SuccessContent::Never {
                 let fine = found.entry("200".to_owned()).or_default();
                 fine.content
-                    .entry(JSON)
+                    .entry(JSON.to_owned())
                     .or_default()
                     .push(described::result(route, schemas));
                 if is_tool(route) && route.docs.result.is_none() {
                     let text = json!({ "type": "string" });
-                    fine.content.entry("text/plain").or_default().push(text);
+                    fine.content
+                        .entry("text/plain".to_owned())
+                        .or_default()
+                        .push(text);
                 }
             }
             if content != SuccessContent::Always {
@@ -56,11 +61,10 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
         if is_tool(route) {
             let status = route.outcomes.tool_error_status().to_string();
             let failed = found.entry(status).or_default();
-            let problem = json!({ "$ref": "#/components/schemas/Problem" });
-            let problems = failed.content.entry("application/problem+json");
-            problems.or_default().push(problem);
+            failed.add_problem();
         }
     }
+    note_failures(routes, &mut found, schemas);
     for route in routes {
         note_stream(route, &mut found);
     }
@@ -79,6 +83,40 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
 
 const JSON: &str = "application/json";
 
+impl ResponseDocs {
+    /// Adds the problem document of the proxy.
+    fn add_problem(&mut self) {
+        let problem = json!({ "$ref": "#/components/schemas/Problem" });
+        let problems = self.content.entry("application/problem+json".to_owned());
+        problems.or_default().push(problem);
+    }
+}
+
+/// Adds the failures that routes declare. The content of a status with a row is that of the row; any other failure is
+/// that of the REST server, or a problem document.
+fn note_failures(
+    routes: &[&Route],
+    found: &mut BTreeMap<String, ResponseDocs>,
+    schemas: &mut Bundle,
+) {
+    let written: BTreeSet<String> = found.keys().cloned().collect();
+    for failure in routes.iter().flat_map(|route| &route.docs.failures) {
+        let response = found.entry(failure.status.clone()).or_default();
+        if response.description.is_none() {
+            response.description.clone_from(&failure.description);
+        }
+        if written.contains(&failure.status) {
+            continue;
+        }
+        if let Some(source) = &failure.schema {
+            let schema = schemas.embed(source, &source.schema);
+            let content = response.content.entry(failure.content_type.clone());
+            content.or_default().push(schema);
+        }
+        response.add_problem();
+    }
+}
+
 /// Adds the content of a response that streams to the successes of a route that says so. The schema is that of one
 /// event.
 fn note_stream(route: &Route, found: &mut BTreeMap<String, ResponseDocs>) {
@@ -89,7 +127,7 @@ fn note_stream(route: &Route, found: &mut BTreeMap<String, ResponseDocs>) {
         if status.starts_with('2')
             && let Some(schemas) = response.content.get(JSON).cloned()
         {
-            let streamed = response.content.entry(rest.content_type());
+            let streamed = response.content.entry(rest.content_type().to_owned());
             streamed.or_insert(schemas);
         }
     }
@@ -112,7 +150,8 @@ fn note(answers: &mut ResponseDocs, route: &Route, row: &OutcomeRow, schemas: &m
         BodyPattern::Text(words) => (Some("text/plain"), of_words(words)),
     };
     if let Some(kind) = kind {
-        answers.content.entry(kind).or_default().push(schema);
+        let content = answers.content.entry(kind.to_owned());
+        content.or_default().push(schema);
     }
     for item in &row.rest.headers {
         let header = json!({
@@ -140,11 +179,12 @@ fn statuses(pattern: &NumberPattern) -> Vec<String> {
 }
 
 fn render(status: &str, answers: ResponseDocs) -> Value {
-    let mut response = json!({ "description": title(status) });
+    let description = answers.description.unwrap_or_else(|| title(status));
+    let mut response = json!({ "description": description });
     if !answers.content.is_empty() {
         let content = answers.content.into_iter();
         let content: Map<String, Value> = content
-            .map(|(kind, schemas)| (kind.to_owned(), json!({ "schema": any_of(schemas) })))
+            .map(|(kind, schemas)| (kind, json!({ "schema": any_of(schemas) })))
             .collect();
         response["content"] = content.into();
     }

@@ -11,7 +11,7 @@ use super::drafted::{Drafted, DraftedDocs, DraftedResult};
 use super::hole::Absence;
 use super::model::{CallModel, RestOperation, RpcOperation};
 use super::sources::Sources;
-use super::tools::{OperationDocs, ResultDocs, Schemas, limited, of_type};
+use super::tools::{OperationDocs, ResultDocs, Schemas, declared_failures, limited, of_type};
 use super::values::{BoundParameter, RpcLocation};
 
 /// The documentation of all routes.
@@ -35,12 +35,14 @@ impl<'s, 'd> Documenting<'s, 'd> {
         };
         self.schemas.begin(document);
         let docs = OperationDocs::read(document, rest);
+        let failures = declared_failures(document, docs.operation(), &mut self.schemas);
         let result = docs.result(&mut self.schemas);
         let params = docs.params(drafted.call(), drafted, &mut self.schemas);
         drafted.comments.retain(|note| !docs.says(note));
         let mut found = DraftedDocs {
             params: Some(params).filter(|params| says_more(params, drafted)),
             result: result_of(result, drafted).filter(says_something),
+            failures,
             ..docs.texts()
         };
         if let Some(named) = &mut drafted.by_name {
@@ -85,6 +87,7 @@ impl<'s, 'd> Documenting<'s, 'd> {
             tags: Vec::new(),
             params: params.filter(says_something),
             result: result.filter(says_something),
+            failures: None,
         };
         let says = |note: &String| {
             let texts = [&docs.summary, &docs.description];

@@ -141,4 +141,6 @@ pub(super) struct DraftedDocs {
     pub(super) params: Option<Value>,
     /// The schema of the result.
     pub(super) result: Option<Value>,
+    /// The declared failures, by status.
+    pub(super) failures: Option<Value>,
 }

@@ -14,6 +14,7 @@
 //! Used by `import`.
 
 mod cycles;
+mod failures;
 mod operation;
 mod schema;
 mod texts;
@@ -36,6 +37,7 @@ use super::table::{Table, UniqueNames};
 use super::values::{Bindings, RpcLocation};
 use super::{DocumentKind, ImportDraft, ImportError, SourceDocument, openapi};
 use crate::rollout::Glob;
+pub(super) use failures::declared_failures;
 pub(super) use operation::{OperationDocs, ResultDocs, of_type};
 pub(super) use schema::Schemas;
 pub(super) use texts::limited;

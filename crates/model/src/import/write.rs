@@ -180,6 +180,9 @@ fn write_docs(docs: &DraftedDocs, lines: &mut String) {
     for (name, schema) in schemas {
         key(name, &json_text(schema));
     }
+    if let Some(failures) = &docs.failures {
+        key("schema.failures", &json_text(failures));
+    }
 }
 
 /// Renders JSON as a literal string, which has neither quotes nor control characters.

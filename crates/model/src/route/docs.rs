@@ -20,6 +20,21 @@ pub struct RouteDocs {
     pub params: Option<DescribedSchema>,
     /// `schema.result`
     pub result: Option<DescribedSchema>,
+    /// `schema.failures`
+    pub failures: Vec<DescribedFailure>,
+}
+
+/// A REST response with a failure, as the documentation declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DescribedFailure {
+    /// The key in `responses` of OpenAPI: a status, `4XX`, `5XX` or `default`.
+    pub status: String,
+    /// The description for people.
+    pub description: Option<String>,
+    /// The type of the content.
+    pub content_type: String,
+    /// The schema of the content, if it has one.
+    pub schema: Option<DescribedSchema>,
 }
 
 impl RouteDocs {

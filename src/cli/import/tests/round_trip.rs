@@ -197,7 +197,37 @@ impl<'d> Document<'d> {
         let schema = content.get("application/json")?.get("schema")?;
         Some((status.clone(), self.schema(schema, 8)))
     }
+
+    /// Returns the declared failures: their descriptions, and the schemas of their JSON.
+    fn failures(&self, operation: &'d Value) -> BTreeMap<String, (String, Option<Value>)> {
+        let responses = operation["responses"].as_object().into_iter().flatten();
+        let mut found = BTreeMap::new();
+        for (status, response) in responses.filter(|(status, _)| !status.starts_with(['2', '3'])) {
+            let response = self.follow(response);
+            let text = response["description"].as_str().unwrap_or_default().trim();
+            let content = response["content"].as_object();
+            let is_json = |kind: &str| kind == "application/json" || kind.ends_with("+json");
+            let content = content.into_iter().flatten();
+            let mut json = content.filter(|(kind, _)| is_json(kind));
+            // The content of the proxy itself comes last.
+            let own = json.clone().find(|(kind, _)| !kind.contains("problem"));
+            let json = own.or_else(|| json.next());
+            let schema = json.and_then(|(_, media)| media.get("schema"));
+            let schema = schema.map(
+                |schema| match schema["anyOf"].as_array().map(Vec::as_slice) {
+                    // The proxy adds its own problem document.
+                    Some([own, problem]) if problem["$ref"] == PROBLEM => self.schema(own, 8),
+                    _ => self.schema(schema, 8),
+                },
+            );
+            found.insert(status.to_uppercase(), (text.to_owned(), schema));
+        }
+        found
+    }
 }
+
+/// The reference to the problem document of the proxy.
+const PROBLEM: &str = "#/components/schemas/Problem";
 
 /// Returns a path without the names of its parameters.
 fn shape(path: &str) -> String {
@@ -278,6 +308,18 @@ fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<[String
                 differs("response", format!("{own:?} instead of {success:?}"));
             }
         }
+        let own = new.failures(operation);
+        for (status, (text, schema)) in old.failures(old_operation) {
+            let back = own.get(&status);
+            let is_same = back.is_some_and(|(own_text, own_schema)| {
+                let title = text.is_empty() || text == *own_text;
+                title && (schema.is_none() || schema == *own_schema)
+            });
+            if !is_same {
+                let values = format!("{status} {back:?} instead of {text:?} {schema:?}");
+                differs("failure", values);
+            }
+        }
         for text in ["summary", "tags"] {
             let known = old_operation.get(text).filter(|text| **text != json!([]));
             if operation.get(text) != known {
@@ -315,6 +357,7 @@ fn texts_and_schemas_come_back() {
     let order = json!({ "$ref": "#/components/schemas/Order" });
     let page = json!({ "type": "integer", "minimum": 1, "maximum": 50, "default": 1 });
     let list = json!({ "type": "array", "items": order, "maxItems": 50 });
+    let fault = json!({ "$ref": "#/components/schemas/Fault" });
     let document = json!({
         "openapi": "3.1.0",
         "paths": {
@@ -340,10 +383,18 @@ fn texts_and_schemas_come_back() {
                     "operationId": "replace_all", "requestBody": { "required": true, "content": content(list) },
                     "responses": { "200": { "content": content(order) }, "204": { "description": "the same" } },
                 },
-                "delete": { "operationId": "delete_order", "responses": { "204": { "description": "gone" } } },
+                "delete": { "operationId": "delete_order", "responses": {
+                    "204": { "description": "gone" },
+                    "404": { "description": "No such order", "content": content(fault.clone()) },
+                    "4xx": { "$ref": "#/components/responses/Refused" },
+                    "503": { "description": "Closed" },
+                    "default": { "description": "Any other", "content": content(json!({ "type": "string" })) },
+                } },
             },
         },
-        "components": { "schemas": { "Order": {
+        "components": { "responses": { "Refused": {
+            "description": "Refused", "content": { "application/vnd.fault+json": { "schema": fault } },
+        } }, "schemas": { "Fault": { "type": "object", "properties": { "error": { "type": "string" } } }, "Order": {
             "type": "object", "required": ["lines"],
             "properties": {
                 "id": { "type": "string", "format": "uuid", "readOnly": true },
@@ -364,7 +415,12 @@ fn texts_and_schemas_come_back() {
     };
     assert_eq!(statuses(&orders["get"]), "200 default");
     assert_eq!(statuses(&one["put"]), "200 204 default");
-    assert_eq!(statuses(&one["delete"]), "204 default");
+    assert_eq!(statuses(&one["delete"]), "204 404 4XX 503 default");
+    let content = &one["delete"]["responses"]["404"]["content"];
+    let schema = json!({ "$ref": "#/components/schemas/Fault" });
+    assert_eq!(content["application/json"]["schema"], schema);
+    let problem = &content["application/problem+json"]["schema"];
+    assert_eq!(*problem, json!({ "$ref": PROBLEM }));
     assert_eq!(one["put"]["parameters"][0]["schema"]["format"], "uuid");
 }
 

@@ -1,6 +1,6 @@
 //! Routes beyond the short form.
 
-use super::{BOTH, NEW, plan, problems};
+use super::{BOTH, NEW, ROUTE, plan, problems};
 use dualgauge_patterns::side::Side;
 
 #[test]
@@ -190,5 +190,29 @@ fn a_route_entered_from_one_side_needs_no_upstream_for_the_other() {
     assert!(
         problems(&entered)
             .starts_with("1: rollout.default.rpc: `translate` sends calls of the `rpc` side")
+    );
+}
+
+#[test]
+fn declared_failures_document_a_route() {
+    let route = |failures: &str| format!("{BOTH}{ROUTE}schema.failures = {failures}\n");
+    let plan = plan(&route(
+        "{ 404 = { description = 'gone' }, 5XX = { schema = { '$ref' = '#/schemas/f' } } }\n[schemas.f]\ntype = 'object'",
+    ));
+    let found = &plan.routes.routes()[0].docs.failures;
+    let statuses: Vec<&str> = found.iter().map(|one| one.status.as_str()).collect();
+    assert_eq!(statuses, ["404", "5XX"]);
+    assert_eq!(found[0].description.as_deref(), Some("gone"));
+    assert!(found[1].schema.is_some());
+
+    let wrong = "{ 200 = {}, 4XX = { text = 'x' }, 404 = { schema = { '$ref' = '#/schemas/no' } }, 500 = 1, 501 = { schema = true } }";
+    let found = problems(&route(wrong));
+    assert_eq!(
+        found.replace("11: route[0].schema.failures: ", ""),
+        "`200` is not a failure; write a status from 400 to 599, `4XX`, `5XX` or `default`\n\
+         `404`: `$ref: #/schemas/no` has no target; write the schema `no` in `[schemas]`\n\
+         `4XX` has the unknown key `text`; known: description, content_type, schema\n\
+         `500` is not a table; write `{ description = \"…\", schema = { … } }`\n\
+         `501.schema` is not a table"
     );
 }

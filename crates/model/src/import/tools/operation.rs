@@ -95,6 +95,7 @@ impl<'d> OperationDocs<'d> {
             tags: tags.map(str::to_owned).collect(),
             params: None,
             result: None,
+            failures: None,
         }
     }
 
