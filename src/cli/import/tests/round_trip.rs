@@ -73,7 +73,7 @@ impl<'d> Document<'d> {
             Value::Object(members) => {
                 let mut found = Map::new();
                 for (name, member) in members {
-                    if SAYS_NOTHING.contains(&name.as_str()) {
+                    if SAYS_NOTHING.contains(&name.as_str()) || name.starts_with("x-") {
                         continue;
                     }
                     let copy = match name.as_str() {
@@ -202,20 +202,18 @@ impl<'d> Document<'d> {
     fn failures(&self, operation: &'d Value) -> BTreeMap<String, (String, Option<Value>)> {
         let responses = operation["responses"].as_object().into_iter().flatten();
         let mut found = BTreeMap::new();
-        for (status, response) in responses.filter(|(status, _)| !status.starts_with(['2', '3'])) {
+        let is_failure = |status: &str| !status.starts_with(['1', '2', '3']);
+        for (status, response) in responses.filter(|(status, _)| is_failure(status)) {
             let response = self.follow(response);
             let text = response["description"].as_str().unwrap_or_default().trim();
-            let content = response["content"].as_object();
+            let content = response["content"].as_object().into_iter().flatten();
             let is_json = |kind: &str| kind == "application/json" || kind.ends_with("+json");
-            let content = content.into_iter().flatten();
-            let mut json = content.filter(|(kind, _)| is_json(kind));
+            let json = content.filter(|(kind, _)| is_json(kind));
             // The content of the proxy itself comes last.
-            let own = json.clone().find(|(kind, _)| !kind.contains("problem"));
-            let json = own.or_else(|| json.next());
+            let json = json.min_by_key(|(kind, _)| kind.contains("problem"));
             let schema = json.and_then(|(_, media)| media.get("schema"));
             let schema = schema.map(
                 |schema| match schema["anyOf"].as_array().map(Vec::as_slice) {
-                    // The proxy adds its own problem document.
                     Some([own, problem]) if problem["$ref"] == PROBLEM => self.schema(own, 8),
                     _ => self.schema(schema, 8),
                 },
