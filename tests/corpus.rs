@@ -106,3 +106,12 @@ fn endpoint() {
         }
     }
 }
+
+#[test]
+fn content_length() {
+    for input in corpus("content_length") {
+        for end in 0..=input.len() {
+            dualgauge_model::content_length::check_any_cut(&input[..end]);
+        }
+    }
+}

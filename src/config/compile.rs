@@ -19,6 +19,7 @@ mod identity;
 mod lifecycle;
 mod local;
 mod local_frames;
+mod login;
 mod mcp;
 mod mcp_server_info;
 mod metrics;

@@ -24,6 +24,7 @@ mod link;
 mod listen;
 mod local;
 mod log;
+mod login;
 mod mcp;
 mod metrics;
 mod outcome;

@@ -61,7 +61,7 @@ pub use identity::{
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;
 pub use metrics::RawMetrics;
-pub use stdio::{HandshakeWord, ModeWord, RawStdio};
+pub use stdio::{HandshakeWord, ModeWord, RawLogin, RawLoginPart, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
 pub use trace::RawTrace;

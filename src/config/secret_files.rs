@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::problem::Problem;
 use crate::config::raw::{
-    RawClientTls, RawConfig, RawFile, RawHeaderValue, RawServer, RawUpstream,
+    RawClientTls, RawConfig, RawFile, RawHeaderValue, RawLoginPart, RawServer, RawUpstream,
 };
 use crate::config::regular;
 
@@ -36,17 +36,23 @@ fn in_client_tls(tls: &mut Option<RawClientTls>) -> impl Iterator<Item = &mut Ra
 
 fn in_upstream(upstream: &mut RawUpstream) -> impl Iterator<Item = &mut RawFile> {
     let tls = in_client_tls(&mut upstream.tls);
-    let headers = match &mut upstream.server {
-        RawServer::Socket(socket) => Some(&mut socket.headers),
-        RawServer::Mcp(server) => Some(&mut server.headers),
-        RawServer::Url(_) | RawServer::Command(_) => None,
+    let (headers, login) = match &mut upstream.server {
+        RawServer::Socket(socket) => (Some(&mut socket.headers), socket.login.as_mut()),
+        RawServer::Mcp(server) => (Some(&mut server.headers), None),
+        RawServer::Command(child) => (None, child.login.as_mut()),
+        RawServer::Url(_) => (None, None),
     };
     let values = headers.into_iter().flat_map(|headers| &mut headers.0);
     let files = values.filter_map(|(_, value)| match value {
         RawHeaderValue::File(file) => Some(file),
         RawHeaderValue::Text(_) => None,
     });
-    tls.chain(files)
+    let parts = login.into_iter().flat_map(|login| &mut login.params);
+    let of_login = parts.filter_map(|part| match part {
+        RawLoginPart::File(file) => Some(file),
+        RawLoginPart::Json(_) | RawLoginPart::Variable(_) | RawLoginPart::Caller(_) => None,
+    });
+    tls.chain(files).chain(of_login)
 }
 
 /// Reads the content of each; returns the files that were read.

@@ -60,6 +60,8 @@ pub(super) struct CallContext {
     notifications: Option<NotificationSender>,
     /// The client's `Authorization`, if an upstream of the plan has links for each. Boxed, because few plans have one.
     authorization: Option<Box<HeaderValue>>,
+    /// The headers of the client that logins of links take values from.
+    login_headers: Option<Box<HeaderMap>>,
     /// Trace context of the call.
     pub(super) trace: Option<Trace>,
 }
@@ -135,6 +137,7 @@ impl CallContext {
             peer: line.peer,
             notifications: None,
             authorization: None,
+            login_headers: None,
             trace: None,
         }
     }
@@ -162,6 +165,7 @@ impl CallContext {
             peer: None,
             notifications: None,
             authorization: self.authorization.clone(),
+            login_headers: self.login_headers.clone(),
             trace: self.trace,
         }
     }
@@ -400,7 +404,8 @@ impl CallContext {
                 .is_some_and(|stage| stage.control() != Some(Way::Old))
     }
 
-    /// Keeps the client's `Authorization`, if an upstream of the plan has links for each.
+    /// Keeps the client's `Authorization`, if an upstream of the plan has links for each, and the headers that logins take
+    /// values from.
     pub(super) fn set_authorization(&mut self, headers: &HeaderMap) {
         if self.runtime_plan.has_authorized_links() {
             self.authorization = headers.get(AUTHORIZATION).map(|value| {
@@ -409,12 +414,30 @@ impl CallContext {
                 Box::new(value)
             });
         }
+        let wanted = self.runtime_plan.login_headers();
+        if !wanted.is_empty() {
+            let wanted = wanted.iter();
+            let found = wanted
+                .flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value)));
+            let mut kept = HeaderMap::new();
+            for (name, value) in found {
+                let mut value = value.clone();
+                value.set_sensitive(true);
+                kept.append(name, value);
+            }
+            self.login_headers = Some(Box::new(kept));
+        }
     }
 
     /// Returns the links that belong to one `Authorization`, and that of the client.
     pub(super) fn authorized_links(&self) -> Option<(&AuthorizedLinks, Option<HeaderValue>)> {
         let links = self.worker.authorized_links();
         Some((links, self.authorization.as_deref().cloned()))
+    }
+
+    /// Returns the headers that logins of links take values from, if there are such logins.
+    pub(super) fn login_headers(&self) -> Option<&HeaderMap> {
+        self.login_headers.as_deref()
     }
 
     /// Sets the caller.

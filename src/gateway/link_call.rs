@@ -251,6 +251,7 @@ async fn exchange(
         cancel_signal: message.cancel_signal,
         logs: message.logs,
         authorized: record.context.authorized_links(),
+        credentials: record.context.login_headers(),
         input: message.input,
         notifier: record.context.notifications(),
     };
@@ -286,6 +287,22 @@ pub(super) fn request_failure(
         RequestError::Unreachable => {
             let cause = format!("there is no link to the upstream `{}`", upstream.name);
             Failure::new(Reason::UpstreamUnreachable, "the server cannot be reached").because(cause)
+        }
+        RequestError::LoginFailed => {
+            let cause = format!(
+                "the proxy cannot log in at the upstream `{}`",
+                upstream.name
+            );
+            let message = "the proxy cannot log in at the server";
+            Failure::new(Reason::UpstreamUnreachable, message).because(cause)
+        }
+        RequestError::Unauthenticated => {
+            let cause = format!(
+                "the login at the upstream `{}` needs other credentials of the client",
+                upstream.name
+            );
+            let message = "the credentials of this call are missing, or the server refused them";
+            Failure::new(Reason::Unauthenticated, message).because(cause)
         }
         RequestError::Cut => {
             let cause = format!("the link to the upstream `{}` broke", upstream.name);

@@ -3,12 +3,12 @@
 mod connections;
 
 use std::cell::{LazyCell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::Uri;
 use http::uri::PathAndQuery;
+use http::{HeaderName, Uri};
 
 use super::labels::PlanLabels;
 use super::request_target::parse_target;
@@ -19,7 +19,7 @@ use crate::upstream::link::Links;
 use crate::upstream::{HttpUpstream, Upstream};
 use dualgauge_model::descriptors::{Budget, Descriptors};
 use dualgauge_model::failure::Failure;
-use dualgauge_model::pending::Priority;
+use dualgauge_model::pending::{LoginTemplate, Priority};
 use dualgauge_model::plan::{Plan, Sharing, Transport, Unrouted};
 use dualgauge_model::rollout::{Digest, FlagHistory, Generation, PlanStart};
 use dualgauge_model::token::{Claims, TokenFault};
@@ -59,6 +59,8 @@ pub struct RuntimePlan {
     has_response_streams: bool,
     /// Set if any server has links for each `Authorization` of clients.
     has_authorized_links: bool,
+    /// The headers of clients that logins of links take values from.
+    login_headers: Vec<HeaderName>,
 }
 
 /// Counts the memory of schema validations in the body memory budget.
@@ -135,6 +137,7 @@ impl RuntimePlan {
         account_validations(&plan, shared);
         let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         RuntimePlan {
+            login_headers: login_headers(&plan),
             has_authorized_links: any_server(&plan, has_authorized_links),
             targets: targets.collect(),
             has_response_streams: any_server(&plan, Transport::has_response_streams),
@@ -169,6 +172,11 @@ impl RuntimePlan {
     /// Returns true when a server may send messages in the response stream of a call.
     pub(super) fn has_response_streams(&self) -> bool {
         self.has_response_streams
+    }
+
+    /// Returns the headers of clients that logins of links take values from.
+    pub(super) fn login_headers(&self) -> &[HeaderName] {
+        &self.login_headers
     }
 
     /// Returns true when a server has links for each `Authorization` of clients.
@@ -365,6 +373,21 @@ impl RuntimePlan {
 /// Returns true if a transport has a link for each `Authorization` of clients.
 fn has_authorized_links(transport: &Transport) -> bool {
     transport.sharing() == Sharing::Authorization
+}
+
+/// Returns the headers of clients that logins of links take values from, each once.
+fn login_headers(plan: &Plan) -> Vec<HeaderName> {
+    let links = plan.upstreams.all.iter();
+    let links = links.filter_map(|server| server.transport.link());
+    let logins = links.filter_map(|link| link.login.as_ref());
+    let names: BTreeSet<&str> = logins
+        .flat_map(LoginTemplate::headers)
+        .map(HeaderName::as_str)
+        .collect();
+    let names = names.into_iter();
+    names
+        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        .collect()
 }
 
 /// Returns true if a server of the plan has such a transport.

@@ -1,4 +1,4 @@
-//! A child process as an upstream: one JSON message per line on its standard input and output.
+//! A child process as an upstream: JSON messages on its standard input and output, one per line or with their lengths.
 //!
 //! It is started without a shell, in its own process group, and with only the environment variables that its plan
 //! names. Its standard error is logged, within limits. It is stopped in steps: its input is closed; its group gets
@@ -7,6 +7,7 @@
 //!
 //! Used by `stdio::revision`.
 
+mod framing;
 mod revision;
 mod survivors;
 
@@ -17,8 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use memchr::memchr2;
+use bytes::{Buf, Bytes, BytesMut};
 use rustix::process::{Pid, Signal, kill_process_group};
 #[cfg(target_os = "linux")]
 use rustix::process::{Resource, Rlimit, prlimit};
@@ -26,6 +26,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{self, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use self::framing::{DecodedMessage, MessageDecoder};
 pub use self::revision::Child;
 use self::revision::ProbeHistory;
 use self::survivors::Process;
@@ -34,7 +35,6 @@ use crate::telemetry::clock;
 use dualgauge_model::plan::StdioPlan;
 use dualgauge_model::redact::Redaction;
 use dualgauge_net::{DecodedLine, LineDecoder};
-use dualgauge_patterns::json::unmarked;
 
 /// The time limit of each step.
 const STEP: Duration = Duration::from_secs(2);
@@ -106,7 +106,7 @@ impl Stdio {
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             child,
-            lines: LineDecoder::new(self.plan.line_limit),
+            messages: MessageDecoder::new(self.plan.framing, self.plan.line_limit),
             writing: Bytes::new(),
             log: ChildLog::new(self.plan.redaction.clone()),
             has_exited: false,
@@ -171,7 +171,7 @@ struct RunningChild {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    lines: LineDecoder,
+    messages: MessageDecoder,
     /// The bytes still to be written.
     writing: Bytes,
     log: ChildLog,
@@ -212,10 +212,16 @@ enum ChildEvent {
 impl Link for RunningChild {
     async fn event(&mut self) -> Event {
         loop {
-            match self.lines.next_line() {
-                Some(DecodedLine::Complete(line)) => return Event::Message(unmarked(line)),
-                Some(DecodedLine::Truncated(_)) => return Event::Overlong,
-                None => {}
+            match self.messages.next_message() {
+                Ok(Some(DecodedMessage::Complete(message))) => return Event::Message(message),
+                Ok(Some(DecodedMessage::Overlong)) => return Event::Overlong,
+                Ok(None) => {}
+                // The begin of the next message is not known, so the output is not read any more.
+                Err(why) if self.stdout.is_some() => {
+                    self.stdout = None;
+                    self.record_end(why);
+                }
+                Err(_) => {}
             }
             match self.next_event().await {
                 ChildEvent::Read(0) => {
@@ -246,7 +252,7 @@ impl Link for RunningChild {
     }
 
     fn write(&mut self, message: Bytes) {
-        self.writing = to_line(&message);
+        self.writing = self.messages.encode(&message);
     }
 
     /// Does nothing: the operating system reports the end of a child.
@@ -277,7 +283,8 @@ impl Link for RunningChild {
 impl RunningChild {
     /// Starts to write a message of the transport itself, and another one after it. [`Event::Written`] follows once.
     fn write_both(&mut self, first: &[u8], second: &[u8]) {
-        self.writing = [to_line(first), to_line(second)].concat().into();
+        let both = [first, second].map(|message| self.messages.encode(message));
+        self.writing = both.concat().into();
     }
 
     /// Waits for the next event of the child. Cancel-safe, as each branch is.
@@ -287,7 +294,7 @@ impl RunningChild {
             stdin,
             stdout,
             stderr,
-            lines,
+            messages,
             writing,
             log,
             has_exited,
@@ -297,8 +304,8 @@ impl RunningChild {
         let is_last = last.is_some();
         let until = last.as_ref().map_or_else(clock::now, |(until, _)| *until);
         tokio::select! {
-            read = read(stdout.as_mut(), lines), if stdout.is_some() => ChildEvent::Read(read),
-            count = read(stderr.as_mut(), &mut log.lines), if stderr.is_some() => {
+            read = read(stdout.as_mut(), messages.spare_capacity()), if stdout.is_some() => ChildEvent::Read(read),
+            count = read(stderr.as_mut(), log.lines.spare_capacity()), if stderr.is_some() => {
                 ChildEvent::Stderr(count)
             }
             written = write(stdin.as_mut(), writing), if !writing.is_empty() && stdin.is_some() => match written {
@@ -340,18 +347,18 @@ impl RunningChild {
             // All branches are cancel-safe: the output is discarded.
             tokio::select! {
                 _ = child.wait() => return,
-                got = read(stdout.as_mut(), &mut rest), if stdout.is_some() => if got == 0 { *stdout = None },
-                got = read(stderr.as_mut(), &mut complaints), if stderr.is_some() => if got == 0 { *stderr = None },
+                got = read(stdout.as_mut(), rest.spare_capacity()), if stdout.is_some() => if got == 0 { *stdout = None },
+                got = read(stderr.as_mut(), complaints.spare_capacity()), if stderr.is_some() => if got == 0 { *stderr = None },
             }
             while rest.next_line().or(complaints.next_line()).is_some() {}
         }
     }
 }
 
-async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut LineDecoder) -> usize {
+async fn read(from: Option<&mut (impl AsyncReadExt + Unpin)>, into: &mut BytesMut) -> usize {
     match from {
         // A read error counts as the end of the output.
-        Some(from) => from.read_buf(into.spare_capacity()).await.unwrap_or(0),
+        Some(from) => from.read_buf(into).await.unwrap_or(0),
         None => 0,
     }
 }
@@ -361,19 +368,6 @@ async fn write(to: Option<&mut ChildStdin>, message: &[u8]) -> std::io::Result<u
         Some(to) => to.write(message).await,
         None => Ok(0),
     }
-}
-
-/// Formats a message as one line. A line end in JSON is white space, so it becomes a space.
-fn to_line(message: &[u8]) -> Bytes {
-    let mut line = BytesMut::with_capacity(message.len() + 1);
-    line.put_slice(message);
-    if memchr2(b'\n', b'\r', &line).is_some() {
-        for byte in line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
-            *byte = b' ';
-        }
-    }
-    line.put_u8(b'\n');
-    line.freeze()
 }
 
 /// The log of a child's standard error.
@@ -433,12 +427,6 @@ impl ChildLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_is_one_line() {
-        assert_eq!(to_line(b"{\n\"a\":\r\n1}"), "{ \"a\":  1}\n");
-        assert_eq!(to_line(b"{}"), "{}\n");
-    }
 
     #[test]
     fn the_logged_output_of_a_child_is_limited() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod child;
 mod ends;
+mod lengths;
 mod peers;
 mod revisions;
 mod subscriptions;

@@ -2,6 +2,7 @@
 
 mod clients;
 pub(crate) mod ends;
+mod login;
 mod revisions;
 mod several;
 pub(crate) mod told;

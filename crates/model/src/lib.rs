@@ -8,6 +8,7 @@ pub mod batch;
 pub mod check;
 pub mod client_ip;
 pub mod compare;
+pub mod content_length;
 pub mod correlator;
 pub mod cors;
 pub mod descriptors;

@@ -20,6 +20,8 @@ mod inbound;
 mod link_machine;
 mod listen_table;
 mod listeners;
+mod logging_in;
+mod login;
 mod outbound;
 mod queue;
 mod recipients;
@@ -35,6 +37,8 @@ pub use events::{
     LinkFault, LinkInput, LinkOutput, Outbound, Priority, Request, RequestError, RetryRule,
 };
 pub use link_machine::{LinkCounts, LinkMachine};
+pub use logging_in::LoginCounts;
+pub use login::{CallerCredential, LoginCall, LoginOwner, LoginPart, LoginTemplate};
 pub use recipients::{MessageOrigin, Recipients};
 pub use server_requests::INPUT_TIMEOUT;
 pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages, ServerRequests};

@@ -43,7 +43,7 @@ use dualgauge_transport::upload_rate::MinimumRate;
 
 pub use client_sessions::{ClientSocketPlan, EventStreamPlan, SocketProtocol};
 pub use upstream::{
-    Authority, CANCELLED, Credentials, FramesPlan, LinkPlan, McpAuthorization, McpPlan,
+    Authority, CANCELLED, Credentials, FramesPlan, Framing, LinkPlan, McpAuthorization, McpPlan,
     McpTransport, SecretMap, Sharing, StdioPlan, Transport, UpstreamPlan, WebSocketPlan, with_port,
 };
 

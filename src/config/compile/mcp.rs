@@ -67,6 +67,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         McpTransport::Sse => accepted_revisions(&initialize),
     };
     let settings = LinkSettings {
+        login: None,
         order: AnswerOrder::Pipelined(server.in_flight.value),
         pause: Duration::ZERO,
         queue: server.queue.value,
@@ -88,6 +89,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         message_limit: server.message_limit.value,
         link: LinkPlan {
             settings,
+            login: None,
             blocked_methods: Vec::new(),
         },
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::login;
 use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
@@ -59,7 +60,10 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     let of_revision = revision.map(|revision| revision.initialize(ServerRequests::Caller));
     let initialize = child.initialize.clone().or(of_revision);
     let initialize_params = initialize_params(child.handshake.value, initialize.as_ref());
+    let login = child.login.as_ref();
+    let login = login.map(|login| login::plan(login, config));
     let settings = LinkSettings {
+        login: login::own_login(login.as_ref()),
         order,
         pause,
         queue: child.queue.value,
@@ -83,11 +87,13 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
             .collect(),
         env: SecretMap::new(inherited(child, config).chain(own)),
         directory: child.directory.as_ref().map(|folder| folder.value.clone()),
+        framing: child.framing.value,
         line_limit: child.line_limit.value,
         revision,
         redaction: Arc::new(super::redaction(config)),
         link: LinkPlan {
             settings,
+            login,
             blocked_methods: child.withhold.clone(),
         },
     }

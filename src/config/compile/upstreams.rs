@@ -8,11 +8,11 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, Uri};
 
 use super::authority::{authority, is_secured, port};
-use super::{addresses, headers, mcp, pair, stdio, tls, websocket};
+use super::{addresses, headers, login, mcp, pair, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
 use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream};
 use dualgauge_model::envelope::EnvelopeHeader;
-use dualgauge_model::plan::{Authority, Transport, UpstreamPlan, Upstreams};
+use dualgauge_model::plan::{Authority, Sharing, Transport, UpstreamPlan, Upstreams};
 use dualgauge_model::route::Wire;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::multiplexing::Multiplexing;
@@ -48,10 +48,20 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> Upstreams
                     check_url(url, problems);
                 }
             }
-            RawServer::Command(child) => stdio::check(child, upstream.side.value, problems),
+            RawServer::Command(child) => {
+                stdio::check(child, upstream.side.value, problems);
+                if let Some(own) = &child.login {
+                    let credentials = upstream.credentials.value;
+                    login::check(own, Sharing::Shared, credentials, raw, problems);
+                }
+            }
             RawServer::Socket(socket) => {
                 check_url(&socket.url, problems);
                 headers::check(&socket.headers, problems);
+                if let Some(own) = &socket.login {
+                    let credentials = upstream.credentials.value;
+                    login::check(own, socket.sharing.value, credentials, raw, problems);
+                }
             }
             RawServer::Mcp(server) => {
                 check_url(&server.url, problems);

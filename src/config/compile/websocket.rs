@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::headers;
 use super::stdio::{BACKOFF, initialize_params};
+use super::{headers, login};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use dualgauge_model::mcp::accepted_revisions;
 use dualgauge_model::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages, ServerRequests};
@@ -41,7 +41,10 @@ fn log_messages(socket: &RawWebSocket) -> LogMessages {
 
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     let initialize_params = initialize_params(socket.handshake.value, socket.initialize.as_ref());
+    let login = socket.login.as_ref();
+    let login = login.map(|login| login::plan(login, config));
     let settings = LinkSettings {
+        login: login::own_login(login.as_ref()),
         order: AnswerOrder::Pipelined(socket.in_flight.value),
         pause: Duration::ZERO,
         queue: socket.queue.value,
@@ -64,6 +67,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         message_limit: socket.message_limit.value,
         link: LinkPlan {
             settings,
+            login,
             blocked_methods: socket.withhold.clone(),
         },
     }

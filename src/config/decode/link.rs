@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use super::login;
 use super::shared::MOST;
-use crate::config::key::{Key, List, Tree, key, list, section, tree_table};
+use crate::config::key::{Key, List, SubTable, Tree, key, list, section, table, tree_table};
 use crate::config::kind::{TEXT, TIMEOUT, whole, words};
 use crate::config::problem::Spanned;
 use crate::config::raw::HandshakeWord;
@@ -30,6 +31,8 @@ section! {
         pub(super) QUEUE: Key<usize> = key("queue", whole(1, MOST)).or("256");
         /// Params of `initialize`, with a handshake
         pub(super) INITIALIZE: Tree = tree_table("initialize");
+        /// Call that opens each link, before any other; repeated after each reconnect
+        pub(super) OF_LOGIN: SubTable = table("login", &login::LOGIN);
         /// From the start of a link to the end of its handshake
         pub(super) START_TIMEOUT: Key<Duration> = key("start_timeout", TIMEOUT).or("30s");
         /// Receivers of log messages outside a call

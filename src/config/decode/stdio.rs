@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::link::{
-    HANDSHAKES, LOG_MESSAGES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold,
+    HANDSHAKES, LOG_MESSAGES, OF_LOGIN, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold,
 };
+use super::login::login;
 use super::mcp;
 use super::shared::MOST;
 use crate::config::key::{Key, List, NamedValues, key, list, named_values, section};
@@ -14,15 +15,27 @@ use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, string};
 use dualgauge_model::mcp::Revision;
-use dualgauge_model::plan::SecretMap;
+use dualgauge_model::plan::{Framing, SecretMap};
 use dualgauge_patterns::json::Json;
 
 /// Keys of child processes only, other than the command.
-pub(super) const OWN: &[&str] = &["env", "inherit", "directory", "mode", "line_limit"];
+pub(super) const OWN: &[&str] = &[
+    "env",
+    "inherit",
+    "directory",
+    "mode",
+    "framing",
+    "line_limit",
+];
 
 const MODES: &[(&str, ModeWord)] = &[
     ("serial", ModeWord::Serial),
     ("pipelined", ModeWord::Pipelined),
+];
+
+const FRAMINGS: &[(&str, Framing)] = &[
+    ("lines", Framing::Lines),
+    ("content-length", Framing::ContentLength),
 ];
 
 section! {
@@ -42,7 +55,9 @@ section! {
         IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("16");
         /// Handshake before the first call
         HANDSHAKE: Key<HandshakeWord> = key("handshake", words(HANDSHAKES)).or("mcp");
-        /// Longest line read
+        /// Boundaries of messages: line ends, or `Content-Length` headers as in the Language Server Protocol
+        FRAMING: Key<Framing> = key("framing", words(FRAMINGS)).or("lines");
+        /// Longest line or message read
         LINE_LIMIT: Key<usize> = key("line_limit", size(1024)).or("16MiB");
     }
 }
@@ -72,8 +87,10 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
     let handshake = table.get(&HANDSHAKE);
     let initialize = initialize(table, handshake.as_ref());
     let revision = revision(table, handshake.as_ref(), initialize.as_ref());
+    let login = table.table(&OF_LOGIN, login);
     let start_timeout = table.get(&START_TIMEOUT);
     let log_messages = table.get(&LOG_MESSAGES);
+    let framing = table.get(&FRAMING);
     let line_limit = table.get(&LINE_LIMIT);
     let unanswered = table.get(&UNANSWERED);
     let withhold = withhold(table);
@@ -88,8 +105,10 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         handshake: handshake?,
         initialize,
         revision,
+        login,
         start_timeout: start_timeout?,
         log_messages: log_messages?,
+        framing: framing?,
         line_limit: line_limit?,
         unanswered: unanswered?,
         withhold: withhold?,

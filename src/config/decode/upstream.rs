@@ -49,6 +49,7 @@ const LINK: &[&str] = &[
     "queue",
     "handshake",
     "initialize",
+    "login",
     "start_timeout",
     "log_messages",
     "unanswered",

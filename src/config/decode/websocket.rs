@@ -6,8 +6,9 @@ use http::Uri;
 
 use super::headers::headers;
 use super::link::{
-    HANDSHAKES, LOG_MESSAGES, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold,
+    HANDSHAKES, LOG_MESSAGES, OF_LOGIN, QUEUE, START_TIMEOUT, UNANSWERED, initialize, withhold,
 };
+use super::login::login;
 use super::shared::MOST;
 use crate::config::key::{Key, key, section};
 use crate::config::kind::{DURATION, TIMEOUT, size, whole, words};
@@ -46,13 +47,14 @@ const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("client", S
 const OF_CLIENTS: [&str; 2] = ["connections", "idle_timeout"];
 
 /// Keys of JSON-RPC servers only.
-const OF_RPC: [&str; 10] = [
+const OF_RPC: [&str; 11] = [
     "sharing",
     "sockets",
     "queue",
     "queue_timeout",
     "handshake",
     "initialize",
+    "login",
     "start_timeout",
     "log_messages",
     "unanswered",
@@ -123,6 +125,7 @@ pub(super) fn websocket(
     let queue = table.get(&QUEUE);
     let handshake = table.get(&HANDSHAKE);
     let initialize = initialize(table, handshake.as_ref());
+    let login = table.table(&OF_LOGIN, login);
     let start_timeout = table.get(&START_TIMEOUT);
     let log_messages = table.get(&LOG_MESSAGES);
     let message_limit = table.get(&MESSAGE_LIMIT);
@@ -139,6 +142,7 @@ pub(super) fn websocket(
         queue: queue?,
         handshake: handshake?,
         initialize,
+        login,
         start_timeout: start_timeout?,
         log_messages: log_messages?,
         message_limit: message_limit?,

@@ -1,12 +1,13 @@
-//! A child-process upstream: the keys for `command`. Used by `compile`, `decode`, `load` and `raw`.
+//! A child-process upstream: the keys for `command`, and those that it shares with WebSockets. Used by `compile`, `decode`, `load` and `raw`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::identity::{RawFile, Secret};
 use crate::config::problem::Spanned;
 use dualgauge_model::mcp::Revision;
-use dualgauge_model::pending::LogMessages;
-use dualgauge_model::plan::SecretMap;
+use dualgauge_model::pending::{CallerCredential, LogMessages};
+use dualgauge_model::plan::{Framing, SecretMap};
 use dualgauge_patterns::json::Json;
 
 /// The keys of `[upstream.NAME]` with `command`.
@@ -33,10 +34,14 @@ pub struct RawStdio {
     pub initialize: Option<Json>,
     /// `revision`: only with a handshake, and without `initialize`.
     pub revision: Option<Spanned<Revision>>,
+    /// `login`
+    pub login: Option<RawLogin>,
     /// `start_timeout`: not zero.
     pub start_timeout: Spanned<Duration>,
     /// `log_messages`
     pub log_messages: Spanned<LogMessages>,
+    /// `framing`
+    pub framing: Spanned<Framing>,
     /// `line_limit`: in bytes.
     pub line_limit: Spanned<usize>,
     /// `unanswered`
@@ -61,4 +66,26 @@ pub enum HandshakeWord {
     Mcp,
     /// No handshake.
     None,
+}
+
+/// `[upstream.NAME.login]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawLogin {
+    /// `method`
+    pub method: Spanned<String>,
+    /// `params`, as the parts of a JSON text.
+    pub params: Vec<RawLoginPart>,
+}
+
+/// A part of `params`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawLoginPart {
+    /// JSON text.
+    Json(Secret),
+    /// `{file:PATH}`, within a JSON string.
+    File(RawFile),
+    /// `{env:NAME}`, within a JSON string.
+    Variable(Spanned<String>),
+    /// `{authorization:…}` or `{header:NAME}`, within a JSON string.
+    Caller(Spanned<CallerCredential>),
 }

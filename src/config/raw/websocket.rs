@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::identity::RawHeaders;
-use super::stdio::HandshakeWord;
+use super::stdio::{HandshakeWord, RawLogin};
 use crate::config::problem::Spanned;
 use dualgauge_model::pending::LogMessages;
 use dualgauge_model::plan::Sharing;
@@ -30,6 +30,8 @@ pub struct RawWebSocket {
     pub handshake: Spanned<HandshakeWord>,
     /// `initialize`: only with a handshake.
     pub initialize: Option<Json>,
+    /// `login`
+    pub login: Option<RawLogin>,
     /// `start_timeout`: not zero.
     pub start_timeout: Spanned<Duration>,
     /// `log_messages`

@@ -124,3 +124,71 @@ fn keys_that_a_socket_does_not_have_are_refused() {
         assert!(problems.contains(wanted), "{keys}: {problems}");
     }
 }
+
+const OWN_LOGIN: &str =
+    "login = { method = 'in', params = ['{file:key}', 7, { u = 'x{env:U}{{}}' }] }";
+
+fn with_login(keys: &str) -> Fixture {
+    Fixture::new(&format!(
+        "[upstream.s]\nside = 'rpc'\nurl = 'ws://h/'\n{keys}\n"
+    ))
+}
+
+#[test]
+fn a_login_is_filled_in_and_shows_no_secret() {
+    let fixture = with_login(OWN_LOGIN)
+        .file("key", "hunter2\r\n")
+        .variable("U", "a\"b");
+    let config = fixture.config();
+    let plan = compile(&config, &[]).unwrap();
+    let link = plan.upstream(Side::Rpc).unwrap().transport.link().unwrap();
+    let login = link.login.as_ref().unwrap();
+    let call = login.call_for(&http::HeaderMap::new());
+    assert_eq!(call, link.settings.login);
+    let params = call.unwrap();
+    assert_eq!(params.params(), "[\"hunter2\",7,{\"u\":\"xa\\\"b{}\"}]");
+    let printed = format!("{config:?}{plan:?}");
+    assert!(!printed.contains("hunter2"), "{printed}");
+}
+
+#[test]
+fn logins_that_cannot_work_are_refused() {
+    for (keys, wanted) in [
+        ("login = { params = [] }", "method"),
+        (
+            "login = { method = 'in', params = 'x' }",
+            "a list or a table",
+        ),
+        (
+            "login = { method = 'in', params = ['{x'] }",
+            "has no counterpart",
+        ),
+        (
+            "login = { method = 'in', params = ['{x}'] }",
+            "unknown placeholder",
+        ),
+        (
+            "login = { method = 'in', params = ['{authorization:x}'] }",
+            "unknown placeholder",
+        ),
+        (
+            "login = { method = 'in', params = ['{file:absent}'] }",
+            "cannot be read",
+        ),
+        (
+            "login = { method = 'in', params = ['{env:ABSENT}'] }",
+            "is not set",
+        ),
+        (
+            "login = { method = 'in', params = ['{header:x-key}'] }",
+            "all callers share the link",
+        ),
+        (
+            "sharing = 'client'\ncredentials = 'drop'\nlogin = { method = 'in', params = ['{header:x-key}'] }",
+            "keeps them from this upstream",
+        ),
+    ] {
+        let problems = with_login(keys).problems();
+        assert!(problems.contains(wanted), "{keys}: {problems}");
+    }
+}

@@ -365,7 +365,9 @@ impl WebSocketSession {
                 let context = || socket_context(&self.worker, &runtime_plan);
                 sockets.subscribe(context, frames);
             }
-            (None, Some(Upstream::Link(link))) => link.listen(self.origin.links()),
+            (None, Some(Upstream::Link(link))) => {
+                link.listen(self.origin.links(), &self.head.headers);
+            }
             (_, Some(_)) | (None, None) => {}
         }
     }

@@ -141,6 +141,8 @@ families! {
         "Attempts to open a link, such as starts of a child process. Each after the first is a restart, or one of several `sockets`. For frames: the first, and those after a lost or failed connection.");
     LINK_STRAYS = COUNTER("dualgauge_link_strays_total", ["upstream", "kind"],
         "Unexpected messages on an upstream's links: late (response after the timeout), foreign (response or error without a call), skipped (not a message, or too long), declined (request of the server) or notified (notification, or event in frames).");
+    LINK_LOGINS = COUNTER("dualgauge_link_logins_total", ["upstream", "result"],
+        "Logins on an upstream's links: ok, refused, timeout (no response in time) or cut (the link broke before the response).");
     LINK_NOTIFICATIONS = COUNTER("dualgauge_link_notifications_total", ["upstream", "fate"],
         "Notifications on an upstream's links: told (delivered) and crowded (dropped, because the client was too slow), once per client, or nobody (no recipient).");
     PLAN_RELOADS = COUNTER("dualgauge_plan_reloads_total", ["result"],

@@ -230,7 +230,7 @@ fn gauge_families(gauges: &Gauges) -> Vec<proto::MetricFamily> {
 
 fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
     let (mut up, mut calls, mut starts, mut strays) = (vec![], vec![], vec![], vec![]);
-    let mut notifications = vec![];
+    let (mut notifications, mut logins) = (vec![], vec![]);
     for link in links {
         let upstream = link.upstream.as_str();
         let is_up = f64::from(u8::from(link.is_up));
@@ -251,6 +251,14 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
         ] {
             strays.push(counter(&family::LINK_STRAYS, &[upstream, kind], count));
         }
+        for (result, count) in [
+            ("ok", counts.logins.ok),
+            ("refused", counts.logins.refused),
+            ("timeout", counts.logins.timeout),
+            ("cut", counts.logins.cut),
+        ] {
+            logins.push(counter(&family::LINK_LOGINS, &[upstream, result], count));
+        }
         let notices = &link.notices;
         for (fate, count) in [
             ("told", notices.told),
@@ -266,6 +274,7 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
         metric_family(&family::LINK_CALLS, calls),
         metric_family(&family::LINK_STARTS, starts),
         metric_family(&family::LINK_STRAYS, strays),
+        metric_family(&family::LINK_LOGINS, logins),
         metric_family(&family::LINK_NOTIFICATIONS, notifications),
     ]
 }

@@ -487,6 +487,12 @@ fn links() -> Vec<LinkState> {
             skipped: 6,
             declined: 7,
             notified: 8,
+            logins: dualgauge_model::pending::LoginCounts {
+                ok: 12,
+                refused: 13,
+                timeout: 14,
+                cut: 15,
+            },
         },
         notices: Notifications {
             told: 9,

@@ -13,7 +13,7 @@ use super::cancel::CancelSignal;
 use super::notifications::{self, NotificationSender, ReplySender};
 use super::subscriber_set::{Subscriber, SubscriberSet};
 use dualgauge_model::mcp::{InputCapabilities, LogFilter, ServerEra};
-use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
+use dualgauge_model::pending::{LoginCall, Outbound, Priority, RequestError, RetryRule};
 use dualgauge_patterns::json::Json;
 
 /// Requests that the channel to a link task holds beyond the configured queue.
@@ -145,6 +145,8 @@ pub struct RequestReceiver {
     pub(super) ready: Option<Arc<Notify>>,
     /// The `Authorization` of all requests, if the link belongs to one.
     pub(super) authorization: Option<HeaderValue>,
+    /// The login of the link, if it takes values from the client.
+    pub(super) login: Option<LoginCall>,
     /// The effect of a server that rejects the handshake.
     pub(super) ends_on_rejection: RejectionEnd,
     /// The subscribers to notifications for all clients.
@@ -226,6 +228,7 @@ pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
         over: None,
         ready: None,
         authorization: None,
+        login: None,
         ends_on_rejection: RejectionEnd::Attempt,
         subscribers: SubscriberSet::default(),
     };

@@ -19,7 +19,7 @@ use super::handle::{LinkHandle, RejectionEnd, RequestReceiver, open};
 use super::notifications::NotificationSender;
 use super::subscriber_set::Subscriber;
 use dualgauge_model::mcp::ServerEra;
-use dualgauge_model::pending::RequestError;
+use dualgauge_model::pending::{LoginCall, RequestError};
 use dualgauge_patterns::side::Side;
 
 /// The number of links that may wait to be launched.
@@ -193,11 +193,18 @@ impl LinkOpener {
         Ok(handle)
     }
 
-    fn open(&self, notifier: Option<NotificationSender>) -> Result<LinkHandle, RequestError> {
+    fn open(
+        &self,
+        notifier: Option<NotificationSender>,
+        login: Option<LoginCall>,
+    ) -> Result<LinkHandle, RequestError> {
         let permit = self.slots.take(self.limits.most);
         let permit = permit.ok_or(RequestError::Busy)?;
         let (handle, inbox) = open(self.limits.queue);
-        let inbox = inbox.for_client(notifier, self.limits.idle);
+        let inbox = RequestReceiver {
+            login,
+            ..inbox.for_client(notifier, self.limits.idle)
+        };
         // A failed send drops the launch and with it the slot.
         self.launches
             .try_send(LinkLaunch { inbox, permit })
@@ -225,6 +232,8 @@ struct KnownLink {
     /// The slots of its server, which identify it.
     slots: LinkSlots,
     link: LinkHandle,
+    /// The login of the link, if it takes values from the client.
+    login: Option<LoginCall>,
 }
 
 /// A subscription to a shared link that its task does not know yet.
@@ -314,15 +323,18 @@ impl ClientLinks {
             .is_some_and(|notifier| notifier.has_lost() || self.links.borrow().iter().any(is_over))
     }
 
-    /// Returns the link of this connection to the server of `opener`; opens one if there is none.
+    /// Returns the link of this connection to the server of `opener`; opens one if there is none. A link serves only calls
+    /// with the credentials that it has logged in with.
     ///
     /// # Errors
     /// Returns [`RequestError::Busy`] if all slots are taken, and [`RequestError::Unreachable`] if a client on a socket
-    /// has a link to another server of that name, whose end is about to be reported.
+    /// has a link to another server of that name, whose end is about to be reported. Returns
+    /// [`RequestError::Unauthenticated`] if such a client has a link with another login.
     pub(super) fn get_or_open(
         &self,
         upstream: &str,
         opener: &LinkOpener,
+        login: Option<LoginCall>,
     ) -> Result<LinkHandle, RequestError> {
         self.record_request(Side::Rpc);
         let mut links = self.links.borrow_mut();
@@ -330,20 +342,24 @@ impl ClientLinks {
         let index = links.iter().position(|known| known.upstream == upstream);
         if let Some(index) = index {
             let known = &links[index];
-            if known.slots.is_same_server(&opener.slots) {
-                return Ok(known.link.clone());
-            }
-            if self.has_subscriber() {
-                return Err(RequestError::Unreachable);
+            let is_same_server = known.slots.is_same_server(&opener.slots);
+            // A new secret from a file is for new links.
+            let is_same_login = login.is_none() || known.login == login;
+            match (is_same_server, is_same_login, self.has_subscriber()) {
+                (true, true, _) => return Ok(known.link.clone()),
+                (true, false, true) => return Err(RequestError::Unauthenticated),
+                (false, _, true) => return Err(RequestError::Unreachable),
+                (_, _, false) => {}
             }
             // The old link ends after its pending calls.
             links.swap_remove(index);
         }
-        let link = opener.open(self.notifications())?;
+        let link = opener.open(self.notifications(), login.clone())?;
         links.push(KnownLink {
             upstream: upstream.to_owned(),
             slots: opener.slots.clone(),
             link: link.clone(),
+            login,
         });
         Ok(link)
     }
@@ -386,6 +402,7 @@ impl AuthorizedLinks {
             upstream: upstream.to_owned(),
             slots: opener.slots.clone(),
             link: link.clone(),
+            login: None,
         };
         links.insert(key, known);
         Ok(link)

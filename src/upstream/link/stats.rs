@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::telemetry::metrics::{LinkState, Notifications};
-use dualgauge_model::pending::{LinkCounts, LinkMachine};
+use dualgauge_model::pending::{LinkCounts, LinkMachine, LoginCounts};
 
 /// The sum over all links that an upstream has and had; each link task adds its own figures.
 #[derive(Debug, Default)]
@@ -23,6 +23,7 @@ pub struct LinkStats {
     skipped: AtomicU64,
     declined: AtomicU64,
     notified: AtomicU64,
+    logins: LoginTotals,
     delivered: AtomicU64,
     queue_full: AtomicU64,
     no_subscriber: AtomicU64,
@@ -33,6 +34,15 @@ pub struct LinkStats {
     refused: AtomicBool,
     /// True if a link was opened, and none was lost since.
     holds: AtomicBool,
+}
+
+/// The results of logins.
+#[derive(Debug, Default)]
+struct LoginTotals {
+    ok: AtomicU64,
+    refused: AtomicU64,
+    timeout: AtomicU64,
+    cut: AtomicU64,
 }
 
 /// The kind of connection that is counted.
@@ -127,6 +137,12 @@ impl LinkStats {
                 skipped: count(&self.skipped),
                 declined: count(&self.declined),
                 notified: count(&self.notified),
+                logins: LoginCounts {
+                    ok: count(&self.logins.ok),
+                    refused: count(&self.logins.refused),
+                    timeout: count(&self.logins.timeout),
+                    cut: count(&self.logins.cut),
+                },
             },
             notices: Notifications {
                 told: count(&self.delivered),
@@ -232,6 +248,10 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
             add(&stats.skipped, |counts| counts.skipped);
             add(&stats.declined, |counts| counts.declined);
             add(&stats.notified, |counts| counts.notified);
+            add(&stats.logins.ok, |counts| counts.logins.ok);
+            add(&stats.logins.refused, |counts| counts.logins.refused);
+            add(&stats.logins.timeout, |counts| counts.logins.timeout);
+            add(&stats.logins.cut, |counts| counts.logins.cut);
         }
         self.counts = now;
     }

@@ -38,10 +38,11 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub async fn run_link<T: Transport>(
     name: &str,
     transport: T,
-    settings: LinkSettings,
+    mut settings: LinkSettings,
     mut inbox: RequestReceiver,
     stats: &LinkStats,
 ) {
+    settings.login = inbox.login.take().or(settings.login);
     let depth = settings.depth;
     let (answers, mut answered) = mpsc::channel(ANSWERS);
     let mut owner = LinkTask {
@@ -72,6 +73,7 @@ pub async fn run_link<T: Transport>(
         loss: None,
         on_rejection: inbox.ends_on_rejection,
         rejection: None,
+        is_unauthenticated: false,
     };
     owner.run(&mut inbox, &mut answered).await;
     let LinkTask {
@@ -125,6 +127,8 @@ struct LinkTask<'a, T: Transport> {
     on_rejection: RejectionEnd,
     /// The rejection that ends this link, as the response to its callers.
     rejection: Option<Bytes>,
+    /// True once the server has refused a login with the credentials of the client, which ends this link.
+    is_unauthenticated: bool,
 }
 
 impl<T: Transport> LinkTask<'_, T> {
@@ -136,6 +140,9 @@ impl<T: Transport> LinkTask<'_, T> {
         let mut farewell = None;
         self.take(LinkInput::Tick);
         loop {
+            if self.is_unauthenticated {
+                return self.refuse_login(inbox);
+            }
             if self.loss.is_some() {
                 return inbox.refuse();
             }
@@ -393,6 +400,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 self.state.close();
                 // Takes the loss in at once, although `take` is still executing its outputs.
                 self.on_lost(&fault.to_string());
+                self.is_unauthenticated = self.pending.is_unauthenticated();
             }
             LinkOutput::Write(message) => {
                 if let LinkConnection::Open(link) = &mut self.state {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use http::HeaderMap;
 use http::uri::PathAndQuery;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{LocalSet, yield_now};
@@ -110,6 +111,7 @@ fn settings() -> LinkSettings {
         order: AnswerOrder::Serial,
         pause: Duration::ZERO,
         queue: 4,
+        login: None,
         initialize_params: None,
         revisions: Vec::new(),
         start_timeout: SECOND,
@@ -367,23 +369,23 @@ fn a_client_that_only_listens_has_a_link_and_gets_another_when_it_has_ended() {
     let (notifier, _heard) = channel();
     let links = ClientLinks::default();
     links.set_notifications(notifier);
-    server.listen(&links);
+    server.listen(&links, &HeaderMap::new());
     let first = launches.try_recv().unwrap();
-    server.listen(&links);
+    server.listen(&links, &HeaderMap::new());
     assert!(launches.try_recv().is_err(), "it is there");
     // Another client finds no place before that.
     let (notifier, _heard) = channel();
     let other = ClientLinks::default();
     other.set_notifications(notifier);
-    server.listen(&other);
+    server.listen(&other, &HeaderMap::new());
     assert!(launches.try_recv().is_err(), "there is no place");
     drop(first);
-    server.listen(&other);
+    server.listen(&other, &HeaderMap::new());
     let second = launches.try_recv().unwrap();
-    server.listen(&links);
+    server.listen(&links, &HeaderMap::new());
     assert!(launches.try_recv().is_err(), "there is no place");
     drop(second);
-    server.listen(&links);
+    server.listen(&links, &HeaderMap::new());
     assert!(launches.try_recv().is_ok());
 }
 

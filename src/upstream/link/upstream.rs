@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
@@ -20,7 +20,7 @@ use super::reply_slot::ReplySlot;
 use super::subscriber_set::Subscriber;
 use crate::telemetry::clock;
 use dualgauge_model::mcp::{InputCapabilities, LogFilter, ServerEra};
-use dualgauge_model::pending::{Outbound, Priority, RequestError, RetryRule};
+use dualgauge_model::pending::{LoginCall, Outbound, Priority, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 
 /// Extra time after its deadline in which a request still waits for the link task to report the timeout.
@@ -37,6 +37,8 @@ pub struct Requester<'a> {
     pub logs: LogFilter,
     /// The links that belong to one `Authorization`, and that of this client.
     pub authorized: Option<(&'a AuthorizedLinks, Option<HeaderValue>)>,
+    /// The headers of the client that the logins of links take values from.
+    pub credentials: Option<&'a HeaderMap>,
     /// The requests of the server that the client answers during its call.
     pub input: InputCapabilities,
     /// The client's notification channel, which also orders the reply among its notifications.
@@ -47,6 +49,7 @@ pub struct Requester<'a> {
 struct CallerLinks<'a> {
     links: Option<&'a ClientLinks>,
     authorized: Option<(&'a AuthorizedLinks, Option<HeaderValue>)>,
+    credentials: Option<&'a HeaderMap>,
 }
 
 /// A worker's view of an upstream that is reached over links.
@@ -95,13 +98,15 @@ impl LinkUpstream {
         matches!(self.sharing, LinkSharing::Shared(_))
     }
 
-    /// Opens the link of a client that only listens, if each client has a link of its own.
-    pub fn listen(&self, links: &ClientLinks) {
+    /// Opens the link of a client that only listens, if each client has a link of its own. `headers` are those of its
+    /// handshake.
+    pub fn listen(&self, links: &ClientLinks, headers: &HeaderMap) {
         if matches!(self.sharing, LinkSharing::PerClient(_)) {
             // A failure is ignored: the first call that needs the link opens it and reports the reason.
             let _ = self.route(&CallerLinks {
                 links: Some(links),
                 authorized: None,
+                credentials: Some(headers),
             });
         }
     }
@@ -137,10 +142,15 @@ impl LinkUpstream {
             cancel_signal,
             logs,
             authorized,
+            credentials,
             input,
             notifier,
         } = requester;
-        let clients = CallerLinks { links, authorized };
+        let clients = CallerLinks {
+            links,
+            authorized,
+            credentials,
+        };
         let (handle, shared) = self.route(&clients)?;
         let subscription = shared.and_then(|links| links.pending_subscription(&handle));
         // A client on a socket listens as long as it is connected, and receives everything from a link of its own.
@@ -201,7 +211,8 @@ impl LinkUpstream {
         match (&self.sharing, links) {
             (LinkSharing::Shared(link), links) => Ok((link.clone(), links)),
             (LinkSharing::PerClient(opener), Some(links)) => {
-                Ok((links.get_or_open(upstream, opener)?, None))
+                let login = self.login(clients.credentials)?;
+                Ok((links.get_or_open(upstream, opener, login)?, None))
             }
             (LinkSharing::PerClient(_), None) => Err(RequestError::Unreachable),
             (LinkSharing::PerAuthorization(opener), links) => {
@@ -213,6 +224,17 @@ impl LinkUpstream {
                 Ok((link, links))
             }
         }
+    }
+
+    /// Returns the login for the credentials of a client, if the login takes values from clients.
+    fn login(&self, credentials: Option<&HeaderMap>) -> Result<Option<LoginCall>, RequestError> {
+        let link = self.plan.transport.link();
+        let login = link.and_then(|link| link.login.as_ref());
+        let Some(login) = login.filter(|login| login.needs_caller()) else {
+            return Ok(None);
+        };
+        let call = credentials.and_then(|headers| login.call_for(headers));
+        call.map(Some).ok_or(RequestError::Unauthenticated)
     }
 
     /// Sends a request to its link task, or to a new one if that task has just started to end.

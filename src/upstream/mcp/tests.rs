@@ -30,7 +30,9 @@ fn server() -> McpPlan {
         revision: Revision::Auto,
         message_limit: 1024,
         link: LinkPlan {
+            login: None,
             settings: LinkSettings {
+                login: None,
                 order: AnswerOrder::Pipelined(1),
                 pause: Duration::ZERO,
                 queue: 1,

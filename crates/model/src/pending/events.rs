@@ -162,6 +162,11 @@ pub enum RequestError {
     Busy,
     /// There is no link. Nothing was written.
     Unreachable,
+    /// There is no link, because the proxy could not log in. Nothing was written.
+    LoginFailed,
+    /// There is no link, because the login needs credentials that the caller does not have, or the server refused
+    /// them. Nothing was written.
+    Unauthenticated,
     /// The link broke after the request was written.
     Cut,
     /// No reply arrived in time.
@@ -187,6 +192,12 @@ pub enum LinkFault {
     /// The server refused the handshake.
     #[error("the server refused the handshake")]
     Refused,
+    /// The server refused the login.
+    #[error("the server refused the login: {0}")]
+    LoginRefused(String),
+    /// The server did not answer the login in time.
+    #[error("the server did not answer the login in time")]
+    LoginLate,
     /// The server chose a protocol revision that this proxy does not accept; the text names it.
     #[error("{0}")]
     Foreign(String),

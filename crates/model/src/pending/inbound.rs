@@ -102,6 +102,9 @@ impl LinkMachine {
         if matches!(self.state, LinkState::Greeting { .. }) {
             return self.close(LinkFault::Refused);
         }
+        if matches!(self.state, LinkState::LoggingIn { id: Some(_), .. }) {
+            return self.login_refused("its response is too long".to_owned());
+        }
         let Some(id) = self.only_addressee() else {
             self.counts.skipped += 1;
             return;
@@ -115,13 +118,21 @@ impl LinkMachine {
     fn is_open(&self) -> bool {
         matches!(
             self.state,
-            LinkState::Greeting { .. } | LinkState::Ready(_) | LinkState::Leaving(_)
+            LinkState::Greeting { .. }
+                | LinkState::LoggingIn { .. }
+                | LinkState::Ready(_)
+                | LinkState::Leaving(_)
         )
     }
 
     fn answer(&mut self, now: Duration, id: u64, message: Bytes) {
-        if matches!(self.state, LinkState::Greeting { id: expected, .. } if expected == id) {
-            return self.greeted(now, id, message);
+        if let LinkState::Greeting { id: expected, by } = self.state
+            && expected == id
+        {
+            return self.greeted(now, by, Handshake { id, message });
+        }
+        if matches!(self.state, LinkState::LoggingIn { id: Some(expected), .. } if expected == id) {
+            return self.logged_in(now, &message);
         }
         if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
@@ -147,18 +158,18 @@ impl LinkMachine {
     }
 
     /// Handles the server's response to `initialize`.
-    fn greeted(&mut self, now: Duration, id: u64, message: Bytes) {
-        let answer = parse_response(&message, self.settings.depth);
+    fn greeted(&mut self, now: Duration, by: Duration, handshake: Handshake) {
+        let answer = parse_response(&handshake.message, self.settings.depth);
         match answer.map(|answer| answer.reply) {
             Ok(ResponseReply::Result(result)) => {
                 if let Err(why) = check_revision(&result, &self.settings.revisions) {
                     return self.close(LinkFault::Foreign(why));
                 }
-                self.greeted = Some(Handshake { id, message });
+                self.greeted = Some(handshake);
                 let params = Rope::from(Bytes::from_static(b"{}"));
                 let method = "notifications/initialized";
                 self.control(jsonrpc::notification(method, params, &[]).into_bytes());
-                self.ready(now);
+                self.log_in(now, by);
             }
             Ok(ResponseReply::Error(_)) | Err(_) => self.close(LinkFault::Refused),
         }
@@ -168,6 +179,9 @@ impl LinkMachine {
     fn unaddressed(&mut self, message: Bytes) {
         if matches!(self.state, LinkState::Greeting { .. }) && self.unattributed.none() {
             return self.close(LinkFault::Refused);
+        }
+        if self.is_about_login(None) {
+            return self.login_refused("it answered with an error without an id".to_owned());
         }
         let Some(id) = self.only_addressee() else {
             self.counts.foreign += 1;
@@ -191,6 +205,9 @@ impl LinkMachine {
             && spelled.map_or_else(|| self.unattributed.none(), |id| id == expected)
         {
             return self.close(LinkFault::Refused);
+        }
+        if self.is_about_login(spelled) {
+            return self.login_refused("its response has an id of another type".to_owned());
         }
         let id = spelled.or_else(|| self.only_addressee());
         let ended = id.and_then(|id| Some((id, self.in_flight.end(id)?)));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::listen_table::ListenTable;
+use super::logging_in::LoginCounts;
 use super::queue::{QueuedRequest, RequestQueue};
 use super::state::{Handshake, LinkState, WriteState};
 use super::subscriptions::{SUBSCRIPTIONS, Subscriptions};
@@ -38,6 +39,8 @@ pub struct LinkCounts {
     pub declined: u64,
     /// Notifications from the server.
     pub notified: u64,
+    /// Logins.
+    pub logins: LoginCounts,
 }
 
 /// The state machine of a link and its requests.
@@ -55,6 +58,8 @@ pub struct LinkMachine {
     pub(super) emulates_listen: bool,
     pub(super) unattributed: UnattributedReplies,
     pub(super) greeted: Option<Handshake>,
+    /// The error of requests since the last login failed.
+    pub(super) login_error: Option<RequestError>,
     pub(super) controls: VecDeque<Bytes>,
     ids: AssignedIds,
     /// Consecutive calls without a reply in time.
@@ -84,6 +89,7 @@ impl LinkMachine {
             emulates_listen: false,
             unattributed: UnattributedReplies::default(),
             greeted: None,
+            login_error: None,
             controls: VecDeque::new(),
             ids: AssignedIds::from(1),
             consecutive_timeouts: 0,
@@ -137,9 +143,10 @@ impl LinkMachine {
     pub fn alarm(&self) -> Option<Duration> {
         let state = match self.state {
             LinkState::Down(at) => Some(at),
-            LinkState::Opening(by) | LinkState::Greeting { by, .. } | LinkState::Leaving(by) => {
-                Some(by)
-            }
+            LinkState::Opening(by)
+            | LinkState::Greeting { by, .. }
+            | LinkState::LoggingIn { by, .. }
+            | LinkState::Leaving(by) => Some(by),
             LinkState::Ready(_) => self.heartbeat(),
             LinkState::Closing => None,
         };
@@ -206,7 +213,7 @@ impl LinkMachine {
     fn request(&mut self, request: Request) {
         let hopeless = matches!(self.state, LinkState::Down(until) if until >= request.start_by);
         if hopeless {
-            return self.fail(request.ticket, RequestError::Unreachable);
+            return self.fail(request.ticket, self.unsent_error());
         }
         let has_capacity = match request.message {
             Outbound::Subscription(..) => {
@@ -275,7 +282,7 @@ impl LinkMachine {
         };
         self.on_received(now);
         let Some(params) = &self.settings.initialize_params else {
-            return self.ready(now);
+            return self.log_in(now, by);
         };
         let params = Rope::from(Json::clone(params).into_bytes());
         let id = self.next_id();
@@ -322,6 +329,7 @@ impl LinkMachine {
         {
             self.attempts = 0;
         }
+        self.login_cut();
         self.drop_in_flight();
         self.controls.clear();
         self.unattributed.clear();
@@ -360,6 +368,7 @@ impl LinkMachine {
             LinkState::Opening(by) | LinkState::Greeting { by, .. } if by <= now => {
                 self.close(LinkFault::Slow);
             }
+            LinkState::LoggingIn { by, .. } if by <= now => self.login_late(),
             LinkState::Ready(_) if self.is_stalled() => self.close(LinkFault::Stalled),
             LinkState::Ready(_) => self.on_heartbeat(now),
             LinkState::Leaving(by) if by <= now || self.in_flight.is_empty() => {
@@ -369,6 +378,7 @@ impl LinkMachine {
             | LinkState::Down(_)
             | LinkState::Opening(_)
             | LinkState::Greeting { .. }
+            | LinkState::LoggingIn { .. }
             | LinkState::Closing => {}
         }
     }
@@ -384,8 +394,9 @@ impl LinkMachine {
             LinkState::Down(_)
             | LinkState::Opening(_)
             | LinkState::Greeting { .. }
+            | LinkState::LoggingIn { .. }
             | LinkState::Leaving(_)
-            | LinkState::Closing => RequestError::Unreachable,
+            | LinkState::Closing => self.unsent_error(),
         };
         for over in self.queue.take_expired(now) {
             let why = match over.was_sent {

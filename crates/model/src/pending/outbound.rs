@@ -13,7 +13,7 @@ impl LinkMachine {
         while self.wire == WriteState::Free {
             let open = match self.state {
                 LinkState::Ready(_) => true,
-                LinkState::Greeting { .. } => false,
+                LinkState::Greeting { .. } | LinkState::LoggingIn { .. } => false,
                 LinkState::Down(_)
                 | LinkState::Opening(_)
                 | LinkState::Leaving(_)
@@ -23,7 +23,7 @@ impl LinkMachine {
                 let id = self.next_id();
                 self.unattributed.add(id, UnattributedReply::Notice);
                 self.write(message, WriteState::Unanswered);
-            } else if !open || !self.send_next() {
+            } else if !self.write_login() && (!open || !self.send_next()) {
                 return;
             }
         }

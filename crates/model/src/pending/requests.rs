@@ -21,6 +21,8 @@ impl LinkMachine {
                 RequestError::Cut => self.cut(in_flight),
                 RequestError::Busy
                 | RequestError::Unreachable
+                | RequestError::LoginFailed
+                | RequestError::Unauthenticated
                 | RequestError::Late
                 | RequestError::TooLarge(_)
                 | RequestError::NoMemory
@@ -35,6 +37,9 @@ impl LinkMachine {
     pub(super) fn forgotten(&mut self, now: Duration, id: Option<u64>) {
         match self.state {
             LinkState::Greeting { .. } => return self.close(LinkFault::Refused),
+            LinkState::LoggingIn { .. } => {
+                return self.login_refused("it does not know the session".to_owned());
+            }
             LinkState::Ready(since) => {
                 if now.saturating_sub(since) >= self.settings.backoff.steady {
                     self.attempts = 0;
@@ -63,7 +68,7 @@ impl LinkMachine {
     pub(super) fn over(&mut self) {
         while let Some(queued) = self.queue.pop_first() {
             let why = match queued.was_sent {
-                false => RequestError::Unreachable,
+                false => self.unsent_error(),
                 true => RequestError::Cut,
             };
             self.fail(queued.request.ticket, why);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::login::LoginCall;
 use dualgauge_patterns::json::Json;
 
 /// The settings of a link.
@@ -16,6 +17,8 @@ pub struct LinkSettings {
     pub queue: usize,
     /// The params of the `initialize` request that opens each link, if links have a handshake.
     pub initialize_params: Option<Json>,
+    /// The call that follows the handshake of each link, before any other, if links log in.
+    pub login: Option<LoginCall>,
     /// The protocol revisions that the server may choose in its response; empty allows any.
     pub revisions: Vec<String>,
     /// The maximum time until a link is open and its handshake is complete.

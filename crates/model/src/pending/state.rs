@@ -15,6 +15,9 @@ pub(super) enum LinkState {
     Opening(Duration),
     /// The `initialize` request with this id is sent; the link must be ready by `by`.
     Greeting { id: u64, by: Duration },
+    /// The login call with this id is sent, or waits for the messages of the handshake to be written; the link must be
+    /// ready by `by`.
+    LoggingIn { id: Option<u64>, by: Duration },
     /// Calls are sent; ready since this time.
     Ready(Duration),
     /// The server no longer knows the session: pending requests may finish until this time, and no more are sent.

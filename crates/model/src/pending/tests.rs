@@ -19,6 +19,7 @@ fn settings(order: AnswerOrder) -> LinkSettings {
         pause: Duration::ZERO,
         queue: 8,
         initialize_params: None,
+        login: None,
         revisions: Vec::new(),
         start_timeout: seconds(5),
         backoff: Backoff {
@@ -36,6 +37,18 @@ fn settings(order: AnswerOrder) -> LinkSettings {
 
 fn initialize_params() -> Option<Json> {
     Json::parse(Bytes::from_static(b"{\"v\":1}"), 4).ok()
+}
+
+fn login() -> LoginCall {
+    login_of(LoginOwner::Proxy)
+}
+
+fn login_of(whose: LoginOwner) -> LoginCall {
+    LoginCall {
+        method: "log_in".to_owned(),
+        params: Bytes::from_static(b"[\"s3cret\"]"),
+        whose,
+    }
 }
 
 const fn seconds(seconds: u64) -> Duration {

@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::envelope::EnvelopeHeader;
 use crate::mcp::Revision;
-use crate::pending::{Heartbeat, LinkSettings};
+use crate::pending::{Heartbeat, LinkSettings, LoginTemplate};
 use crate::redact::Redaction;
 use crate::route::Wire;
 use dualgauge_patterns::side::Side;
@@ -183,6 +183,14 @@ pub enum Transport {
     Frames(Box<FramesPlan>),
 }
 
+/// Returns whether two logins differ only in secrets from files.
+fn is_renewed_by(one: Option<&LoginTemplate>, other: Option<&LoginTemplate>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.is_renewed_by(other),
+        (one, other) => one == other,
+    }
+}
+
 impl Transport {
     /// Returns the settings of the link, if the transport has one.
     #[must_use]
@@ -229,8 +237,12 @@ impl Transport {
                 let mut other = other.clone();
                 // The maximum depth of messages is not visible to the peer.
                 other.link.settings.depth = one.link.settings.depth;
-                let renewed = one.headers.are_renewed_by(&other.headers);
+                let renewed = one.headers.are_renewed_by(&other.headers)
+                    && is_renewed_by(one.link.login.as_ref(), other.link.login.as_ref());
                 other.headers = one.headers.clone();
+                other.link.login.clone_from(&one.link.login);
+                let login = &one.link.settings.login;
+                other.link.settings.login.clone_from(login);
                 renewed && *one == other
             }
             (Transport::Frames(one), Transport::Frames(other)) => {
@@ -301,12 +313,23 @@ pub struct StdioPlan {
     pub directory: Option<PathBuf>,
     /// The MCP revision, if the proxy detects or chooses it.
     pub revision: Option<Revision>,
-    /// The maximum length of an output line, in bytes.
+    /// The boundaries of messages.
+    pub framing: Framing,
+    /// The maximum length of an output line or message, in bytes.
     pub line_limit: usize,
     /// The redaction rules for its standard error.
     pub redaction: Arc<Redaction>,
     /// The link settings.
     pub link: LinkPlan,
+}
+
+/// The boundaries of the messages of a child process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// One message a line.
+    Lines,
+    /// A header with the length before each message (Language Server Protocol, "Base Protocol").
+    ContentLength,
 }
 
 /// A WebSocket upstream.
@@ -351,8 +374,10 @@ pub enum Sharing {
 /// The plan of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
-    /// The settings of the link's state machine.
+    /// The settings of the link's state machine. The login is in them, unless it takes values from the caller.
     pub settings: LinkSettings,
+    /// The login of each link.
+    pub login: Option<LoginTemplate>,
     /// Methods that clients may not call, since they concern the link itself.
     pub blocked_methods: Vec<String>,
 }

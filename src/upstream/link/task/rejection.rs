@@ -4,8 +4,9 @@ use bytes::Bytes;
 
 use super::LinkTask;
 use crate::upstream::link::handle::{RejectionEnd, RequestReceiver};
-use crate::upstream::link::notifications::LinkReply;
+use crate::upstream::link::notifications::{LinkReply, LostBy};
 use crate::upstream::link::transport::Transport;
+use dualgauge_model::pending::LinkInput;
 
 /// The id of a response that no call on the link has.
 const NO_CALL: u64 = 0;
@@ -29,6 +30,17 @@ impl<T: Transport> LinkTask<'_, T> {
                 ));
             }
         }
+    }
+
+    /// Refuses all callers of a link whose login with their credentials the server has refused, and those whose requests
+    /// are on the way. A client on a socket is disconnected.
+    pub(super) fn refuse_login(&mut self, inbox: &mut RequestReceiver) {
+        inbox.requests.close();
+        while let Ok(request) = inbox.requests.try_recv() {
+            self.on_request(request);
+        }
+        self.take(LinkInput::Over);
+        self.mark_lost(LostBy::Server);
     }
 
     /// Answers all callers with the rejection, and those whose requests are on the way.

@@ -119,6 +119,7 @@ impl World {
             } else {
                 None
             },
+            login: dice.one_in(3).then(login),
             max_consecutive_timeouts: dice.below(4) as usize,
             pause: Duration::from_millis(dice.below(2) * 50),
             heartbeat,

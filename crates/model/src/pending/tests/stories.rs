@@ -4,6 +4,7 @@ use super::*;
 
 mod failed;
 mod listeners;
+mod login;
 mod misread;
 mod mixed_messages;
 mod server_requests;

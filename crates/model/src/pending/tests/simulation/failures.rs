@@ -8,7 +8,10 @@ impl World {
     pub(super) fn fails(&mut self, ticket: Ticket, why: RequestError) {
         let writes = self.callers[&ticket.0].written.len();
         let agrees = match why {
-            RequestError::Busy | RequestError::Unreachable => writes == 0,
+            RequestError::Busy
+            | RequestError::Unreachable
+            | RequestError::LoginFailed
+            | RequestError::Unauthenticated => writes == 0,
             RequestError::Cut
             | RequestError::Late
             | RequestError::TooLarge(_)
