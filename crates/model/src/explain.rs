@@ -9,6 +9,7 @@
 mod era_bridge;
 mod frame;
 mod in_front;
+mod link_login;
 mod local_reply;
 mod reply;
 mod resource_metadata;
@@ -99,6 +100,16 @@ fn mcp_client(plan: &Plan, request: &ExplainRequest<'_>) -> Option<ClientInfo> {
 /// Explains a request: one explanation for a REST call, one per message for an RPC body.
 #[must_use]
 pub fn explain(
+    plan: &Plan,
+    request: ExplainRequest<'_>,
+    environment: ExplainEnvironment,
+) -> Vec<Explanation> {
+    let mut explanations = explain_calls(plan, request, environment);
+    link_login::add(plan, &mut explanations);
+    explanations
+}
+
+fn explain_calls(
     plan: &Plan,
     request: ExplainRequest<'_>,
     environment: ExplainEnvironment,
@@ -209,13 +220,7 @@ impl<'a> Case<'a> {
     }
 
     fn is_secret(&self, name: &http::HeaderName) -> bool {
-        let upstreams = self.plan.upstreams.all.iter();
-        let mut paired = upstreams
-            .flat_map(|upstream| &upstream.envelope)
-            .chain(&self.plan.face.envelope);
-        self.plan.redaction.hides_header(name)
-            || name == self.plan.rollout.clients.api_key()
-            || paired.any(|paired| paired.header() == name)
+        self.plan.is_secret(name)
     }
 
     /// Returns the connection by which the request would come.

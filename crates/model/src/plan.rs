@@ -116,7 +116,8 @@ impl Plan {
         self.upstreams.all.get(index)
     }
 
-    /// Returns whether the value of a header is secret: a redacted header, an API key, or an envelope credential.
+    /// Returns whether the value of a header is secret: a redacted header, an API key, or a credential of an envelope or a
+    /// login.
     #[must_use]
     pub fn is_secret(&self, name: &HeaderName) -> bool {
         let of_servers = self.upstreams.all.iter().map(|upstream| &upstream.envelope);
@@ -124,6 +125,11 @@ impl Plan {
         self.redaction.hides_header(name)
             || self.rollout.clients.api_key() == name
             || paired.any(|paired| paired.header() == name)
+            || self
+                .upstreams
+                .all
+                .iter()
+                .any(|upstream| upstream.logs_in_with(name))
     }
 
     /// Returns the RPC upstream that accepts unchanged HTTP requests; a link carries messages only.

@@ -45,6 +45,9 @@ fn page(name: Option<&str>, explanation: &Explanation) -> String {
     if let Some(bridge) = &explanation.bridge {
         page.bridge(bridge);
     }
+    if let Some(login) = &explanation.login {
+        page.row("login", login);
+    }
     if let Some(sent) = &explanation.sends {
         page.sent(sent);
     }

@@ -32,7 +32,7 @@ fn start(login: &str, keys: &str) -> Proxy {
     let config = format!(
         "[upstream.child]\nside = \"rpc\"\nhandshake = \"none\"\nframing = \"content-length\"\n{command}{keys}"
     );
-    Proxy::start_with(&config, &[("child.sh", CHILD)])
+    Proxy::start_with(&config, &[("child.sh", CHILD), ("key", "s3cret\n")])
 }
 
 fn ask(proxy: &Proxy, method: &str) -> Value {
@@ -74,7 +74,7 @@ fn output_without_a_length_ends_the_child_and_an_overlong_message_its_call() {
 
 #[test]
 fn a_child_is_logged_in_to_before_its_first_call() {
-    let login = "login = { method = \"log_in\", params = [\"{env:PATH}\"] }\n";
+    let login = "login = { method = \"log_in\", params = [\"{file:key}\"] }\n";
     let proxy = start("true", login);
     assert!(ask(&proxy, "do")["result"].is_u64());
     assert_eq!(logins(&proxy, "ok"), 1.0);

@@ -157,9 +157,10 @@ fn each_client_logs_in_with_its_own_credentials() {
     // A client on a WebSocket logs in with the headers of its handshake.
     let (mut socket, _) = connect_with(&proxy, &[("authorization", "Bearer third")]);
     let mut server = accept(&upstream);
-    assert_eq!(server.hear()["params"], json!(["third"]));
-    drop(server);
-    let _ = socket.heard();
-    assert_eq!(logins(&proxy, "refused"), 1.0);
+    let call = server.hear();
+    assert_eq!(call["params"], json!(["third"]));
+    server.say(json!({ "jsonrpc": "2.0", "id": call["id"], "result": false }).to_string());
+    assert_eq!(socket.heard(), None);
+    becomes(|| logins(&proxy, "refused"), &2.0);
     assert!(!proxy.log().contains("Bearer"), "{}", proxy.log());
 }

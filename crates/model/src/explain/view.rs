@@ -47,6 +47,9 @@ pub struct Explanation {
     /// The eras of an MCP client and its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<ExplainedBridge>,
+    /// The login of the link that carries the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
     /// The request to the upstream.
     pub sends: Option<SentRequest>,
     /// The members and query parameters that the route has no place for.
@@ -76,6 +79,7 @@ impl Default for Explanation {
             decision: None,
             holes: Vec::new(),
             bridge: None,
+            login: None,
             sends: None,
             dropped: Vec::new(),
             outcomes: Vec::new(),

@@ -437,6 +437,13 @@ impl fmt::Debug for SecretMap {
 }
 
 impl UpstreamPlan {
+    /// Returns whether the login of a link takes a value from this header of the caller.
+    #[must_use]
+    pub fn logs_in_with(&self, header: &HeaderName) -> bool {
+        let login = self.transport.link().and_then(|link| link.login.as_ref());
+        login.is_some_and(|login| login.headers().any(|name| name == header))
+    }
+
     /// Returns whether the proxy sends `initialize` on its links.
     #[must_use]
     pub fn sends_initialize(&self) -> bool {
