@@ -189,6 +189,7 @@ fn others(default: &str) -> Vec<String> {
         "broadcast",
         "sse",
         "decline",
+        "content-length",
     ];
     let words = words.map(|word| format!("'{word}'"));
     let more = [

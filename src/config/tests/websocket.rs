@@ -188,7 +188,11 @@ fn logins_that_cannot_work_are_refused() {
             "keeps them from this upstream",
         ),
     ] {
-        let problems = with_login(keys).problems();
+        let fixture = with_login(keys);
+        let problems = match fixture.load() {
+            Ok(config) => compile(&config, &[]).unwrap_err().to_string(),
+            Err(problems) => problems.to_string(),
+        };
         assert!(problems.contains(wanted), "{keys}: {problems}");
     }
 }

@@ -22,6 +22,7 @@ const UNITS: [&str; 27] = [
     "field",
     "file descriptor",
     "line",
+    "login",
     "member",
     "message",
     "opening",
