@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 27] = [
+const UNITS: [&str; 28] = [
     "address",
     "byte",
     "call",
