@@ -38,7 +38,7 @@ struct LinkCommand {
 /// The links to run.
 enum LinkWork {
     /// One shared link.
-    One(RequestReceiver),
+    One(Box<RequestReceiver>),
     /// The links of clients, as they are opened.
     Each(mpsc::Receiver<LinkLaunch>, watch::Receiver<bool>),
 }
@@ -206,7 +206,10 @@ impl KnownUpstream {
         let (reach, work) = match plan.transport.sharing() {
             Sharing::Shared => {
                 let (link, inbox) = self.shared(plan, queue);
-                (LinkSharing::Shared(link), inbox.map(LinkWork::One))
+                (
+                    LinkSharing::Shared(link),
+                    inbox.map(|inbox| LinkWork::One(Box::new(inbox))),
+                )
             }
             Sharing::Client => {
                 self.apart.push(plan.name.clone());
@@ -320,7 +323,7 @@ async fn begin(launch: LinkCommand, shared: Shared) {
         standing,
     } = launch;
     match work {
-        LinkWork::One(inbox) => conduct(plan, inbox, standing, shared).await,
+        LinkWork::One(inbox) => conduct(plan, *inbox, standing, shared).await,
         LinkWork::Each(mut links, over) => {
             while let Some(LinkLaunch { inbox, permit }) = links.recv().await {
                 let inbox = inbox.ending_with(over.clone());

@@ -130,16 +130,15 @@ impl RuntimePlan {
                 }
             })
             .collect();
-        let previous_metadata = previous.map(|previous| &previous.metadata_upstreams);
-        let metadata_upstreams = metadata_upstreams(&plan, previous_metadata, budget, tasks);
+        let before = previous.map(|previous| &previous.metadata_upstreams);
+        let metadata_upstreams = metadata_upstreams(&plan, before, budget, tasks);
         let labels = PlanLabels::new(&plan, &shared.names);
         let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
-        let targets = plan.routes.routes().iter().map(|_| OnceCell::new());
         RuntimePlan {
             login_headers: login_headers(&plan),
             has_authorized_links: any_server(&plan, has_authorized_links),
-            targets: targets.collect(),
+            targets: vec![OnceCell::new(); plan.routes.routes().len()],
             has_response_streams: any_server(&plan, Transport::has_response_streams),
             plan,
             budget,

@@ -1,5 +1,6 @@
 //! A draft is a route file, whatever the documents are.
 
+mod public_documents;
 mod round_trip;
 
 use std::fs;

@@ -101,25 +101,7 @@ pub(super) fn websocket(
     let shared = sharing
         .as_ref()
         .is_none_or(|word| word.value == Sharing::Shared);
-    for key in OF_CLIENTS {
-        if shared && table.shape(key) != Shape::Absent {
-            let message =
-                format!("`{key}` limits the sockets of single clients, but all clients share one");
-            let hint = "write `sharing = \"client\"`, or remove it";
-            table.report(key, ValueError::new(message).hint(hint));
-        }
-    }
-    if side == Side::Rpc && !shared && table.shape(SOCKETS.name) != Shape::Absent {
-        let message = "`sockets` is the number of shared sockets, but each client has its own";
-        let hint =
-            "write `sharing = \"shared\"`, or remove it; `connections` limits those of clients";
-        table.report(SOCKETS.name, ValueError::new(message).hint(hint));
-    }
-    if side == Side::Rpc && !shared && table.shape(LOG_MESSAGES.name) != Shape::Absent {
-        let message = "`log_messages` selects recipients among the clients of a shared socket, but each client has its own";
-        let hint = "remove it: each client receives every message of its socket";
-        table.report(LOG_MESSAGES.name, ValueError::new(message).hint(hint));
-    }
+    refuse_of_other_sharing(table, side, shared);
     let sockets = table.get(&SOCKETS);
     let in_flight = table.get(&IN_FLIGHT);
     let queue = table.get(&QUEUE);
@@ -151,6 +133,29 @@ pub(super) fn websocket(
         unanswered: unanswered?,
         withhold: withhold?,
     })
+}
+
+/// Rejects keys of shared sockets where each client has its own, and the other way round.
+fn refuse_of_other_sharing(table: &mut Table<'_>, side: Side, shared: bool) {
+    for key in OF_CLIENTS {
+        if shared && table.shape(key) != Shape::Absent {
+            let message =
+                format!("`{key}` limits the sockets of single clients, but all clients share one");
+            let hint = "write `sharing = \"client\"`, or remove it";
+            table.report(key, ValueError::new(message).hint(hint));
+        }
+    }
+    if side == Side::Rpc && !shared && table.shape(SOCKETS.name) != Shape::Absent {
+        let message = "`sockets` is the number of shared sockets, but each client has its own";
+        let hint =
+            "write `sharing = \"shared\"`, or remove it; `connections` limits those of clients";
+        table.report(SOCKETS.name, ValueError::new(message).hint(hint));
+    }
+    if side == Side::Rpc && !shared && table.shape(LOG_MESSAGES.name) != Shape::Absent {
+        let message = "`log_messages` selects recipients among the clients of a shared socket, but each client has its own";
+        let hint = "remove it: each client receives every message of its socket";
+        table.report(LOG_MESSAGES.name, ValueError::new(message).hint(hint));
+    }
 }
 
 /// Rejects JSON-RPC keys for a frame server: it keeps state per connection, and has no handshake and no methods to

@@ -1,3 +1,5 @@
+mod links;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -19,6 +21,7 @@ use dualgauge_model::token::TokenFault;
 use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::wire::FloodReason;
+use links::links;
 
 pub(super) fn process() -> GlobalMetrics {
     let flag = |name: &str, side, thousandths| {
@@ -470,34 +473,4 @@ proptest! {
         }
         prop_assert!(histograms > 0 || !page.contains("_bucket"));
     }
-}
-
-fn links() -> Vec<LinkState> {
-    vec![LinkState {
-        upstream: "memory".to_owned(),
-        is_idle: false,
-        is_up: true,
-        ready: 1,
-        in_flight: 1,
-        queued: 2,
-        counts: dualgauge_model::pending::LinkCounts {
-            opened: 3,
-            late: 4,
-            foreign: 5,
-            skipped: 6,
-            declined: 7,
-            notified: 8,
-            logins: dualgauge_model::pending::LoginCounts {
-                ok: 12,
-                refused: 13,
-                timeout: 14,
-                cut: 15,
-            },
-        },
-        notices: Notifications {
-            told: 9,
-            crowded: 10,
-            nobody: 11,
-        },
-    }]
 }

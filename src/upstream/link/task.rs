@@ -69,11 +69,10 @@ pub async fn run_link<T: Transport>(
         depth,
         since: None,
         takes_requests: true,
-        is_retired: false,
         loss: None,
         on_rejection: inbox.ends_on_rejection,
         rejection: None,
-        is_unauthenticated: false,
+        ending: Ending::default(),
     };
     owner.run(&mut inbox, &mut answered).await;
     let LinkTask {
@@ -119,15 +118,21 @@ struct LinkTask<'a, T: Transport> {
     since: Option<Instant>,
     /// False once the request channel is closed.
     takes_requests: bool,
-    /// True once the upstream was changed or removed.
-    is_retired: bool,
     /// The reason why the only client of this link gets no other.
     loss: Option<LinkLost>,
     /// The effect of a server that rejects the handshake.
     on_rejection: RejectionEnd,
     /// The rejection that ends this link, as the response to its callers.
     rejection: Option<Bytes>,
-    /// True once the server has refused a login with the credentials of the client, which ends this link.
+    ending: Ending,
+}
+
+/// Reasons for this link to end that other parts decide.
+#[derive(Debug, Default)]
+struct Ending {
+    /// True once the upstream was changed or removed.
+    is_retired: bool,
+    /// True once the server has refused a login with the credentials of the client.
     is_unauthenticated: bool,
 }
 
@@ -140,7 +145,7 @@ impl<T: Transport> LinkTask<'_, T> {
         let mut farewell = None;
         self.take(LinkInput::Tick);
         loop {
-            if self.is_unauthenticated {
+            if self.ending.is_unauthenticated {
                 return self.refuse_login(inbox);
             }
             if self.loss.is_some() {
@@ -153,7 +158,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 // The server must still be sent the cancellations of the last calls.
                 let until = *farewell.get_or_insert(clock::now() + FAREWELL);
                 if self.pending.has_sent_all() || until <= clock::now() {
-                    if self.is_retired {
+                    if self.ending.is_retired {
                         self.mark_lost(LostBy::Plan);
                     }
                     return;
@@ -212,7 +217,7 @@ impl<T: Transport> LinkTask<'_, T> {
         if inbox.requests.is_closed() {
             return;
         }
-        self.is_retired = true;
+        self.ending.is_retired = true;
         // Marked at once, so that the client opens no other link while this one still has calls to answer.
         if let Some(owner) = &self.subscribers.owner {
             owner.mark_lost();
@@ -354,7 +359,7 @@ impl<T: Transport> LinkTask<'_, T> {
     fn on_lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
-        if self.is_retired {
+        if self.ending.is_retired {
             self.mark_lost(LostBy::Plan);
         } else if self.takes_requests && self.since.is_some() {
             // A link that takes no more requests has a successor, or no users.
@@ -365,7 +370,7 @@ impl<T: Transport> LinkTask<'_, T> {
         });
         // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
         let ends = !self.takes_requests && self.subscribers.is_per_client();
-        if self.loss.is_some() || self.is_retired || ends {
+        if self.loss.is_some() || self.ending.is_retired || ends {
             self.take(LinkInput::Over);
         }
     }
@@ -400,7 +405,7 @@ impl<T: Transport> LinkTask<'_, T> {
                 self.state.close();
                 // Takes the loss in at once, although `take` is still executing its outputs.
                 self.on_lost(&fault.to_string());
-                self.is_unauthenticated = self.pending.is_unauthenticated();
+                self.ending.is_unauthenticated = self.pending.is_unauthenticated();
             }
             LinkOutput::Write(message) => {
                 if let LinkConnection::Open(link) = &mut self.state {

@@ -66,7 +66,7 @@ fn a_shared_socket_logs_in_before_its_first_call_and_after_each_reconnect() {
         assert!(is_logged_in, "{login}");
         serve(&mut server, &mut is_logged_in);
         // The ids of the client are its own.
-        let found: Value = serde_json::from_str(&body_of(&client.read_answer(), 200)).unwrap();
+        let found: Value = serde_json::from_str(body_of(&client.read_answer(), 200)).unwrap();
         let wanted: Value = serde_json::from_str(&result(number)).unwrap();
         assert_eq!(found, wanted);
         drop(server);

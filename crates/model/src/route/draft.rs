@@ -18,7 +18,6 @@ use super::template::{PlacedHole, QueryItem, Template};
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::outcome::{Outcomes, ToolResult, ToolValue};
-use crate::stream_format::RouteStream;
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, HoleUse, ObjectPattern, Pattern, PatternError,
     SourceTree, TextPatterns, mention_named,
@@ -54,7 +53,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
             PatternError::new(what).under("notify").under(&source.key),
         ]);
     }
-    if let Some(what) = unstreamable(&source) {
+    if let Some(what) = source.unstreamable() {
         return Err(vec![
             PatternError::new(what).under("stream").under(&source.key),
         ]);
@@ -134,7 +133,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     }
     rest.query.extend(query);
     let other_query = captured::other_query(&mut rest.query).map_err(|error| vec![error])?;
-    let form = form_of(&source).map_err(|error| vec![error])?;
+    let form = source.form().map_err(|error| vec![error])?;
     let chosen = extra::chosen(&source, form, &rest.method);
     let (has_body, extra) = chosen.map_err(|error| vec![error])?;
     let mut draft = RouteDraft {
@@ -158,30 +157,6 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     draft.check_names().map_err(|error| vec![error])?;
     let facts = draft.facts().map_err(|error| vec![error])?;
     draft.finish(source, facts, form, extra)
-}
-
-/// Returns the reason why responses of a route that says so cannot stream.
-fn unstreamable(source: &RouteSource) -> Option<&'static str> {
-    let RouteStream::Formats { .. } = source.stream else {
-        return None;
-    };
-    if source.rest_protocol() == Wire::Frame {
-        return Some("a frame is one message; only a route with `rest` has responses that stream");
-    }
-    source
-        .is_notification
-        .then_some("a notification has no answer that could stream")
-}
-
-fn form_of(source: &RouteSource) -> Result<RouteForm, PatternError> {
-    match (&source.params, source.named_body()) {
-        (None, None) if source.rest_protocol() == Wire::Http => Ok(RouteForm::Short),
-        (None, None) | (Some(_), _) => Ok(RouteForm::Full),
-        (None, Some(_)) => {
-            let what = "a route with `body` needs `params`; write `params = { … }`";
-            Err(PatternError::new(what).under("body"))
-        }
-    }
 }
 
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {

@@ -8,12 +8,12 @@ use crate::outcome::RowSource;
 use crate::rollout::Glob;
 use crate::stream_format::RouteStream;
 use dualgauge_patterns::json::Json;
-use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::pattern::{PatternError, SourceTree};
 use dualgauge_patterns::schema::Schema;
 use dualgauge_patterns::side::Side;
 
 use super::docs::RouteDocs;
-use super::options::{Effect, Extra, ResultForm};
+use super::options::{Effect, Extra, ResultForm, RouteForm};
 use super::wire::Wire;
 
 /// One route, as the route table declares it.
@@ -173,4 +173,36 @@ pub struct ExampleReply {
     pub text: Option<String>,
     /// `rpc.result`, or the whole of `rpc.error`.
     pub rpc: Result<Json, Json>,
+}
+
+impl RouteSource {
+    /// Returns the reason why responses of a route that says so cannot stream.
+    pub(super) fn unstreamable(&self) -> Option<&'static str> {
+        let RouteStream::Formats { .. } = self.stream else {
+            return None;
+        };
+        if self.rest_protocol() == Wire::Frame {
+            return Some(
+                "a frame is one message; only a route with `rest` has responses that stream",
+            );
+        }
+        self.is_notification
+            .then_some("a notification has no answer that could stream")
+    }
+
+    /// Returns the form of the route.
+    ///
+    /// # Errors
+    ///
+    /// Fails for a `body` without `params`.
+    pub(super) fn form(&self) -> Result<RouteForm, PatternError> {
+        match (&self.params, self.named_body()) {
+            (None, None) if self.rest_protocol() == Wire::Http => Ok(RouteForm::Short),
+            (None, None) | (Some(_), _) => Ok(RouteForm::Full),
+            (None, Some(_)) => {
+                let what = "a route with `body` needs `params`; write `params = { … }`";
+                Err(PatternError::new(what).under("body"))
+            }
+        }
+    }
 }

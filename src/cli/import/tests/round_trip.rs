@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -13,11 +12,11 @@ use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
 use dualgauge_model::document::{ApiInfo, openapi};
 use dualgauge_model::import::arbitrary::api;
-use dualgauge_model::import::{DocumentKind, SourceDocument, draft, upgrade_swagger};
+use dualgauge_model::import::{DocumentKind, SourceDocument, draft};
 use dualgauge_patterns::percent::{self, Plus};
 
 /// Returns the draft of a document, and the document that its routes generate.
-fn there_and_back(document: &Value) -> (String, Value) {
+pub(super) fn there_and_back(document: &Value) -> (String, Value) {
     let given = SourceDocument {
         name: "api.json".to_owned(),
         kind: DocumentKind::OpenApi,
@@ -199,7 +198,7 @@ impl<'d> Document<'d> {
     }
 
     /// Returns the declared failures: their descriptions, and the schemas of their JSON.
-    fn failures(&self, operation: &'d Value) -> BTreeMap<String, (String, Option<Value>)> {
+    fn failures(&self, operation: &'d Value) -> Failures {
         let responses = operation["responses"].as_object().into_iter().flatten();
         let mut found = BTreeMap::new();
         let is_failure = |status: &str| !status.starts_with(['1', '2', '3']);
@@ -255,7 +254,7 @@ fn assert_same(document: &Value, prefix: &str) {
 
 /// Returns the differences between the operations of the generated document and those of the original one: the
 /// operation, the part that differs, and both values.
-fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<[String; 3]> {
+pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<[String; 3]> {
     let (old, new) = (Document(document), Document(generated));
     let mut originals = BTreeMap::new();
     for (method, path, item, operation) in old.operations() {
@@ -277,47 +276,19 @@ fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<[String
                 differs("parameter", format!("{parameter} of {known:#?}"));
             }
         }
-        if let Some((members, required)) = new.body(operation)
-            && members.is_object()
-        {
-            let (old_members, old_required) = old.body(old_operation).unwrap_or_default();
-            let sent = |of: &Value| {
-                let mut found = of.clone();
-                if let Value::Object(found) = &mut found {
-                    found.retain(|name, member| {
-                        // A member that equals a parameter may have any spelling.
-                        let is_twin = members[name] == json!({});
-                        member.get("readOnly") != Some(&Value::Bool(true)) && !is_twin
-                    });
-                }
-                found
-            };
-            let (members, old_members) = (sent(&members), sent(&old_members));
-            if members != old_members {
-                differs("body", format!("{members} instead of {old_members}"));
-            }
-            if required != old_required {
-                differs("required", format!("{required} instead of {old_required}"));
-            }
-        }
+        let bodies = (old.body(old_operation), new.body(operation));
+        body_differences(bodies.0.unwrap_or_default(), bodies.1, &mut differs);
         if let Some(success) = old.success(old_operation) {
             let own = new.success(operation);
             if own.as_ref() != Some(&success) {
                 differs("response", format!("{own:?} instead of {success:?}"));
             }
         }
-        let own = new.failures(operation);
-        for (status, (text, schema)) in old.failures(old_operation) {
-            let back = own.get(&status);
-            let is_same = back.is_some_and(|(own_text, own_schema)| {
-                let title = text.is_empty() || text == *own_text;
-                title && (schema.is_none() || schema == *own_schema)
-            });
-            if !is_same {
-                let values = format!("{status} {back:?} instead of {text:?} {schema:?}");
-                differs("failure", values);
-            }
-        }
+        failure_differences(
+            old.failures(old_operation),
+            &new.failures(operation),
+            &mut differs,
+        );
         for text in ["summary", "tags"] {
             let known = old_operation.get(text).filter(|text| **text != json!([]));
             if operation.get(text) != known {
@@ -329,6 +300,52 @@ fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<[String
         }
     }
     found
+}
+
+type Differs<'f> = &'f mut dyn FnMut(&str, String);
+
+/// Compares the members of two bodies, and which of them are required.
+fn body_differences(old: (Value, Value), new: Option<(Value, Value)>, differs: Differs<'_>) {
+    let Some((members, required)) = new.filter(|(members, _)| members.is_object()) else {
+        return;
+    };
+    let (old_members, old_required) = old;
+    let sent = |of: &Value| {
+        let mut found = of.clone();
+        if let Value::Object(found) = &mut found {
+            found.retain(|name, member| {
+                // A member that equals a parameter may have any spelling.
+                let is_twin = members[name] == json!({});
+                member.get("readOnly") != Some(&Value::Bool(true)) && !is_twin
+            });
+        }
+        found
+    };
+    let (members, old_members) = (sent(&members), sent(&old_members));
+    if members != old_members {
+        differs("body", format!("{members} instead of {old_members}"));
+    }
+    if required != old_required {
+        differs("required", format!("{required} instead of {old_required}"));
+    }
+}
+
+/// The text and the schema of each declared failure, by status.
+type Failures = BTreeMap<String, (String, Option<Value>)>;
+
+/// Compares the declared failures of an operation.
+fn failure_differences(old: Failures, new: &Failures, differs: Differs<'_>) {
+    for (status, (text, schema)) in old {
+        let back = new.get(&status);
+        let is_same = back.is_some_and(|(own_text, own_schema)| {
+            let title = text.is_empty() || text == *own_text;
+            title && (schema.is_none() || schema == *own_schema)
+        });
+        if !is_same {
+            let values = format!("{status} {back:?} instead of {text:?} {schema:?}");
+            differs("failure", values);
+        }
+    }
 }
 
 #[test]
@@ -351,56 +368,7 @@ fn the_documents_of_the_tests_come_back() {
 
 #[test]
 fn texts_and_schemas_come_back() {
-    let content = |schema: Value| json!({ "application/json": { "schema": schema } });
-    let order = json!({ "$ref": "#/components/schemas/Order" });
-    let page = json!({ "type": "integer", "minimum": 1, "maximum": 50, "default": 1 });
-    let list = json!({ "type": "array", "items": order, "maxItems": 50 });
-    let fault = json!({ "$ref": "#/components/schemas/Fault" });
-    let document = json!({
-        "openapi": "3.1.0",
-        "paths": {
-            "/orders": {
-                "get": {
-                    "operationId": "list_orders", "summary": "All orders", "tags": ["orders", "read"],
-                    "description": "The newest\nfirst.",
-                    "parameters": [
-                        { "in": "query", "name": "page", "description": "The page", "schema": page },
-                        { "in": "query", "name": "after-date", "schema": { "type": "string", "format": "date" } },
-                        { "in": "header", "name": "X-Tenant", "required": true, "schema": { "type": "string", "maxLength": 9 } },
-                    ],
-                    "responses": { "200": { "content": content(list.clone()) } },
-                },
-                "post": {
-                    "operationId": "create_order", "requestBody": { "required": true, "content": content(order.clone()) },
-                    "responses": { "201": { "content": content(order.clone()) } },
-                },
-            },
-            "/orders/{id}": {
-                "parameters": [{ "in": "path", "name": "id", "required": true, "schema": { "type": "string", "format": "uuid" } }],
-                "put": {
-                    "operationId": "replace_all", "requestBody": { "required": true, "content": content(list) },
-                    "responses": { "200": { "content": content(order) }, "204": { "description": "the same" } },
-                },
-                "delete": { "operationId": "delete_order", "responses": {
-                    "204": { "description": "gone" },
-                    "404": { "description": "No such order", "content": content(fault.clone()) },
-                    "4xx": { "$ref": "#/components/responses/Refused" },
-                    "503": { "description": "Closed" },
-                    "default": { "description": "Any other", "content": content(json!({ "type": "string" })) },
-                } },
-            },
-        },
-        "components": { "responses": { "Refused": {
-            "description": "Refused", "content": { "application/vnd.fault+json": { "schema": fault } },
-        } }, "schemas": { "Fault": { "type": "object", "properties": { "error": { "type": "string" } } }, "Order": {
-            "type": "object", "required": ["lines"],
-            "properties": {
-                "id": { "type": "string", "format": "uuid", "readOnly": true },
-                "lines": { "type": "array", "minItems": 1, "items": { "$ref": "#/components/schemas/Line" } },
-                "parent": { "$ref": "#/components/schemas/Order" },
-            },
-        }, "Line": { "type": "object", "properties": { "sku": { "type": "string", "pattern": "^[A-Z]+$" } } } } },
-    });
+    let document: Value = serde_json::from_str(include_str!("orders.json")).unwrap();
     assert_same(&document, "");
     let (toml, generated) = there_and_back(&document);
     let orders = &generated["paths"]["/orders"];
@@ -420,78 +388,6 @@ fn texts_and_schemas_come_back() {
     let problem = &content["application/problem+json"]["schema"];
     assert_eq!(*problem, json!({ "$ref": PROBLEM }));
     assert_eq!(one["put"]["parameters"][0]["schema"]["format"], "uuid");
-}
-
-/// Returns the path that precedes those of a document.
-fn base_of(document: &Value) -> String {
-    let server = &document["servers"][0];
-    let mut url = server["url"].as_str().unwrap_or_default().to_owned();
-    for (name, variable) in server["variables"].as_object().into_iter().flatten() {
-        let default = variable["default"].as_str().unwrap_or_default();
-        url = url.replace(&format!("{{{name}}}"), default);
-    }
-    let path = match url.split_once("://") {
-        Some((_, rest)) => rest.find('/').map_or("", |begin| &rest[begin..]),
-        None => &url,
-    };
-    path.trim_end_matches('/').to_owned()
-}
-
-/// The differences between public documents and those of their routes: `FILE METHOD /path PART`.
-const DIFFERENCES: &str = "tests/documents/differences.txt";
-
-/// `UPDATE=1` writes the list of differences, and `DOCUMENTS=part` compares only the documents whose name has this part.
-#[test]
-#[ignore = "needs the documents of .ci/install-documents"]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "options of this test, no configuration of the program"
-)]
-fn public_documents_come_back_but_for_the_known_differences() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = std::env::current_exe().unwrap();
-    let folder = own.ancestors().nth(3).unwrap().join("documents");
-    let documents = std::fs::read_to_string(root.join("tests/documents/documents.txt")).unwrap();
-    let only = std::env::var("DOCUMENTS").unwrap_or_default();
-    let mut found = String::new();
-    let lines = documents.lines().filter(|line| line.contains(&only));
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let file = line.split(' ').next().unwrap();
-        let path = match file.contains('/') {
-            true => folder.join("node_modules").join(file),
-            false => folder.join(file),
-        };
-        let document = read::read(&path).unwrap();
-        let (_, generated) = there_and_back(&document);
-        let document = match document.get("swagger") {
-            Some(_) => upgrade_swagger(&document).unwrap(),
-            None => document,
-        };
-        for [place, part, values] in differences(&document, &generated, &base_of(&document)) {
-            found.push_str(&format!("{file} {place} {part}\n"));
-            if std::env::var_os("SHOW").is_some() {
-                let values: String = values.chars().take(3000).collect();
-                eprintln!("{file} {place} {part}: {values}");
-            }
-        }
-    }
-    let read_known = || std::fs::read_to_string(root.join(DIFFERENCES)).unwrap_or_default();
-    if std::env::var_os("UPDATE").is_some() {
-        let known = read_known();
-        let comments = known.lines().filter(|line| line.starts_with('#'));
-        let comments: String = comments.map(|line| format!("{line}\n")).collect();
-        std::fs::write(root.join(DIFFERENCES), comments + &found).unwrap();
-    }
-    let known = read_known();
-    let is_named = |line: &&str| !line.starts_with('#') && line.contains(&only);
-    let known: BTreeSet<&str> = known.lines().filter(is_named).collect();
-    let found: BTreeSet<&str> = found.lines().collect();
-    let more: Vec<&&str> = found.difference(&known).collect();
-    let fewer: Vec<&&str> = known.difference(&found).collect();
-    assert!(
-        more.is_empty() && fewer.is_empty(),
-        "these differ now: {more:#?}\nthese of {DIFFERENCES} do not: {fewer:#?}"
-    );
 }
 
 proptest! {
