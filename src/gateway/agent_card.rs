@@ -10,6 +10,9 @@ use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::{CardNaming, ProxyInterfaces};
 use dualgauge_model::failure::Failure;
 
+/// The maximum size of a card in bytes.
+const LIMIT: usize = 256 * 1024;
+
 /// Prepares a request for a card, so that the response is the whole document, not encoded.
 pub(super) fn ask_for_whole(head: &mut request::Parts) {
     head.headers.remove(ACCEPT_ENCODING);
@@ -31,7 +34,7 @@ pub(super) async fn name_proxy(
     };
     let depth = record.context.runtime_plan().plan.limits.depth;
     let name = |document: &_| interfaces.name_in(document, depth);
-    let (answer, naming) = rewrite(record, stream, upstream, name).await?;
+    let (answer, naming) = rewrite(record, stream, upstream, LIMIT, name).await?;
     let naming = match naming {
         DocumentNaming::Rewritten => CardNaming::Rewritten,
         DocumentNaming::Unchanged => CardNaming::Unchanged,

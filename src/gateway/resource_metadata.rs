@@ -30,7 +30,7 @@ use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
 /// The maximum size of a document in bytes.
-const LIMIT: usize = 256 * 1024;
+const LIMIT: usize = 64 * 1024;
 
 /// Serves a request for metadata.
 pub(super) async fn serve(
@@ -63,7 +63,7 @@ pub(super) async fn serve(
                 let url = public.resource(request.resource);
                 let depth = runtime_plan.plan.limits.depth;
                 let name = |document: &Bytes| name_resource(document, &url, depth);
-                let (answer, naming) = rewrite(record, *stream, upstream, name).await?;
+                let (answer, naming) = rewrite(record, *stream, upstream, LIMIT, name).await?;
                 count(
                     record,
                     match naming {
@@ -120,11 +120,12 @@ pub(super) enum DocumentNaming {
     Unchanged,
 }
 
-/// Reads a document, and writes another one in its place if `name` returns one.
+/// Reads a document of at most `max` bytes, and writes another one in its place if `name` returns one.
 pub(super) async fn rewrite(
     record: &mut AccessRecord,
     stream: StreamingResponse,
     upstream: &HttpUpstream,
+    max: usize,
     name: impl Fn(&Bytes) -> Option<Bytes>,
 ) -> Result<(CallResponse, DocumentNaming), Failure> {
     let StreamingResponse {
@@ -137,7 +138,7 @@ pub(super) async fn rewrite(
     }
     let memory = record.context.worker().memory();
     let limit = upstream.plan().timeout;
-    let read = collect_accounted(body, LIMIT, memory);
+    let read = collect_accounted(body, max, memory);
     let read = timeout(limit, read)
         .await
         .map_err(|_| upstream_timeout(limit))?;

@@ -37,8 +37,7 @@ pub use events::{
     LinkFault, LinkInput, LinkOutput, Outbound, Priority, Request, RequestError, RetryRule,
 };
 pub use link_machine::{LinkCounts, LinkMachine};
-pub use logging_in::LoginCounts;
-pub use login::{CallerCredential, LoginCall, LoginOwner, LoginPart, LoginTemplate};
+pub use login::{CallerCredential, LoginCall, LoginCounts, LoginOwner, LoginPart, LoginTemplate};
 pub use recipients::{MessageOrigin, Recipients};
 pub use server_requests::INPUT_TIMEOUT;
 pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages, ServerRequests};

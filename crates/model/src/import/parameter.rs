@@ -160,6 +160,8 @@ fn one<'v>(
         Err("it is JSON inside a URL")
     } else if name.is_empty() {
         Err("it has no name")
+    } else if is_capture(name, location) {
+        Err("its name ends in `...`, which captures names in a route")
     } else {
         shape(&schema, location, parameter)
     };
@@ -176,6 +178,15 @@ fn one<'v>(
             inside: None,
         }]),
         Err(why) => left_out(name, is_required, why, notes).map(|()| Vec::new()),
+    }
+}
+
+/// Returns true when a route would take a name for a capture of other names.
+fn is_capture(name: &str, location: ParameterLocation) -> bool {
+    match location {
+        ParameterLocation::Query => name == "...",
+        ParameterLocation::Header => name.ends_with("..."),
+        ParameterLocation::Path => false,
     }
 }
 

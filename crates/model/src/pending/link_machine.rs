@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::listen_table::ListenTable;
-use super::logging_in::LoginCounts;
+use super::login::LoginCounts;
 use super::queue::{QueuedRequest, RequestQueue};
 use super::state::{Handshake, LinkState, WriteState};
 use super::subscriptions::{SUBSCRIPTIONS, Subscriptions};

@@ -13,19 +13,6 @@ use super::{LinkFault, RequestError};
 use crate::jsonrpc::{self, ResponseReply, parse_response};
 use dualgauge_patterns::rope::Rope;
 
-/// The results of logins so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LoginCounts {
-    /// Logins that succeeded.
-    pub ok: u64,
-    /// Logins that the server refused.
-    pub refused: u64,
-    /// Logins without an answer in time.
-    pub timeout: u64,
-    /// Logins during which the link broke.
-    pub cut: u64,
-}
-
 impl LinkMachine {
     /// Starts the login of a link that is open and has completed its handshake, or declares the link ready.
     pub(super) fn log_in(&mut self, now: Duration, by: Duration) {

@@ -16,6 +16,19 @@ use http::{HeaderMap, HeaderName};
 
 use dualgauge_patterns::json::Json;
 
+/// The results of logins so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoginCounts {
+    /// Logins that succeeded.
+    pub ok: u64,
+    /// Logins that the server refused.
+    pub refused: u64,
+    /// Logins without an answer in time.
+    pub timeout: u64,
+    /// Logins during which the link broke.
+    pub cut: u64,
+}
+
 /// A credential of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallerCredential {
