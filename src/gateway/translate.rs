@@ -297,7 +297,7 @@ pub(super) struct TranslatedAnswer {
 
 /// An RPC call that is translated.
 #[derive(Clone, Copy)]
-pub(super) struct RpcCall<'a> {
+pub(super) struct IncomingRpcCall<'a> {
     pub(super) call: &'a Call,
     pub(super) request: ClientRequest<'a>,
     /// The kind of the client's MCP revision.
@@ -310,7 +310,7 @@ pub(super) struct RpcCall<'a> {
 pub(super) async fn serve_rpc_call(
     record: &mut AccessRecord,
     index: usize,
-    served: RpcCall<'_>,
+    served: IncomingRpcCall<'_>,
 ) -> Result<RpcServed, Failure> {
     let rpc_call = served.call;
     let runtime_plan = record.context.runtime_plan().clone();
@@ -372,7 +372,7 @@ pub(super) async fn serve_rpc_call(
 fn rest_headers(
     context: &CallContext,
     upstream: &UpstreamPlan,
-    served: RpcCall<'_>,
+    served: IncomingRpcCall<'_>,
     route: &Route,
     call: &mut ToRest,
 ) -> Result<HeaderMap, Failure> {
@@ -400,7 +400,7 @@ fn rest_headers(
     Ok(headers)
 }
 
-impl<'a> RpcCall<'a> {
+impl<'a> IncomingRpcCall<'a> {
     /// Returns the terms on which the response may stream.
     fn streams(self, route: &Route) -> Option<StreamTerms<'a>> {
         let is_answered = self.is_alone && self.call.id.is_some();

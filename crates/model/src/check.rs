@@ -37,7 +37,7 @@ pub use flag_warnings::{FlagWarning, MissingEffect, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;
 pub use report::{
-    Direction, Finding, FindingKind, LossVerdict, Never, Refusal, RefusalCause, RouteReport,
+    Direction, Finding, FindingKind, LossVerdict, Never, RefusalCause, RefusedMessage, RouteReport,
     UnnamedMembers, Witness,
 };
 pub use rules::{CheckRule, Weight};

@@ -191,7 +191,7 @@ impl ResponseStream {
             // Clients dispatch no event with empty data (§9.2.6); it sets an id or the retry time, or keeps the
             // connection alive.
             return StreamStep {
-                out: event.kept(self.output),
+                out: event.unchanged(self.output),
                 ..StreamStep::default()
             };
         };

@@ -9,8 +9,8 @@ use super::verdict::Checked;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::telemetry::metrics::{SeriesEstimate, estimate};
 use dualgauge_model::check::{
-    Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, Refusal,
-    RefusalCause, RouteReport,
+    Direction, EventFinding, EventReport, Finding, FindingKind, LossVerdict, Never, RefusalCause,
+    RefusedMessage, RouteReport,
 };
 use dualgauge_model::event::EventDefinition;
 use dualgauge_model::route::Route;
@@ -291,7 +291,7 @@ fn direction_row<'d>(route: &'d Route, direction: &'d Direction) -> DirectionRow
     }
 }
 
-fn refusal_row(refusal: &Refusal) -> RefusalRow<'_> {
+fn refusal_row(refusal: &RefusedMessage) -> RefusalRow<'_> {
     let (by, rule, at) = match &refusal.cause {
         RefusalCause::RouteInFront(by) => (Some(by.as_str()), None, None),
         RefusalCause::Value { rule, at } => (None, Some(rule.as_str()), Some(at.as_str())),

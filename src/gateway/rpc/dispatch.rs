@@ -74,7 +74,7 @@ impl RpcRequest {
                 .forward_call(record, &candidate, call, BatchContext::Single)
                 .await;
         }
-        let served = translate::RpcCall {
+        let served = translate::IncomingRpcCall {
             call,
             request: self.client_request(),
             revision: self.client_revision(call),

@@ -45,7 +45,7 @@ pub struct Direction {
     /// Differences that lose data.
     pub losses: Vec<Finding>,
     /// Messages that are refused, because they would not come back or another route would take them.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<RefusedMessage>,
     /// The treatment of members that no pattern names.
     pub unnamed: UnnamedMembers,
     /// The number of generated messages that went there and back.
@@ -148,7 +148,7 @@ impl RefusalCause {
 
 /// A message that is refused.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct RefusedMessage {
     /// The reason.
     pub cause: RefusalCause,
     /// The message.

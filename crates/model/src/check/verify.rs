@@ -7,8 +7,8 @@ use super::mapped::Replies;
 use super::message::Message;
 use super::overlap;
 use super::report::{
-    Direction, Finding, FindingKind, Never, Refusal, RefusalCause, RouteReport, UnnamedMembers,
-    Witness,
+    Direction, Finding, FindingKind, Never, RefusalCause, RefusedMessage, RouteReport,
+    UnnamedMembers, Witness,
 };
 use super::rivals::RivalCalls;
 use super::round_trip::RoundTrip;
@@ -171,14 +171,14 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
 }
 
 /// Returns a call for each route in front of this one that takes what this one writes.
-fn refused_by_routes(subject: &CheckSubject<'_>, rivals: &RivalCalls) -> Vec<Refusal> {
+fn refused_by_routes(subject: &CheckSubject<'_>, rivals: &RivalCalls) -> Vec<RefusedMessage> {
     let fronts = subject.table.fronts(subject.index).iter();
     let refused = fronts.filter_map(|front| {
         let there = rivals.call(*front, subject.from.other())?;
         let sent = subject.source_of(there)?;
         let why = subject.refused_call(&sent)?;
         let cause = RefusalCause::RouteInFront(subject.table.route(*front).name.clone());
-        Some(Refusal { cause, sent, why })
+        Some(RefusedMessage { cause, sent, why })
     });
     refused.collect()
 }
@@ -207,10 +207,10 @@ fn prove(subject: &CheckSubject<'_>, rivals: &[Message], rules: &[RuleFn]) -> Di
 }
 
 /// Sends the messages of a hypothesis. The first one that is refused is the witness.
-fn refusal(subject: &CheckSubject<'_>, hypothesis: Hypothesis) -> Option<Refusal> {
+fn refusal(subject: &CheckSubject<'_>, hypothesis: Hypothesis) -> Option<RefusedMessage> {
     let mut messages = hypothesis.messages.into_iter();
     messages.find_map(|sent| {
-        Some(Refusal {
+        Some(RefusedMessage {
             cause: RefusalCause::Value {
                 rule: hypothesis.rule,
                 at: spelled_location(subject, hypothesis.at.clone()),

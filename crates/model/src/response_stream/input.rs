@@ -155,7 +155,7 @@ impl InputEvent {
     }
 
     /// Returns the event as it came, for a client that reads the same format.
-    pub(super) fn kept(&self, output: StreamFormat) -> Bytes {
+    pub(super) fn unchanged(&self, output: StreamFormat) -> Bytes {
         match (self, output) {
             (InputEvent::Event { text, .. }, StreamFormat::EventStream) => text.clone(),
             (InputEvent::Event { .. } | InputEvent::Line(_), _) => Bytes::new(),

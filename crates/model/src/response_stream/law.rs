@@ -19,13 +19,13 @@ use dualgauge_patterns::side::Side;
 
 /// Everything that a stream became.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct StreamTrace {
     pub(super) out: Vec<u8>,
     /// The kinds of its events.
     pub(super) kinds: Vec<&'static str>,
 }
 
-impl Trace {
+impl StreamTrace {
     fn note(&mut self, step: &StreamStep) {
         self.out.extend_from_slice(&step.out);
         let kind = step.result.as_ref().map(|result| result.kind.as_str());
@@ -42,8 +42,8 @@ pub(super) fn trace(
     input: &[u8],
     size: usize,
     scope: StreamScope<'_>,
-) -> Trace {
-    let mut trace = Trace::default();
+) -> StreamTrace {
+    let mut trace = StreamTrace::default();
     for chunk in input.chunks(size.max(1)) {
         stream.feed(chunk);
         while let Some(step) = stream.step(scope) {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::law::{Trace, check_whole, streamed_call, trace};
+use super::law::{StreamTrace, check_whole, streamed_call, trace};
 use super::*;
 use crate::event::Events;
 use crate::event::{EventSource, OtherSide, RpcEventSource, SseSource};
@@ -106,7 +106,7 @@ impl Scene {
 
     fn run(&self, side: Side, formats: StreamFormats, input: &str) -> (String, Vec<&'static str>) {
         let new = || ResponseStream::new(streamed_call(side), formats, 300);
-        let Trace { out, kinds } = trace(new(), input.as_bytes(), usize::MAX, self.scope());
+        let StreamTrace { out, kinds } = trace(new(), input.as_bytes(), usize::MAX, self.scope());
         for size in 1..input.len() {
             let cut = trace(new(), input.as_bytes(), size, self.scope());
             assert_eq!(cut.kinds, kinds, "{input:?} in pieces of {size}");

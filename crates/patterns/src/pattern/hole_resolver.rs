@@ -318,7 +318,7 @@ impl HoleResolver {
             let is_kept = declared.positions == Some(Positions::Kept);
             let is_mixed = declared.positions == Some(Positions::Mixed);
             if is_mixed || (is_kept && declared.on == [true; 2]) {
-                return Err(declared.kept_and_shared().under(&key));
+                return Err(declared.read_only_and_shared().under(&key));
             }
             if declared.on != [true; 2] && !is_kept {
                 return Err(declared.one_sided().under(&key));
@@ -415,7 +415,7 @@ impl Declarations {
         }
     }
 
-    fn kept_and_shared(&self) -> PatternError {
+    fn read_only_and_shared(&self) -> PatternError {
         let name = &self.name;
         PatternError::new(format!(
             "the hole `{name}` is read only, `{{<{name}}}`, and also at another place of the call; write `{{{name}}}` on both sides, or name it once"

@@ -122,13 +122,8 @@ fn entry(text: &str) -> (String, usize) {
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'=' if key.is_none() => key = Some(text[..at].trim().to_owned()),
-            b'"' | b'\'' => {
-                at = string_end(bytes, at);
-                continue;
-            }
-            b'#' => {
-                let line = bytes[at..].iter().position(|byte| *byte == b'\n');
-                at = line.map_or(bytes.len(), |line| at + line);
+            b'"' | b'\'' | b'#' => {
+                at = no_syntax_end(bytes, at);
                 continue;
             }
             b'[' | b'{' => depth += 1,
@@ -141,19 +136,23 @@ fn entry(text: &str) -> (String, usize) {
     (key.unwrap_or_default(), text.len())
 }
 
+/// Returns the end of the string or comment that begins at a position. No byte of it is a bracket or a line of the table.
+fn no_syntax_end(bytes: &[u8], at: usize) -> usize {
+    if bytes[at] != b'#' {
+        return string_end(bytes, at);
+    }
+    let line = bytes[at..].iter().position(|byte| *byte == b'\n');
+    line.map_or(bytes.len(), |line| at + line)
+}
+
 /// Returns the text between the brackets of an array or of an inline table, and the text after it.
 pub(super) fn inside(value: &str) -> (&str, &str) {
     let bytes = value.as_bytes();
     let (mut at, mut depth) = (0, 0_usize);
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' | b'\'' => {
-                at = string_end(bytes, at);
-                continue;
-            }
-            b'#' => {
-                let line = bytes[at..].iter().position(|byte| *byte == b'\n');
-                at = line.map_or(bytes.len(), |line| at + line);
+            b'"' | b'\'' | b'#' => {
+                at = no_syntax_end(bytes, at);
                 continue;
             }
             b'[' | b'{' => depth += 1,
