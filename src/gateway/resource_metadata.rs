@@ -113,7 +113,7 @@ fn is_missing(answer: &CallResponse) -> bool {
     }
 }
 
-/// Whether a document now names the proxy.
+/// The effect of [`rewrite`] on a document: it names the proxy, or is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DocumentNaming {
     Rewritten,

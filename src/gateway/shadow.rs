@@ -11,9 +11,9 @@
 //! stream_recorder     the record of a response that streams
 //! ```
 //!
-//! Laws: a candidate starts only after the response, or the part of a stream that is compared, is sent to the client,
-//! and no result of it reaches the client. Only
-//! calls of safe routes have one. Every call that could have had a candidate gets exactly one verdict.
+//! Laws: a candidate starts only after the client has the response, or the compared part of a stream. No result of a
+//! candidate reaches the client. Only calls of safe routes have one. Every call that could have had a candidate gets
+//! exactly one verdict.
 //!
 //! Used by the adapters of `gateway`'s protocols, `shared_state` and `worker`.
 

@@ -53,8 +53,8 @@ pub(super) fn respond(
     }
 }
 
-/// Returns the headers of the client's stream: those of any translated response, and one that keeps buffers out of its
-/// way.
+/// Returns the headers of the client's stream: those of any translated response, and one that asks intermediaries not
+/// to buffer the stream.
 fn stream_headers(from: &HeaderMap, format: StreamFormat) -> HeaderMap {
     let mut remaining = headers::from_response(from.clone());
     let buffering = from.get(&X_ACCEL_BUFFERING).cloned();

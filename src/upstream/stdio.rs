@@ -216,7 +216,7 @@ impl Link for RunningChild {
                 Ok(Some(DecodedMessage::Complete(message))) => return Event::Message(message),
                 Ok(Some(DecodedMessage::Overlong)) => return Event::Overlong,
                 Ok(None) => {}
-                // The begin of the next message is not known, so the output is not read any more.
+                // The start of the next message is unknown, so the output is not read any more.
                 Err(why) if self.stdout.is_some() => {
                     self.stdout = None;
                     self.record_end(why);

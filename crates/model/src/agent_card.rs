@@ -86,8 +86,8 @@ impl Binding {
     }
 }
 
-/// Returns the URLs that the card which a request asks for must have; `None` for other requests, and if the plan does
-/// not say them.
+/// Returns the URLs of the proxy if the request asks for the agent card; `None` for other requests, and if the plan has
+/// no such URLs.
 #[must_use]
 pub fn requested_card(plan: &Plan, head: RequestHead<'_>) -> Option<ProxyInterfaces> {
     let path = plan.face.agent_card.as_deref()?;

@@ -1,4 +1,4 @@
-//! Messages with a header that has their length (Language Server Protocol 3.17, "Base Protocol"): a parser and a writer.
+//! Messages framed by a `Content-Length` header (Language Server Protocol 3.17, "Base Protocol"): a parser and a writer.
 //!
 //! A header is lines of `name: value`, with one `Content-Length`, up to an empty line. Laws: the messages do not depend
 //! on how the input is cut; a message that was written is read again; the header and the message are bounded, and no
@@ -91,7 +91,7 @@ impl LengthDecoder {
     /// Returns the next message in the buffer; `None` if more input is needed.
     ///
     /// # Errors
-    /// Returns a [`LengthFault`], now and always after: the begin of the next message is not known.
+    /// Returns a [`LengthFault`] on this call and all later ones: the start of the next message is unknown.
     pub fn next_message(&mut self) -> Result<Option<LengthFramed>, LengthFault> {
         loop {
             match self.position {

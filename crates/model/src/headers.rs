@@ -76,8 +76,8 @@ pub fn require_host(headers: &mut HeaderMap, upstream: &UpstreamPlan) {
 /// Client credentials, which an upstream gets only as its plan allows.
 static CREDENTIALS: [HeaderName; 2] = [AUTHORIZATION, COOKIE];
 
-/// Returns whether a translated call keeps a field by default: client, language, trace and forwarding fields, and the
-/// event after which a stream goes on (WHATWG HTML Living Standard §9.2.4).
+/// Returns whether a translated call keeps a field by default: client, language, trace and forwarding fields, and
+/// `Last-Event-ID` (WHATWG HTML Living Standard §9.2.4).
 fn is_forwarded(name: &HeaderName, credentials: Credentials) -> bool {
     match name.as_str() {
         "accept-language" | "user-agent" | "idempotency-key" | "x-request-id" | "traceparent"

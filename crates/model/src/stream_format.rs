@@ -158,8 +158,8 @@ impl RouteStream {
         }
     }
 
-    /// Returns the formats of an upstream's response in a format, if it counts as a stream: an event stream always, JSON
-    /// lines where the route says so.
+    /// Returns the formats of an upstream's response in a format, if it counts as a stream. An event stream always does;
+    /// JSON lines do if the route declares them.
     #[must_use]
     pub fn formats(self, upstream: StreamFormat, client: Side) -> Option<StreamFormats> {
         let is_expected = match upstream {

@@ -45,13 +45,13 @@ use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
 /// The first wait after a subscription that ended; it doubles.
-const REST: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest wait.
-const LONGEST_REST: Duration = Duration::from_secs(30);
-/// The time for which a subscription outlives the begin of the one that replaces it.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// The time for which a replaced subscription stays open after the next one begins.
 const OVERLAP: Duration = Duration::from_secs(5);
 /// The time for which the server stays subscribed for a session without a stream.
-const HELD: Duration = Duration::from_secs(5 * 60);
+const STREAMLESS_GRACE: Duration = Duration::from_secs(5 * 60);
 
 /// Returns the link of the session whose stream a request opens, or that it ends.
 pub(super) fn link_of(
@@ -179,7 +179,7 @@ pub(super) fn hold(worker: &Rc<Worker>, link: Rc<LinkUpstream>, session: CancelS
     };
     worker.tasks().start(async move {
         // A session that waits longer subscribes again when it opens its stream.
-        let _ = timeout(HELD, listener.listen()).await;
+        let _ = timeout(STREAMLESS_GRACE, listener.listen()).await;
     });
 }
 
@@ -189,7 +189,7 @@ pub(super) enum Listener {
     Stream(NotificationSender),
     /// A client on a socket. A server with sessions tells it of changes of lists without a subscription.
     Socket(NotificationSender),
-    /// Nobody.
+    /// No receiver: the notifications are dropped.
     None,
 }
 
@@ -267,11 +267,11 @@ impl SessionListener {
     }
 
     async fn subscribe(&self) {
-        let mut rest = REST;
+        let mut delay = RETRY_DELAY;
         let mut earlier: Option<Listening> = None;
         while let Some(mut current) = self.begin() {
             if is_acknowledged(current.next().await) && current.lists == self.lists() {
-                rest = REST;
+                delay = RETRY_DELAY;
                 self.stream.include(current.changes);
                 if self.link.server_era() == ServerEra::Stateless {
                     let action = BridgeAction::Subscription;
@@ -288,7 +288,7 @@ impl SessionListener {
             earlier = None;
             tokio::select! {
                 () = self.stream.changed() => {}
-                () = sleep_until(clock::now() + rest) => rest = (rest * 2).min(LONGEST_REST),
+                () = sleep_until(clock::now() + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
         }
         if self.stream.state() == StreamState::Replaced {
@@ -296,7 +296,8 @@ impl SessionListener {
         }
     }
 
-    /// Keeps a subscription for a while: the server could receive its end and the begin of the next in any order.
+    /// Holds a subscription open for a while, because the server could receive its end and the start of the next one in
+    /// any order.
     fn outlive(&self, earlier: Option<Listening>) {
         let mut drain_signal = self.worker.drain_signal();
         self.worker.tasks().start(async move {

@@ -217,8 +217,8 @@ pub(in crate::gateway) fn headers_size(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// Returns the format of a response that streams, and may never end: an event stream, or JSON lines if the route says
-/// that its REST side has them.
+/// Returns the format of a response that streams, and may never end. JSON lines count only if the route declares them
+/// for its REST side.
 pub(super) fn stream_format(headers: &HeaderMap, context: &CallContext) -> Option<StreamFormat> {
     let kind = headers.get(CONTENT_TYPE)?;
     let kind = String::from_utf8_lossy(kind.as_bytes());

@@ -10,7 +10,7 @@ use super::get_stream::StreamEnd;
 use super::post::PostResult;
 
 /// The time for the response to a cancelled call.
-const ENDING: Duration = Duration::from_secs(1);
+const CANCELLED_RESPONSE_WAIT: Duration = Duration::from_secs(1);
 
 /// A running POST, or the GET stream.
 pub(super) type RunningPost = Abortable<PostFuture>;
@@ -39,7 +39,7 @@ pub(super) enum PostKind {
 /// Waits until the response to a cancelled call is no longer awaited.
 pub(super) fn overdue(id: u64) -> PostFuture {
     Box::pin(async move {
-        sleep(ENDING).await;
+        sleep(CANCELLED_RESPONSE_WAIT).await;
         Completed::Overdue(id)
     })
 }

@@ -232,7 +232,8 @@ impl Child {
         }
     }
 
-    /// Returns true for the response to a request of the transport itself. Learns from the response to `initialize`.
+    /// Returns true for the response to a request of the transport itself. Reads the log level support of the server from
+    /// the response to `initialize`.
     fn is_own(&mut self, message: &Bytes) -> bool {
         if self.greeting.is_none() && self.own_requests == 0 {
             return false;

@@ -16,7 +16,7 @@ use dualgauge_patterns::side::Side;
 /// The most events of a response that are compared.
 pub const STREAM_EVENTS: usize = 256;
 
-/// The most bytes of a response that streams that are compared.
+/// The maximum number of bytes of a streamed response that are compared.
 pub const STREAM_BYTES: usize = 256 * 1024;
 
 /// The bound at which a response was no longer read.

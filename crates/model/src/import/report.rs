@@ -17,7 +17,7 @@ pub struct ImportReport {
     pub rpc_alone: usize,
     /// The operations without a route.
     pub left_out: Vec<LeftOut>,
-    /// What a person should check: information that the documents lack, and differences of the sides.
+    /// Notes for the person who checks the draft: information that the documents lack, and differences of the sides.
     pub notes: Vec<RouteNote>,
 }
 

@@ -156,8 +156,8 @@ struct InputRequest {
 }
 
 impl InputRequest {
-    /// Returns true if a client with sessions would miss the id, which 2026-07-28 does not have: it is required there in
-    /// a request to open a URL (2025-11-25, "Elicitation").
+    /// Returns true if the request lacks the id that a client with sessions requires. In 2025-11-25, "Elicitation", a
+    /// request to open a URL has an id; 2026-07-28 has none.
     fn lacks_elicitation_id(&self) -> bool {
         let Some(params) = self.params.as_ref().filter(|_| self.method == ELICITATION) else {
             return false;

@@ -74,7 +74,7 @@ impl CallerCredential {
     }
 }
 
-/// Returns the credentials of an authentication scheme, whose name has no letter case (RFC 9110 §11.1).
+/// Returns the credentials of an authentication scheme, whose name is case-insensitive (RFC 9110 §11.1).
 fn of_scheme<'v>(value: &'v str, scheme: &str) -> Option<&'v str> {
     let (found, rest) = value.split_once(' ')?;
     found.eq_ignore_ascii_case(scheme).then(|| rest.trim())

@@ -11,9 +11,9 @@ use super::AnswerOrder;
 /// The maximum number of entries. A message whose entry is dropped may still cause a reply until the link ends.
 const MOST: usize = 1024;
 
-/// The time for which a server that was told of a cancellation may still ask about the call. It SHOULD stop at once
-/// (MCP 2025-11-25, "Cancellation"), but a message of it may be on the way, and a step of the call may be under way.
-const TOLD: Duration = Duration::from_secs(60);
+/// The time for which a server may still send requests about a call after the notice of its cancellation. The server
+/// SHOULD stop at once (MCP 2025-11-25, "Cancellation"), but a message or a step of the call may already be under way.
+const CANCEL_GRACE: Duration = Duration::from_secs(60);
 
 /// Selects whether the server is notified of a cancelled request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl UnattributedReply {
     /// A request whose caller gives up now; the server is told of it, or not.
     pub(super) fn abandoned(now: Duration, notice: CancelNotice) -> UnattributedReply {
         UnattributedReply::Abandoned(match notice {
-            CancelNotice::Send => now + TOLD,
+            CancelNotice::Send => now + CANCEL_GRACE,
             CancelNotice::Silent => Duration::MAX,
         })
     }

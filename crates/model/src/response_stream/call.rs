@@ -1,4 +1,4 @@
-//! The call whose response streams, and what its translation needs and tells.
+//! The call whose response streams: the input of its translation, and the results that are reported.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::side::Side;
 
-/// Everything that a stream became.
+/// The translation of a whole stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct StreamTrace {
     pub(super) out: Vec<u8>,

@@ -75,7 +75,7 @@ impl RouteIndex {
     }
 
     /// Adds each of two routes to the group of the other, if calls may fit both. `after` relates them.
-    pub(super) fn introduce(&mut self, routes: &[Route], front: usize, back: usize) {
+    pub(super) fn relate(&mut self, routes: &[Route], front: usize, back: usize) {
         let both = [&routes[front], &routes[back]];
         let enter = |side: Side| both.iter().all(|route| route.enters_from(side));
         let [first, second] = both;
@@ -84,14 +84,14 @@ impl RouteIndex {
             && first.method == second.method
             && !matches!(order, PathOrder::Apart | PathOrder::Same)
         {
-            self.tree_of(first).introduce(first, back);
-            self.tree_of(second).introduce(second, front);
+            self.tree_of(first).add_related(first, back);
+            self.tree_of(second).add_related(second, front);
         }
         if let TextPatterns::Literal(method) = &first.rpc_call.method
             && enter(Side::Rpc)
             && second.has_rpc_method(method)
         {
-            self.by_rpc.under(method).visit(back);
+            self.by_rpc.under(method).add_related(back);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The order that routes declare with `after`: where calls fit both, the other route takes them.
 //!
-//! The order is transitive. Routes that it relates may be found by different paths or methods; then each is a visitor
-//! in the group of the other, so that a call that fits only one of them finds that one.
+//! The order is transitive. Routes that it relates may be found by different paths or methods. Then each is also in the
+//! group of the other, so that a call that fits only one of them finds that one.
 //!
 //! Used by `route::overlaps` and `route::table`.
 

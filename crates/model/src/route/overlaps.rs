@@ -32,8 +32,8 @@ pub struct TableError {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OverlapGroup {
     pub(super) routes: Vec<usize>,
-    /// Those with another path. They are here because `after` relates them to others of the group.
-    visitors: Vec<usize>,
+    /// The routes with another path or method, which `after` relates to a route of the group.
+    related: Vec<usize>,
     /// True if the body distinguishes the routes.
     pub(super) needs_body: bool,
     discriminator: Option<Discriminator>,
@@ -55,21 +55,21 @@ impl OverlapGroup {
     }
 
     /// Adds a route with another path or method, once.
-    pub(super) fn visit(&mut self, route: usize) {
+    pub(super) fn add_related(&mut self, route: usize) {
         if !self.routes.contains(&route) {
             self.routes.push(route);
-            self.visitors.push(route);
+            self.related.push(route);
         }
     }
 
-    /// Returns true when no route has another path.
-    pub(super) fn is_at_home(&self) -> bool {
-        self.visitors.is_empty()
+    /// Returns true when all routes have the same path and method.
+    pub(super) fn has_one_path(&self) -> bool {
+        self.related.is_empty()
     }
 
     /// Returns true when a route of the group may take a call with this path.
-    pub(super) fn admits(&self, route: usize, path: &Template, segments: &Segments<'_>) -> bool {
-        !self.visitors.contains(&route) || path.fits(segments)
+    pub(super) fn may_take(&self, route: usize, path: &Template, segments: &Segments<'_>) -> bool {
+        !self.related.contains(&route) || path.fits(segments)
     }
 
     /// Returns the routes, the most specific first.

@@ -77,19 +77,19 @@ struct PathNode {
     literals: NameMap<PathNode>,
     one: Option<Box<PathNode>>,
     here: PathEnd,
-    /// The ways on that are rare, so that the usual ones need a single check.
-    other: Option<Box<OtherWays>>,
+    /// The less frequent children, together, so that the usual lookup needs a single check.
+    other: Option<Box<OtherChildren>>,
 }
 
-/// The ways on from a node other than literals and whole segments.
+/// The children of a node other than literals and whole segments.
 #[derive(Debug, Default)]
-struct OtherWays {
+struct OtherChildren {
     /// The segments of text and holes; each comes before those that match more.
     texts: Vec<(SegmentText, PathNode)>,
     rest: PathEnd,
 }
 
-impl OtherWays {
+impl OtherChildren {
     /// Returns the node of a segment of text and holes, inserting it before those that match more.
     fn under(&mut self, text: &SegmentText) -> &mut PathNode {
         let known = self.texts.iter().position(|(known, _)| known == text);
@@ -206,8 +206,8 @@ impl PathTree {
     }
 
     /// Adds a route with another path to the group of a route.
-    pub(super) fn introduce(&mut self, host: &Route, visitor: usize) {
-        self.group(host).visit(visitor);
+    pub(super) fn add_related(&mut self, route: &Route, related: usize) {
+        self.group(route).add_related(related);
     }
 
     fn group(&mut self, route: &Route) -> &mut OverlapGroup {

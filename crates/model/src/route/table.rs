@@ -82,7 +82,7 @@ impl RouteTable {
                 .pairs()
                 .filter(|(one, two)| speaks(*one) && speaks(*two))
             {
-                index.introduce(arrangement.routes, front, back);
+                index.relate(arrangement.routes, front, back);
             }
             index.arrange(&mut arrangement);
             index
@@ -138,7 +138,7 @@ impl RouteTable {
                     query,
                     headers,
                 };
-                let found = if group.is_at_home() {
+                let found = if group.has_one_path() {
                     self.among_rest(group.routes(), head)
                 } else {
                     self.among_rest(&self.admitted(group, segments), head)
@@ -203,8 +203,8 @@ impl RouteTable {
             pattern.is_none_or(|pattern| has_literals(pattern, body))
         };
         let path = |route: usize| &self.route(route).rest_call.path;
-        let admits = |route: &&usize| group.admits(**route, path(**route), head.segments);
-        let routes = group.routes().iter().filter(admits).filter(possible);
+        let may_take = |route: &&usize| group.may_take(**route, path(**route), head.segments);
+        let routes = group.routes().iter().filter(may_take).filter(possible);
         let routes: Vec<usize> = routes.copied().collect();
         let dropped = |route: &usize| {
             let route = self.route(*route);
@@ -247,8 +247,8 @@ impl RouteTable {
     fn admitted(&self, group: &OverlapGroup, segments: &Segments<'_>) -> Vec<usize> {
         let routes = group.routes().iter().copied();
         let path = |route: usize| &self.route(route).rest_call.path;
-        let admits = |route: &usize| group.admits(*route, path(*route), segments);
-        routes.filter(admits).collect()
+        let may_take = |route: &usize| group.may_take(*route, path(*route), segments);
+        routes.filter(may_take).collect()
     }
 
     /// Finds the route of an RPC call. If none matches, returns the nearest one whose literals the call has.

@@ -257,8 +257,8 @@ fn overlap(one: usize, other: usize, common: Option<&Json>) -> PatternError {
 }
 
 impl Pattern {
-    /// Lets the objects of this pattern refuse the members that another pattern requires at the same place and that they
-    /// do not name, even where they receive unnamed members.
+    /// Lets the objects of this pattern refuse members that another pattern requires at the same place. Members that an
+    /// object names stay allowed; the rule also holds for objects that receive unnamed members.
     fn refuse_names_of(&mut self, twin: &Pattern) {
         let (Pattern::Object(object), Pattern::Object(twin)) = (self, twin) else {
             return;

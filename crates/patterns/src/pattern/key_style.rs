@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::json::{Json, decode, encode};
 
-/// The begin of the styles after the name of a hole.
+/// The prefix of the styles after the name of a hole.
 const BEGIN: &str = ":keys(";
 
 /// A style of the words of a key.

@@ -124,7 +124,7 @@ pub struct EitherPattern<H = Slot> {
     pub(super) order: Vec<usize>,
 }
 
-/// What is known of one alternative.
+/// The holes and the specificity of one alternative.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct AlternativePlan {
     /// The holes inside.

@@ -1,7 +1,7 @@
 //! Scopes of holes: a hole inside of an alternative is local to it.
 //!
-//! The scope of a hole names the alternatives around it by the names of their holes, so that both sides of a pair come
-//! to the same scopes without knowing each other.
+//! The scope of a hole identifies the alternatives around it by the names of their holes. So both sides of a pair get
+//! the same scopes independently.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
 //! Text and holes in one path segment: `{hash}.json`, `{base}...{head}`.
 //!
 //! The texts are compared with the segment in normal form, before its values are decoded. So a reserved character
-//! ends a hole only where it is not percent-encoded (RFC 3986 §2.2), while an unreserved one is the same in both
-//! spellings (§2.3). A hole is not empty, and ends where the next text first occurs. Law: written segments read as the
-//! same values.
+//! ends a hole only where it is not percent-encoded (RFC 3986 §2.2). An unreserved one is the same in both spellings
+//! (§2.3). A hole is not empty, and ends where the next text first occurs. Law: written segments read as the same
+//! values.
 //!
 //! Used by `pattern::compare::segments` and `pattern::compare::texts`.
 

@@ -9,7 +9,7 @@ use crate::percent::{self, Keep};
 
 /// The most pairs of one map.
 const MOST: usize = 1_000;
-/// The begin of a map after the name of a hole.
+/// The prefix of a map after the name of a hole.
 const BEGIN: &str = ":map(";
 
 /// The pairs of a map.

@@ -1,7 +1,7 @@
 //! Tools of an MCP server over HTTP with SSE (MCP 2024-11-05): an event stream, and a POST for each message to the server.
 //!
-//! Later revisions describe how a client finds such a server (MCP 2025-11-25, "Backwards Compatibility"): it rejects
-//! `initialize` by its status, and GET opens an event stream whose first event is `endpoint`.
+//! Later revisions describe how a client recognises such a server (MCP 2025-11-25, "Backwards Compatibility"). The
+//! server rejects `initialize` by its status, and GET opens an event stream whose first event is `endpoint`.
 //!
 //! Used by `import::discover`.
 

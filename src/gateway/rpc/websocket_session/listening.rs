@@ -66,8 +66,8 @@ impl WebSocketSession {
         }
     }
 
-    /// Hands a response to the call that asked the client, also while the client may start no more calls. Returns false
-    /// if the message is none, or its client may not answer.
+    /// Delivers a client's response to the call that waits for it, even if the client may start no more calls. Returns
+    /// false if the message is no response, the client may not respond, or no call waits for it.
     pub(super) fn take_response(&self, message: &Bytes) -> bool {
         if memchr::memmem::find(message, OWN_ID).is_none() {
             return false;
