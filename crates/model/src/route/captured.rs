@@ -14,7 +14,7 @@ use super::headers::{HeaderItem, OF_THE_CONNECTION, header_value, words};
 use super::template::QueryItem;
 use dualgauge_patterns::json::{Json, JsonKind, encode, same_ignoring_case};
 use dualgauge_patterns::pattern::{
-    BoundValue, HoleRef, HoleUse, MatchError, PatternError, PatternReader, PatternWriter, Slot,
+    BoundValue, Codec, HoleRef, MatchError, PatternError, PatternReader, PatternWriter, Slot,
     SourceTree, TextPatterns, as_key,
 };
 
@@ -87,21 +87,24 @@ fn capture(words: TextPatterns<HoleRef>) -> Result<HoleRef, PatternError> {
             "names that the route does not know are captured by one hole: `\"...\" = \"{others}\"`",
         ));
     };
-    let is_plain = mention.shape.is_none()
-        && !mention.is_optional
-        && mention.default.is_none()
-        && mention.used == HoleUse::Both;
     if mention.name == "_" {
         return Err(PatternError::new(
             "`{_}` would forget the names; headers that no pattern names are ignored anyway, and `ignore_query = [\"*\"]` drops query names",
         ));
     }
-    match is_plain {
-        true => Ok(mention),
-        false => Err(PatternError::new(format!(
-            "the hole `{}` receives all captured names, maybe none; write its name alone",
-            mention.name
-        ))),
+    let name = &mention.name;
+    if !mention.is_bare() {
+        return Err(PatternError::new(format!(
+            "the hole `{name}` receives all captured names, maybe none; write its name alone"
+        )));
+    }
+    match mention.codec {
+        Codec::Plain => Ok(mention),
+        Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => {
+            Err(PatternError::new(format!(
+                "the hole `{name}` receives the captured names as they are; write `{{{name}}}`, and another encoding only on the RPC side"
+            )))
+        }
     }
 }
 

@@ -146,6 +146,17 @@ pub struct HoleRef {
     pub default: Option<String>,
 }
 
+impl HoleRef {
+    /// Returns true if the hole is read and written, and has no type, no `?` and no default. It may have a codec.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.shape.is_none()
+            && !self.is_optional
+            && self.default.is_none()
+            && self.used == HoleUse::Both
+    }
+}
+
 /// The use of a hole for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoleUse {

@@ -175,6 +175,16 @@ fn query_names_are_captured_by_one_plain_hole() {
         ),
         ("GET /a?...=x", r#"{"params":{}}"#, "captured by one hole"),
         (
+            "GET /a?...={x:json}",
+            r#"{"params":{"x":"{x}"}}"#,
+            "receives the captured names as they are",
+        ),
+        (
+            "GET /a?...={x:keys(kebab=snake)}",
+            r#"{"params":{"x":"{x}"}}"#,
+            "receives the captured names as they are",
+        ),
+        (
             "GET /a?...={x}",
             r#"{"params":{}}"#,
             "is on the rest side only",
@@ -197,6 +207,11 @@ fn headers_are_captured_only_by_a_prefix_of_their_own() {
             "GET /a",
             r#"{"headers":{"...":"{x}"},"params":{"x":"{x}"}}"#,
             "only by a prefix",
+        ),
+        (
+            "GET /a",
+            r#"{"headers":{"x-meta-...":"{x:keys(kebab=snake)}"},"params":{"x":"{x}"}}"#,
+            "receives the captured names as they are",
         ),
         (
             "GET /a",
