@@ -153,7 +153,7 @@ impl EitherPattern {
     }
 
     pub(super) fn read(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
-        let dropped = reading.dropped;
+        let (dropped, pages) = (reading.dropped, reading.pages.len());
         let mut faults = Vec::new();
         for index in &self.order {
             let holes = &self.plans[*index].holes;
@@ -171,6 +171,7 @@ impl EitherPattern {
                 Err(fault) => faults.push((*index, fault)),
             }
             reading.dropped = dropped;
+            reading.pages.truncate(pages);
             for (hole, value) in holes.iter().zip(before) {
                 reading.bindings.set(*hole, value);
             }

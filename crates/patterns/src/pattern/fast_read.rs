@@ -117,10 +117,11 @@ impl ObjectPattern {
         object: &Json,
         reading: &mut PatternReader,
     ) -> Option<()> {
-        let dropped = reading.dropped;
+        let (dropped, pages) = (reading.dropped, reading.pages.len());
         let read = self.walk(object, &mut Members::new(object.as_bytes(), 0)?, reading);
         if read.is_none() {
             reading.dropped = dropped;
+            reading.pages.truncate(pages);
         }
         read
     }

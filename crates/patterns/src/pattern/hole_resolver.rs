@@ -431,9 +431,6 @@ impl Declarations {
         let name = &self.name;
         if name == CHOICE {
             let signature = self.scope.rsplit('/').next().unwrap_or_default();
-            let signature = signature
-                .rsplit_once('#')
-                .map_or(signature, |(names, _)| names);
             return PatternError::new(format!(
                 "the alternatives with the holes `{signature}` are on the {here} side only; the {there} side needs as many alternatives, with the same holes in each"
             ));

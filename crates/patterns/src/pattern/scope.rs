@@ -3,21 +3,29 @@
 //! The scope of a hole identifies the alternatives around it by the names of their holes. So both sides of a pair get
 //! the same scopes independently.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use super::hole_syntax::{HoleRef, HoleUse};
+use super::hole_syntax::{HoleRef, HoleUse, PatternError};
 use super::slot::{Scalar, Shape};
 use super::{EitherPattern, Pattern, TextPart};
 
-/// The number of alternatives with the same holes in one scope, so far.
-type Counts = HashMap<String, usize>;
+/// The scopes of the alternatives so far.
+type Known = HashSet<String>;
 
 /// Sets the scopes of all holes of a whole pattern.
-pub(super) fn assign(pattern: &mut Pattern<HoleRef>) {
-    within(pattern, "", &mut Counts::new());
+///
+/// # Errors
+///
+/// Fails if two sets of alternatives have the same holes, since only their order would pair them with the other side.
+pub(super) fn assign(pattern: &mut Pattern<HoleRef>) -> Result<(), PatternError> {
+    within(pattern, "", &mut Known::new())
 }
 
-fn within(pattern: &mut Pattern<HoleRef>, scope: &str, counts: &mut Counts) {
+fn within(
+    pattern: &mut Pattern<HoleRef>,
+    scope: &str,
+    known: &mut Known,
+) -> Result<(), PatternError> {
     let set = |mention: &mut HoleRef| scope.clone_into(&mut mention.scope);
     match pattern {
         Pattern::Literal(_) => {}
@@ -30,43 +38,60 @@ fn within(pattern: &mut Pattern<HoleRef>, scope: &str, counts: &mut Counts) {
             }
         }
         Pattern::Object(object) => {
-            for (_, member) in &mut object.members {
-                within(member, scope, counts);
+            for (name, member) in &mut object.members {
+                within(member, scope, known).map_err(|error| error.under_member(name))?;
             }
             object.rest.iter_mut().for_each(set);
         }
         Pattern::List(list) => {
-            for item in &mut list.items {
-                within(item, scope, counts);
+            for (index, item) in list.items.iter_mut().enumerate() {
+                let assigned = within(item, scope, known);
+                assigned.map_err(|error| error.under(&format!("[{index}]")))?;
             }
             list.rest.iter_mut().for_each(set);
         }
-        Pattern::Each(each) => within(&mut each.item, scope, counts),
-        Pattern::Either(either) => alternatives(either, scope, counts),
+        Pattern::Each(each) => {
+            within(&mut each.item, scope, known).map_err(|error| error.under("[1]"))?;
+        }
+        Pattern::Either(either) => alternatives(either, scope, known)?,
     }
+    Ok(())
 }
 
-fn alternatives(either: &mut EitherPattern<HoleRef>, scope: &str, counts: &mut Counts) {
+fn alternatives(
+    either: &mut EitherPattern<HoleRef>,
+    scope: &str,
+    known: &mut Known,
+) -> Result<(), PatternError> {
     let signature = signature(&either.alternatives);
+    let under = |index: usize| move |error: PatternError| error.under(&format!("[{}]", index + 1));
     let Some(choice) = &mut either.choice else {
-        // Each form spells the same values, so each counts from the same number.
-        let before = counts.clone();
-        for form in &mut either.alternatives {
-            counts.clone_from(&before);
-            within(form, scope, counts);
+        // Each form spells the same values, so it may have the same alternatives as another form.
+        let before = known.clone();
+        for (index, form) in either.alternatives.iter_mut().enumerate() {
+            let mut inside = before.clone();
+            within(form, scope, &mut inside).map_err(under(index))?;
+            known.extend(inside);
         }
-        return;
+        return Ok(());
     };
     let scope = format!("{scope}/{signature}");
-    let count = counts.entry(scope.clone()).or_default();
-    let scope = format!("{scope}#{count}");
-    *count += 1;
+    if !known.insert(scope.clone()) {
+        let what = match signature.trim_matches('|') {
+            "" => "two sets of alternatives have no holes, so only their order would pair them; write a value map, `{x:map(a=b)}`, in place of each".to_owned(),
+            _ => format!(
+                "two sets of alternatives have the holes `{signature}`; give them different names"
+            ),
+        };
+        return Err(PatternError::new(what));
+    }
     choice.scope.clone_from(&scope);
     let numbers = (1..=either.alternatives.len()).map(|number| number.to_string());
     choice.shape = Some(Shape::One(Scalar::Enum(numbers.collect())));
     for (index, alternative) in either.alternatives.iter_mut().enumerate() {
-        within(alternative, &format!("{scope}.{index}"), counts);
+        within(alternative, &format!("{scope}.{index}"), known).map_err(under(index))?;
     }
+    Ok(())
 }
 
 /// Returns the names of the holes of each alternative.

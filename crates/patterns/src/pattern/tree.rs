@@ -42,7 +42,7 @@ impl SourceTree {
     /// Fails with the key below this value.
     pub fn pattern(&self) -> Result<Pattern<HoleRef>, PatternError> {
         let mut pattern = self.parse()?;
-        scope::assign(&mut pattern);
+        scope::assign(&mut pattern)?;
         Ok(pattern)
     }
 
@@ -171,11 +171,7 @@ fn rest(member: &SourceTree) -> Result<HoleRef, PatternError> {
 }
 
 fn plain_rest(mention: HoleRef) -> Result<HoleRef, PatternError> {
-    let plain = mention.shape.is_none()
-        && !mention.is_optional
-        && mention.default.is_none()
-        && mention.used == HoleUse::Both;
-    if plain {
+    if mention.is_bare() && matches!(mention.codec, Codec::Plain | Codec::Keys(_)) {
         Ok(mention)
     } else {
         Err(PatternError::new(format!(

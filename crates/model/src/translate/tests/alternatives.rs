@@ -163,10 +163,26 @@ fn alternatives_that_cannot_work_are_load_errors() {
             "every form has the same holes",
         ),
         (r#"["x", "{|}"]"#, "1", "is the first element"),
+        (
+            r#"[["{|}", "{a:string}", ["{b}"]], ["{|}", "{a:string}", ["{b}"]]]"#,
+            r#"[["{|}", "{a}", ["{b}"]], ["{|}", "{a}", ["{b}"]]]"#,
+            "body.v[1]: two sets of alternatives have the holes `a|b`; give them different names",
+        ),
+        (
+            r#"{ "x": ["{|}", "p", "q"], "y": ["{|}", "r", "s"] }"#,
+            r#"{ "y": ["{|}", 1, 2], "x": ["{|}", 3, 4] }"#,
+            "body.v.y: two sets of alternatives have no holes",
+        ),
+        (
+            r#"{ "...": "{a:json}" }"#,
+            r#"{ "...": "{a}" }"#,
+            "write its name alone",
+        ),
     ] {
         let more = format!(r#"{{"body":{{"v":{body}}},"params":{{"v":{params}}}}}"#);
         let errors = parse_route(route_source("POST /x", "m", &more)).unwrap_err();
-        let shown = errors.iter().map(ToString::to_string).collect::<String>();
+        let shown = errors.iter().map(|error| format!("{}: {error}", error.key));
+        let shown = shown.collect::<String>();
         assert!(shown.contains(words), "{body} {params}: {shown}");
     }
 }
@@ -179,4 +195,50 @@ fn a_list_that_begins_with_a_sign_is_a_list() {
         r#"{"body": { "v": ["|", "{a}", "{b}"] }, "params": { "v": ["/", "{a}", "{b}"] }}"#,
     );
     both_ways(&route, &[(r#"/x {"v":["|",1,2]}"#, r#"m {"v":["/",1,2]}"#)]);
+}
+
+#[test]
+fn forms_may_have_the_same_alternatives() {
+    let route = route(
+        "POST /x",
+        "m",
+        r#"{
+            "body": { "v": ["{|}", "{a:string}", ["{b}"]] },
+            "params": ["{/}", { "v": ["{|}", "{a}", ["{b}"]] }, [["{|}", "{a}", ["{b}"]]]]
+        }"#,
+    );
+    both_ways(
+        &route,
+        &[
+            (r#"/x {"v":"s"}"#, r#"m {"v":"s"}"#),
+            (r#"/x {"v":[1]}"#, r#"m {"v":[1]}"#),
+        ],
+    );
+    from_rpc(&route, &[(r#"m [[1]]"#, Ok((r#"/x {"v":[1]}"#, 0)))]);
+}
+
+#[test]
+fn a_form_that_does_not_match_leaves_no_page() {
+    // The first form reads a page before it fails; the second form has the page elsewhere.
+    let route = route(
+        "GET /x?offset={offset:integer}&limit={limit:integer}&kind={kind:enum(a|b)}",
+        "m",
+        r#"{"params": ["{/}",
+            { "p": "{offset:page(limit)}", "limit": "{limit}", "kind": "{kind}" },
+            { "kind": "{kind:map(x=a|y=b)}", "limit": "{limit}", "p": "{offset:page0(limit)}" }
+        ]}"#,
+    );
+    from_rpc(
+        &route,
+        &[
+            (
+                r#"m {"p":3,"limit":10,"kind":"a"}"#,
+                Ok(("/x?offset=20&limit=10&kind=a", 0)),
+            ),
+            (
+                r#"m {"p":3,"limit":10,"kind":"x"}"#,
+                Ok(("/x?offset=30&limit=10&kind=a", 0)),
+            ),
+        ],
+    );
 }
