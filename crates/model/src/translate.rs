@@ -198,7 +198,10 @@ pub fn rest_to_rpc(
     context: TranslateContext,
 ) -> Result<ToRpc<'_>, MatchError> {
     read_body(route, body.as_ref(), &mut reading)?;
-    reading.settle()?;
+    let content = route.rest_protocol.content();
+    let settled = reading.settle();
+    settled
+        .map_err(|misfit| misfit.located(|name| route.rest_call.page_location(name, content)))?;
     refuse_protocol(route, body.as_ref())?;
     let writing = writing(&reading.bindings, context);
     let call = &route.rpc_call;
@@ -301,8 +304,7 @@ pub fn read_rpc(
     if let Some(params) = params
         && call.params.read_at_once(params, &mut reading).is_some()
     {
-        let settled = reading.settle();
-        settled.map_err(|misfit| misfit.within("params"))?;
+        settle_params(route, &mut reading)?;
         return Ok(reading);
     }
     let bare = params.map(|params| without_protocol(&call.params, params));
@@ -318,9 +320,15 @@ pub fn read_rpc(
     };
     let bare = bare.unwrap_or_else(empty);
     let read = call.params.read(Some(&bare), &mut reading);
-    let read = read.and_then(|()| reading.settle());
     read.map_err(|misfit| misfit.within("params"))?;
+    settle_params(route, &mut reading)?;
     Ok(reading)
+}
+
+fn settle_params(route: &Route, reading: &mut PatternReader) -> Result<(), MatchError> {
+    let location = |name: &str| route.rpc_call.params.path_of_page(name);
+    let settled = reading.settle();
+    settled.map_err(|misfit| misfit.located(|name| Some(format!("params{}", location(name)?))))
 }
 
 /// Returns the params, or `None` for `[]` where the route names its params: clients of positional params send `[]`

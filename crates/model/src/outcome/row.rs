@@ -192,7 +192,21 @@ impl OutcomeRow {
                 return Err(MatchError::new("body", "it has another type"));
             }
         }
-        reading.settle()?;
+        settled(&mut reading, |name| {
+            let has_page = |item: &&HeaderItem| {
+                let slots = item.words.slots();
+                slots.iter().any(|slot| slot.is_page_of(name))
+            };
+            let header = self.rest.headers.iter().find(has_page);
+            header
+                .map(|item| format!("header `{}`", item.name))
+                .or_else(|| match &self.rest.body {
+                    BodyPattern::Json(pattern) => {
+                        Some(format!("body{}", pattern.path_of_page(name)?))
+                    }
+                    BodyPattern::Nothing | BodyPattern::Anything | BodyPattern::Text(_) => None,
+                })
+        })?;
         Ok(reading)
     }
 
@@ -247,7 +261,14 @@ impl OutcomeRow {
                 return Err(MatchError::new("result", "the row has an error"));
             }
         }
-        reading.settle()?;
+        settled(&mut reading, |name| match &self.rpc {
+            RpcReplyPattern::Result(pattern) => {
+                Some(format!("result{}", pattern.path_of_page(name)?))
+            }
+            RpcReplyPattern::Error { data, .. } => {
+                Some(format!("error/data{}", data.as_ref()?.path_of_page(name)?))
+            }
+        })?;
         Ok(reading)
     }
 
@@ -446,4 +467,13 @@ fn has_no_rest(pattern: &Pattern) -> bool {
 /// Returns whether a response with this status has no content by definition (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
 pub(super) fn without_content(status: i64) -> bool {
     matches!(status, 204 | 205 | 304)
+}
+
+/// Settles a response; a fault is at the location of its page.
+fn settled(
+    reading: &mut PatternReader,
+    location: impl FnOnce(&str) -> Option<String>,
+) -> Result<(), MatchError> {
+    let settled = reading.settle();
+    settled.map_err(|misfit| misfit.located(location))
 }

@@ -247,6 +247,28 @@ impl RestCall {
             || (self.header_prefixes.iter()).any(|prefix| prefix.takes(name, &self.headers))
     }
 
+    /// Returns the location of the page whose offset is the hole with this name.
+    #[must_use]
+    pub fn page_location(&self, name: &str, content: &str) -> Option<String> {
+        let has_page =
+            |words: &TextPatterns| words.slots().iter().any(|slot| slot.is_page_of(name));
+        let query = self.query.iter().find(|item| has_page(&item.words));
+        let header = || self.headers.iter().find(|item| has_page(&item.words));
+        let mut path = self.path.holes.iter();
+        if path.any(|placed| placed.slot.is_page_of(name)) {
+            return Some(format!("path parameter `{name}`"));
+        }
+        query
+            .map(|item| format!("query parameter `{}`", item.key))
+            .or_else(|| header().map(|item| format!("header `{}`", item.name)))
+            .or_else(|| {
+                Some(format!(
+                    "{content}{}",
+                    self.body.as_ref()?.path_of_page(name)?
+                ))
+            })
+    }
+
     /// Reads the headers of a call.
     ///
     /// # Errors

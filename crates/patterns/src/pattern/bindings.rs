@@ -64,6 +64,15 @@ impl MatchError {
         MatchError::new("", what)
     }
 
+    /// Returns the error with another location in place of its own, if `find` has one.
+    #[must_use]
+    pub fn located(mut self, find: impl FnOnce(&str) -> Option<String>) -> MatchError {
+        if let Some(location) = find(&self.location) {
+            self.location = location;
+        }
+        self
+    }
+
     /// Returns the error with a location in front.
     pub fn within(mut self, location: &str) -> MatchError {
         if self.location.is_empty() {

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Codec, Scalar, Slot, ValueMap};
+use super::{Codec, PatternError, Scalar, Shape, Slot, ValueMap};
+use crate::json::Json;
 
 impl Codec {
     /// Returns the map.
@@ -34,6 +35,36 @@ impl Codec {
 }
 
 impl Slot {
+    /// Returns true if the page here has its offset in the hole with this name.
+    #[must_use]
+    pub fn is_page_of(&self, name: &str) -> bool {
+        self.name == name && matches!(self.codec, Codec::Page(_))
+    }
+
+    /// Returns the left words of a map, each with a value of the hole that is written as this word here.
+    #[must_use]
+    pub fn map_words(&self) -> Vec<(&str, Json)> {
+        let is_list = matches!(self.shape, Shape::Repeated(_) | Shape::Separated(..));
+        let pairs = self.codec.map().into_iter().flat_map(ValueMap::pairs);
+        let values = pairs.map(|(word, value)| match is_list {
+            true => {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                (word, Json::written(format!("[{value}]")))
+            }
+            false => (word, value.clone()),
+        });
+        values.collect()
+    }
+
+    /// Returns the error for a left word of the map that can never be written here.
+    #[must_use]
+    pub fn unwritable_word(&self, word: &str, what: &str) -> PatternError {
+        PatternError::new(format!(
+            "the left word `{word}` of the map of `{}`: {what}",
+            self.name
+        ))
+    }
+
     /// Returns the text of a value or an element that is no JSON in a text.
     #[inline]
     pub(super) fn text_of<'v>(

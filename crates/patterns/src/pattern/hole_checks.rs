@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::hole_facts::{HoleFacts, HolePosition};
 use super::hole_syntax::PatternError;
+use super::page_number::number;
 use super::{Absence, Codec, Delimiter, Null, Page, Role, Scalar, Shape, Slot};
 use crate::side::Side;
 
@@ -26,15 +27,23 @@ impl HoleFacts {
                 "it must be read and written, outside of `[\"*\", …]` and of alternatives".into(),
             ));
         }
+        let default = slot.default().and_then(number);
+        if default.is_some_and(|offset| offset != 0) {
+            return Err(wrong(
+                "its default, also one of the other side, must be the offset of the first page, 0"
+                    .into(),
+            ));
+        }
         let hole = self.find(limit);
         let hole = hole.filter(|hole| {
             let fact = &self.holes[*hole];
             let is_there = fact.absence(side) != Absence::Optional;
-            fact.shape == Shape::One(Scalar::Integer) && fact.depth == 0 && is_there
+            let is_shared = fact.only.is_none() && is_there;
+            fact.shape == Shape::One(Scalar::Integer) && fact.depth == 0 && is_shared
         });
         let hole = hole.ok_or_else(|| {
             wrong(format!(
-                "`{limit}` must be a hole of the same call or response, an `integer` that is required or has a default"
+                "`{limit}` must be a hole of the same call or response, on both sides, an `integer` that is required or has a default"
             ))
         })?;
         slot.codec = Codec::Page(Arc::new(Page {
@@ -45,8 +54,9 @@ impl HoleFacts {
     }
 }
 
-/// Checks that the words of a map fit the values of the hole and its position.
-pub(super) fn check_map(slot: &mut Slot, position: HolePosition) -> Result<(), PatternError> {
+/// Checks that the codec of a slot fits the values of the hole and its position, and sets the meaning of `null` where a
+/// map has it as a word.
+pub(super) fn apply_codec(slot: &mut Slot, position: HolePosition) -> Result<(), PatternError> {
     let is_text = !matches!(position, HolePosition::Json | HolePosition::Rest);
     if matches!(slot.codec, Codec::Keys(_)) && is_text {
         return Err(PatternError::new(format!(

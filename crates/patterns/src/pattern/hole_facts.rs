@@ -1,7 +1,7 @@
 //! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
 
 use super::bindings::BoundValue;
-use super::hole_checks::{check_map, check_position};
+use super::hole_checks::{apply_codec, check_position};
 use super::hole_syntax::{CHOICE, HoleRef, HoleUse, PatternError};
 use super::scope;
 use super::text::TextPatterns;
@@ -239,7 +239,7 @@ impl HoleFacts {
             slot.null = fact.null();
         }
         check_position(&slot, position)?;
-        check_map(&mut slot, position)?;
+        apply_codec(&mut slot, position)?;
         self.set_limit(side, &mut slot, depth)?;
         Ok(slot)
     }

@@ -170,28 +170,33 @@ impl Pattern {
     /// Returns the location of a hole, in the form used by [`MatchError`](super::MatchError).
     #[must_use]
     pub fn path_of(&self, hole: usize) -> Option<String> {
+        self.path_where(&|slot| slot.binds() == Some(hole))
+    }
+
+    /// Returns the location of the page whose offset is the hole with this name.
+    #[must_use]
+    pub fn path_of_page(&self, name: &str) -> Option<String> {
+        self.path_where(&|slot| slot.is_page_of(name))
+    }
+
+    fn path_where(&self, is_it: &dyn Fn(&Slot) -> bool) -> Option<String> {
         match self {
             Pattern::Literal(_) => None,
-            Pattern::Hole(slot) => (slot.binds() == Some(hole)).then(String::new),
-            Pattern::Text(text) => {
-                let mut slots = text.slots();
-                slots
-                    .any(|slot| slot.binds() == Some(hole))
-                    .then(String::new)
-            }
+            Pattern::Hole(slot) => is_it(slot).then(String::new),
+            Pattern::Text(text) => text.slots().any(is_it).then(String::new),
             Pattern::Object(object) => object
                 .members
                 .iter()
-                .find_map(|(name, member)| Some(format!("/{name}{}", member.path_of(hole)?))),
+                .find_map(|(name, member)| Some(format!("/{name}{}", member.path_where(is_it)?))),
             Pattern::List(list) => list
                 .items
                 .iter()
                 .enumerate()
-                .find_map(|(index, item)| Some(format!("/{index}{}", item.path_of(hole)?))),
-            Pattern::Each(each) => Some(format!("/*{}", each.item.path_of(hole)?)),
+                .find_map(|(index, item)| Some(format!("/{index}{}", item.path_where(is_it)?))),
+            Pattern::Each(each) => Some(format!("/*{}", each.item.path_where(is_it)?)),
             Pattern::Either(either) => {
                 let mut alternatives = either.alternatives.iter();
-                alternatives.find_map(|alternative| alternative.path_of(hole))
+                alternatives.find_map(|alternative| alternative.path_where(is_it))
             }
         }
     }

@@ -32,12 +32,11 @@ impl PatternReader {
             return self.bind_offset(hole, value, &slot.name);
         };
         match number(read) {
-            // The first page, or the default.
-            Some(0) => self.bind_offset(hole, value, &slot.name),
             Some(number) => {
                 self.pages.push(PendingPage {
                     page: Arc::clone(page),
-                    number,
+                    // A default is the offset of the first page, zero.
+                    number: number.max(page.first()),
                     hole,
                     name: slot.name.clone(),
                 });
@@ -61,7 +60,7 @@ impl PatternReader {
     ///
     /// # Errors
     ///
-    /// Fails if such a value does not exist.
+    /// Fails with the name of the hole if such a value does not exist.
     #[inline]
     pub fn settle(&mut self) -> Result<(), MatchError> {
         if self.pages.is_empty() {
@@ -94,6 +93,7 @@ impl Slot {
             return Ok(bound);
         };
         if self.leaves_out(offset) {
+            page.limit(value_of(writing.hole(page.hole)))?;
             return Ok(Cow::Owned(BoundValue::Absent));
         }
         let number = page.page(offset, value_of(writing.hole(page.hole)))?;

@@ -103,6 +103,12 @@ impl ValueMap {
         self.pairs.iter().map(|pair| pair.text.as_str())
     }
 
+    /// Returns each text at the position of the hole, with the value of the hole.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &Json)> {
+        let pairs = self.pairs.iter();
+        pairs.map(|pair| (pair.text.as_str(), &pair.value))
+    }
+
     /// Returns the map with percent-encoded texts, for a text that is a URL.
     pub(super) fn percent_encoded(&self) -> ValueMap {
         let mut encoded = self.clone();

@@ -35,14 +35,16 @@ pub(in crate::check) fn key_style(subject: &CheckSubject<'_>, _: Rivals<'_>) -> 
 }
 
 /// An offset that is no multiple of the limit has no page, so it is refused by the side with offsets; a page beyond 64
-/// bits is refused by the side with pages. Complete: every offset is divided by the limit before it is passed on.
+/// bits is refused by the side with pages, and a limit below one by both. Complete: every offset is divided by the limit
+/// before it is passed on.
 pub(in crate::check) fn page_offset(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
     let here = subject.here.holes.iter();
     let here = here.filter(|located| matches!(located.slot.codec, Codec::Page(_)));
     let here = here.map(|located| {
         let raw = RawMutation::Value(Json::literal("9223372036854775807"));
-        let messages = mutated(subject, located.slot, raw, &[]).into_iter();
-        hypothesis(CheckRule::PageOffset, located, messages.collect())
+        let mut messages = Vec::from_iter(mutated(subject, located.slot, raw, &[]));
+        messages.extend(without_items(subject, located));
+        hypothesis(CheckRule::PageOffset, located, messages)
     });
     let there = subject.there.holes.iter().filter_map(|located| {
         let (Codec::Page(page), Some(offset)) = (&located.slot.codec, located.slot.binds()) else {
@@ -52,14 +54,21 @@ pub(in crate::check) fn page_offset(subject: &CheckSubject<'_>, _: Rivals<'_>) -
             (offset, Some(Json::literal("5"))),
             (page.limit_hole(), Some(Json::literal("2"))),
         ];
-        let messages = subject.message(None, &chosen).into_iter();
-        Some(hypothesis(
-            CheckRule::PageOffset,
-            located,
-            messages.collect(),
-        ))
+        let mut messages = Vec::from_iter(subject.message(None, &chosen));
+        messages.extend(without_items(subject, located));
+        Some(hypothesis(CheckRule::PageOffset, located, messages))
     });
     here.chain(there).collect()
+}
+
+/// Returns a call for the first page, with a limit of no items.
+fn without_items(subject: &CheckSubject<'_>, located: &LocatedHole<'_>) -> Option<Message> {
+    let Codec::Page(page) = &located.slot.codec else {
+        return None;
+    };
+    let zero = || Some(Json::literal("0"));
+    let offset = located.slot.binds()?;
+    subject.message(None, &[(offset, zero()), (page.limit_hole(), zero())])
 }
 
 fn object(key: &str) -> Json {

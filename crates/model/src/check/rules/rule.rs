@@ -46,7 +46,7 @@ pub enum CheckRule {
     OtherForm,
     /// `{x:keys(snake=camel)}`: a value with a key that would not come back is refused.
     KeyStyle,
-    /// `{offset:page(limit)}`: an offset at which no page begins is refused.
+    /// `{offset:page(limit)}`: an offset at which no page begins, or beyond 64 bits, is refused.
     PageOffset,
     /// An error whose row names no message comes back with another message.
     MessageReplaced,
@@ -153,7 +153,9 @@ impl CheckRule {
             CheckRule::KeyStyle => {
                 format!("{at}: a key that would not come back from the other style")
             }
-            CheckRule::PageOffset => format!("{at}: an offset at which no page begins"),
+            CheckRule::PageOffset => {
+                format!("{at}: an offset at which no page begins, or beyond 64 bits")
+            }
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
             CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
             CheckRule::TextType => format!("{at}: a text comes back as text/plain"),

@@ -42,6 +42,20 @@ fn a_page_is_an_offset() {
             ("/items?page=x", Err("`x` is not an integer")),
             (
                 "/items?page=2&per_page=0",
+                Err(
+                    "query parameter `page`: `limit` must be the number of items of a page, at least 1",
+                ),
+            ),
+            (
+                "/items?page=1&per_page=0",
+                Err("`limit` must be the number of items of a page, at least 1"),
+            ),
+            (
+                "/items?per_page=0",
+                Err("`limit` must be the number of items of a page, at least 1"),
+            ),
+            (
+                "/items?per_page=-5",
                 Err("`limit` must be the number of items of a page, at least 1"),
             ),
             (
@@ -66,6 +80,10 @@ fn a_page_is_an_offset() {
                 Err("it must be an offset within 64 bits, at least 0"),
             ),
             ("items {}", Ok(("/items?page=1&per_page=20", 0))),
+            (
+                r#"items {"limit":0}"#,
+                Err("`limit` must be the number of items of a page, at least 1"),
+            ),
         ],
     );
 }
@@ -85,6 +103,53 @@ fn pages_may_count_from_zero_and_be_in_json() {
         &[
             (r#"/items {"offset":0,"limit":5}"#, "items [0,5]"),
             (r#"/items {"offset":15,"limit":5}"#, "items [3,5]"),
+        ],
+    );
+    from_rpc(
+        &items,
+        &[
+            ("items [-0,5]", Ok((r#"/items {"offset":0,"limit":5}"#, 0))),
+            (
+                "items [0,0]",
+                Err("params/0: `limit` must be the number of items of a page, at least 1"),
+            ),
+            (
+                "items [0,-5]",
+                Err("params/0: `limit` must be the number of items of a page, at least 1"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_page_that_is_left_out_has_a_limit_too() {
+    let items = route(
+        "GET /items?page={offset:page(limit)?=1}&per_page={limit:integer}",
+        "items",
+        "",
+    );
+    both_ways(
+        &items,
+        &[("/items?per_page=5", r#"items {"limit":5}"#)],
+    );
+    from_rest(
+        &items,
+        &[(
+            "/items?per_page=0",
+            Err("query parameter `page`: `limit` must be the number of items of a page"),
+        )],
+    );
+    from_rpc(
+        &items,
+        &[
+            (
+                r#"items {"offset":0,"limit":5}"#,
+                Ok(("/items?per_page=5", 0)),
+            ),
+            (
+                r#"items {"offset":0,"limit":0}"#,
+                Err("`limit` must be the number of items of a page, at least 1"),
+            ),
         ],
     );
 }
@@ -108,6 +173,14 @@ fn a_page_that_cannot_work_is_a_load_error() {
         (
             "GET /x?p={o:page()}&l={l:integer}",
             "write the hole for the number",
+        ),
+        (
+            "GET /x?p={o:page(l)}&o={o:integer=40}&l={l:integer}",
+            "its default, also one of the other side, must be the offset of the first page",
+        ),
+        (
+            "GET /x?p={o:page(l)}&l={<l:integer=5}",
+            "`l` must be a hole of the same call or response, on both sides",
         ),
         (
             "GET /x?p={>o:page(l)}&o={o:integer}&l={l:integer}",
