@@ -216,6 +216,10 @@ pub fn parse_mention(inside: &str) -> Result<HoleRef, PatternError> {
             let what = |what| PatternError::new(format!("`{{{inside}}}`: {what}"));
             Some(page.default(default).map_err(what)?)
         }
+        (Codec::Keys(styles), _, Some(default)) => {
+            let what = |what| PatternError::new(format!("`{{{name}}}`: the default: {what}"));
+            Some(styles.default(default).map_err(what)?)
+        }
         (_, _, default) => default.map(str::to_owned),
     };
     if used == HoleUse::WriteOnly && codec.map().is_some() {

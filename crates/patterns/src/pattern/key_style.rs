@@ -151,6 +151,16 @@ impl KeyStyles {
         renamed(value, self.value, self.here)
     }
 
+    /// Returns a default, which is spelled like the value at the position of the hole, as the value of the hole.
+    pub(super) fn default(self, spelled: &str) -> Result<String, String> {
+        let parsed = Json::parse(bytes::Bytes::copy_from_slice(spelled.as_bytes()), 16);
+        let Ok(value) = parsed else {
+            return Ok(spelled.to_owned());
+        };
+        let value = self.read(&value)?;
+        Ok(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    }
+
     /// Returns keys at the position of the hole that are refused.
     pub fn refused(self) -> impl Iterator<Item = &'static str> {
         refused(self.here, self.value)

@@ -74,6 +74,18 @@ fn a_default_is_spelled_like_the_values_of_its_side() {
     );
     from_rest(&tasks, &[("/x", Ok((r#"tasks {"state":"DONE"}"#, 0)))]);
     from_rpc(&tasks, &[("tasks", Ok(("/x?state=done", 0)))]);
+    let keys = |default: &str| {
+        let body = format!(
+            r#"{{"body":{{"o":"{{o:keys(kebab=snake)={default}}}"}},"params":{{"o":"{{o}}"}}}}"#
+        );
+        parse_route(route_source("POST /x", "m", &body))
+    };
+    let route = keys(r#"{\"a-b\":1}"#).unwrap();
+    from_rest(&route, &[("/x {}", Ok((r#"m {"o":{"a_b":1}}"#, 0)))]);
+    from_rpc(&route, &[("m {}", Ok((r#"/x {"o":{"a-b":1}}"#, 0)))]);
+    let errors = keys(r#"{\"a_b\":1}"#).unwrap_err();
+    let words = "the default: the key `a_b` in kebab style would not come back";
+    assert!(errors[0].what.contains(words), "{errors:?}");
 }
 
 #[test]
