@@ -142,12 +142,6 @@ impl OutcomeRow {
 
 fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<HoleRef>, PatternError> {
     let status = NumberPattern::parse(&source.status).map_err(|error| error.under("status"))?;
-    if let NumberPattern::Among(first, _) = &status
-        && !(200..=599).contains(first)
-    {
-        let what = format!("{first} is not a response status; write one from 200 to 599");
-        return Err(PatternError::new(what).under("status"));
-    }
     let mut errors = Vec::new();
     let headers = parse_headers(&source.headers, &mut errors);
     if let Some(error) = errors.into_iter().next() {
@@ -175,19 +169,29 @@ fn parse_rest(source: &RestReplySource) -> Result<RestReplyPattern<HoleRef>, Pat
         (None, None) => BodyPattern::Nothing,
     };
     let has_body = matches!(body, BodyPattern::Json(_) | BodyPattern::Text(_));
-    if let NumberPattern::Among(first, _) = &status
-        && has_body
-        && without_content(*first)
-    {
-        let what =
-            format!("an answer with {first} has no content (RFC 9110 §15); leave the body out");
-        return Err(PatternError::new(what).under("status"));
-    }
+    check_statuses(&status, has_body).map_err(|error| error.under("status"))?;
     Ok(RestReplyPattern {
         status,
         headers,
         body,
     })
+}
+
+/// Checks the statuses that a row writes, those of a value map among them.
+fn check_statuses(status: &NumberPattern<HoleRef>, has_body: bool) -> Result<(), PatternError> {
+    for number in status.named()? {
+        if !(200..=599).contains(&number) {
+            return Err(PatternError::new(format!(
+                "{number} is not a response status; write one from 200 to 599"
+            )));
+        }
+        if has_body && without_content(number) {
+            return Err(PatternError::new(format!(
+                "an answer with {number} has no content (RFC 9110 §15); leave the body out"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn parse_rpc(source: &RpcReplySource) -> Result<RpcReplyPattern<HoleRef>, PatternError> {

@@ -5,7 +5,7 @@
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
     HoleFacts, HolePosition, HoleRef, HoleResolver, MatchError, PatternError, PatternReader,
-    PatternWriter, Slot, SourceTree, Token, parse_mention, tokens,
+    PatternWriter, Slot, SourceTree, Token, ValueMap, parse_mention, tokens,
 };
 use dualgauge_patterns::side::Side;
 
@@ -81,6 +81,17 @@ impl NumberPattern<HoleRef> {
             SourceTree::Table(_) => Err(PatternError::new(
                 "write a number, a list of numbers, or a hole such as `{status:integer}`",
             )),
+        }
+    }
+
+    /// Returns the numbers that may be written, as far as the pattern names them.
+    pub(super) fn named(&self) -> Result<Vec<i64>, PatternError> {
+        match self {
+            NumberPattern::Among(first, _) => Ok(vec![*first]),
+            NumberPattern::Hole(mention) => {
+                let words = mention.codec.map().into_iter().flat_map(ValueMap::values);
+                words.map(integer).collect()
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use super::options::{
 use super::parse::{RestSpelling, parse_query_table, parse_rest};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
+use super::url::check_words;
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::outcome::{Outcomes, ToolResult, ToolValue};
@@ -422,6 +423,7 @@ impl RouteDraft {
                 .map_err(at("rest"))?,
             verb: self.rest.path.verb.clone(),
         };
+        check_words(&path).map_err(at("rest"))?;
         let mut query = Vec::with_capacity(self.rest.query.len());
         for item in &self.rest.query {
             let words = facts.words(Side::Rest, &item.words, HolePosition::Words);

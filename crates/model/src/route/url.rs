@@ -12,7 +12,7 @@ use super::segments::Segments;
 use super::template::{PlacedHole, SegmentPattern, Template};
 use dualgauge_patterns::json::same_ignoring_case;
 use dualgauge_patterns::pattern::{
-    MatchError, PatternReader, PatternWriter, SegmentText, Shape, Slot, TextPatterns,
+    MatchError, PatternError, PatternReader, PatternWriter, SegmentText, Shape, Slot, TextPatterns,
 };
 use dualgauge_patterns::percent::{self, Keep, Plus, is_word};
 
@@ -325,6 +325,27 @@ fn write_part(
     let text = slot.texts(writing)?.last().unwrap_or_default();
     check_safe_in_path(&text)?;
     pattern.write(index, &text, target)
+}
+
+/// Checks that a path can have every word of the value maps of its holes.
+///
+/// # Errors
+/// Returns [`PatternError`] with the word that it cannot have.
+pub(super) fn check_words(path: &Template) -> Result<(), PatternError> {
+    for (at, placed) in path.holes.iter().enumerate() {
+        let before = path.holes[..at].iter();
+        let index = before.filter(|hole| hole.start == placed.start).count();
+        for (word, _) in placed.slot.map_words() {
+            let fits = check_safe_in_path(word).and_then(|()| match &path.segments[placed.start] {
+                SegmentPattern::Text(text) => text.write(index, word, &mut String::new()),
+                SegmentPattern::Literal(_) | SegmentPattern::One | SegmentPattern::Rest => {
+                    check_segments(path, placed, word)
+                }
+            });
+            fits.map_err(|what| placed.slot.unwritable_word(word, &what))?;
+        }
+    }
+    Ok(())
 }
 
 fn write_hole(

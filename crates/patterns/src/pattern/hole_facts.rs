@@ -367,6 +367,7 @@ impl HoleFacts {
             parts: parts.collect::<Result<_, _>>()?,
         };
         self.check_defaults(&text)?;
+        check_words(&text)?;
         Ok(text)
     }
 
@@ -391,7 +392,7 @@ impl HoleFacts {
         defaults.filter_map(|absence| absence.default().cloned())
     }
 
-    /// Checks that the texts pass `fits`, both as declared and with every default.
+    /// Checks that the texts pass `fits`: as declared, with every default, and with every word of a value map.
     ///
     /// # Errors
     ///
@@ -406,16 +407,20 @@ impl HoleFacts {
             TextPatterns::Mixed(text) => fits(&text.with("", "")).map_err(PatternError::new)?,
             TextPatterns::Hole(_) => {}
         }
+        let fits_with = |slot: &Slot, value: Json| {
+            let value = BoundValue::Value(value);
+            let mut texts = slot.write_texts(&value)?.into_iter();
+            texts.try_for_each(|value| match words {
+                TextPatterns::Mixed(text) => fits(&text.with(&slot.name, &value)),
+                TextPatterns::Literal(_) | TextPatterns::Hole(_) => fits(&value),
+            })
+        };
         for slot in words.slots() {
             for default in self.defaults_of(slot) {
-                let value = BoundValue::Value(default);
-                let texts = slot.write_texts(&value).and_then(|texts| {
-                    texts.into_iter().try_for_each(|value| match words {
-                        TextPatterns::Mixed(text) => fits(&text.with(&slot.name, &value)),
-                        TextPatterns::Literal(_) | TextPatterns::Hole(_) => fits(&value),
-                    })
-                });
-                texts.map_err(|what| unwritable(slot, &what))?;
+                fits_with(slot, default).map_err(|what| unwritable(slot, &what))?;
+            }
+            for (word, value) in slot.map_words() {
+                fits_with(slot, value).map_err(|what| slot.unwritable_word(word, &what))?;
             }
         }
         Ok(())
@@ -448,6 +453,19 @@ pub(super) fn no_such_hole(mention: &HoleRef) -> PatternError {
     PatternError::new(format!(
         "`{{={name}}}` must equal a hole of the path, the query or a header, and `{name}` is not one; write `{{{name}}}`"
     ))
+}
+
+/// Checks that the text can hold every word of the maps of its holes.
+fn check_words(text: &TextPattern) -> Result<(), PatternError> {
+    for (index, part) in text.parts.iter().enumerate() {
+        let TextPart::Hole(slot) = part else { continue };
+        for (word, _) in slot.map_words() {
+            // The text of a write-only hole is not read, so it may end anywhere.
+            let fits = slot.binds().map_or(Ok(()), |_| text.ends_at(word, index));
+            fits.map_err(|what| slot.unwritable_word(word, &what))?;
+        }
+    }
+    Ok(())
 }
 
 fn unwritable(slot: &Slot, what: &str) -> PatternError {

@@ -388,3 +388,28 @@ fn members_that_no_row_names_are_dropped_and_counted_or_carried() {
         r#"result {"id":1,"id":2}"#
     );
 }
+
+#[test]
+fn a_mapped_status_is_one_of_a_response() {
+    let errors = |rest: &str, rpc: &str| {
+        let mut source = route_source("POST /a?id={id?}", "m", "");
+        source.rows = vec![row(0, rest, rpc)];
+        let errors = parse_route(source).unwrap_err();
+        errors.iter().map(ToString::to_string).collect::<String>()
+    };
+    for (status, words) in [
+        ("99999=a|404=b", "99999 is not a response status"),
+        ("404=a|100=b", "100 is not a response status"),
+        ("404=a|x=b", "`\"x\"` is not a number"),
+        ("404=a|204=b", "an answer with 204 has no content"),
+    ] {
+        let rest = format!(r#"{{"status":"{{s:map({status})}}","body":{{"m":"{{m}}"}}}}"#);
+        let rpc = r#"{"code":-1,"message":"{m}","data":"{s}"}"#;
+        let shown = errors(&rest, rpc);
+        assert!(shown.contains(words), "{status}: {shown}");
+    }
+    let mut source = route_source("POST /a?id={id?}", "m", "");
+    let rest = r#"{"status":"{s:map(204=a|205=b)}"}"#;
+    source.rows = vec![row(0, rest, r#"{"result":{"s":"{s}"}}"#)];
+    parse_route(source).unwrap();
+}

@@ -126,6 +126,26 @@ fn a_map_that_cannot_work_is_a_load_error() {
         ("GET /x?s={s:map(a=1)}", "{s}", "the map on the other side"),
         ("GET /x?s={s}", "{=s:map(a=A)}", "has no default, no map"),
         (
+            "GET /x/{s:map(..=A|b=B)}",
+            "{s}",
+            "the left word `..` of the map of `s`: `.` and `..` are refused in a path",
+        ),
+        (
+            "GET /x/{s:map(a.b=A|b=B)}.b",
+            "{s}",
+            "the left word `a.b` of the map of `s`: it contains `.b`, the text that ends it here",
+        ),
+        (
+            "GET /x/{s:map(\"a//b\"=A|b=B)=**}",
+            "{s}",
+            "the left word `a//b` of the map of `s`: an empty segment is refused in a path",
+        ),
+        (
+            "GET /x?s=a{s:map(a-b=A|b=B)}-b",
+            "{s}",
+            "the left word `a-b` of the map of `s`: it contains `-b`, the text that ends it here",
+        ),
+        (
             "GET /x?s={s}&t={_}",
             "{>s:map(a=A)}",
             "the hole `s` is on the rest side only",
@@ -135,5 +155,28 @@ fn a_map_that_cannot_work_is_a_load_error() {
         let errors = parse_route(route_source(rest, "m", &more)).unwrap_err();
         let shown = format!("{errors:?}");
         assert!(shown.contains(words), "{rest} {params}: {shown}");
+    }
+}
+
+#[test]
+fn a_word_that_no_header_can_have_is_a_load_error() {
+    for (value, word) in [
+        ("{s:map(\\\"a \\\"=A|b=B)}", "a "),
+        ("{s:map(\\\"a \\\"=A|b=B)[]}", "a "),
+        ("Basic {s:map(\\\"a \\\"=A|b=B)}", "a "),
+        ("Basic {>s:map(\\\"a \\\"=A|b=B)}", "a "),
+    ] {
+        let own = if value.contains('>') {
+            "?s={s:map(a=A|b=B)}"
+        } else {
+            ""
+        };
+        let more = format!(r#"{{"headers":{{"x-s":"{value}"}},"params":{{"s":"{{s}}"}}}}"#);
+        let errors = parse_route(route_source(&format!("GET /x{own}"), "m", &more)).unwrap_err();
+        let shown = format!("{errors:?}");
+        let words = format!(
+            "the left word `{word}` of the map of `s`: its value is not allowed in a header"
+        );
+        assert!(shown.contains(&words), "{value}: {shown}");
     }
 }
