@@ -42,8 +42,8 @@ pub use bindings::{
     PatternWriter, UnknownMembers, WriteScope,
 };
 pub use compare::{
-    MemberPolicy, Subsumption, intersection, optional_intersection, optional_within, sample,
-    segment_intersection, segment_within, within, words_intersection, words_within,
+    MemberPolicy, Subsumption, intersection, may_intersect, optional_intersection, optional_within,
+    sample, segment_intersection, segment_within, within, words_intersection, words_within,
 };
 pub use hole_facts::{HoleFact, HoleFacts, HolePosition};
 pub use hole_resolver::HoleResolver;

@@ -11,7 +11,7 @@ use crate::translate::TranslateContext;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
     MatchError, MemberPolicy, Pattern, PatternError, PatternReader, PatternWriter, Slot,
-    UnknownMembers, WriteScope, intersection, within,
+    UnknownMembers, WriteScope, may_intersect, within,
 };
 
 /// The action for an event.
@@ -217,7 +217,7 @@ fn order(
                 (true, true) => {}
                 (false, false) => {
                     if share(one, other, from)
-                        && intersection(pattern, other_pattern, MemberPolicy::Open).is_some()
+                        && may_intersect(pattern, other_pattern, MemberPolicy::Open)
                     {
                         let what = format!(
                             "it matches events in the form `{}` that {} also matches, and neither is more specific; name a member or a text that distinguishes them",

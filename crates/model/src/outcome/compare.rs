@@ -4,7 +4,7 @@ use super::number::NumberPattern;
 use super::row::{BodyPattern, IS_ERROR, OutcomeRow, RpcReplyPattern, ToolResult};
 use crate::route::HeaderItem;
 use dualgauge_patterns::pattern::{
-    MemberPolicy, Pattern, TextPatterns, intersection, within as within_json, words_intersection,
+    MemberPolicy, Pattern, TextPatterns, may_intersect, within as within_json, words_intersection,
     words_within,
 };
 use dualgauge_patterns::side::Side;
@@ -64,7 +64,7 @@ pub(super) fn overlaps(one: &OutcomeRow, other: &OutcomeRow, side: Side) -> bool
                 };
                 !spares(one, second)
                     && !spares(other, first)
-                    && intersection(first, second, MemberPolicy::Open).is_some()
+                    && may_intersect(first, second, MemberPolicy::Open)
             }
             (
                 RpcReplyPattern::Error {
@@ -180,7 +180,7 @@ fn bodies_meet(one: &BodyPattern, other: &BodyPattern) -> bool {
         | (_, BodyPattern::Anything)
         | (BodyPattern::Nothing, BodyPattern::Nothing) => true,
         (BodyPattern::Json(one), BodyPattern::Json(other)) => {
-            intersection(one, other, MemberPolicy::Open).is_some()
+            may_intersect(one, other, MemberPolicy::Open)
         }
         (BodyPattern::Text(one), BodyPattern::Text(other)) => {
             words_intersection(one, other).is_some()
@@ -212,7 +212,7 @@ fn parts_meet(one: Option<&Pattern>, other: Option<&Pattern>) -> bool {
         (None, _) | (_, None) => true,
         (Some(one), Some(other)) => {
             (one.may_be_absent() && other.may_be_absent())
-                || intersection(one, other, MemberPolicy::Open).is_some()
+                || may_intersect(one, other, MemberPolicy::Open)
         }
     }
 }

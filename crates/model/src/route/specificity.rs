@@ -11,7 +11,7 @@ use super::headers::HeaderItem;
 use super::template::{PlacedHole, QueryItem};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
-    MemberPolicy, Pattern, Subsumption, TextPatterns, intersection, words_intersection,
+    MemberPolicy, Pattern, Subsumption, TextPatterns, may_intersect, words_intersection,
 };
 use dualgauge_patterns::side::Side;
 
@@ -41,20 +41,17 @@ pub(super) fn share(one: &Route, other: &Route, side: Side) -> bool {
     match side {
         Side::Rpc => {
             words_intersection(&one.rpc_call.method, &other.rpc_call.method).is_some()
-                && intersection(
+                && may_intersect(
                     &one.rpc_call.params,
                     &other.rpc_call.params,
                     MemberPolicy::Closed,
                 )
-                .is_some()
         }
         Side::Rest => {
             let (first, second) = (&one.rest_call, &other.rest_call);
             heads_share(one, other)
                 && match (&first.body, &second.body) {
-                    (Some(one), Some(other)) => {
-                        intersection(one, other, MemberPolicy::Closed).is_some()
-                    }
+                    (Some(one), Some(other)) => may_intersect(one, other, MemberPolicy::Closed),
                     (Some(body), None) | (None, Some(body)) => reads_nothing(body),
                     (None, None) => true,
                 }

@@ -3,9 +3,9 @@
 //!
 //! This module knows neither routes nor outcomes. Laws, tested on generated patterns: [`within`] is reflexive and
 //! transitive, and never true if a value of the one does not match the other; the result of [`intersection()`] matches
-//! both, and without a result no value matches both. Two cases are incomplete, and may only miss a result: JSON inside
-//! a longer text is compared by a few samples. So are the values of a hole that occurs several times in a pattern with
-//! different restrictions.
+//! both, and if [`may_intersect`] is false, no value matches both. Two cases are incomplete, and may only miss a result:
+//! JSON inside a longer text is compared by a few samples. So are the values of a hole that occurs several times in a
+//! pattern with different restrictions. The search is limited; at its limit, [`may_intersect`] is true.
 
 mod acceptance;
 mod grammar;
@@ -22,7 +22,8 @@ pub use acceptance::MemberPolicy;
 pub(in crate::pattern) use acceptance::reads;
 #[cfg(any(test, feature = "arbitrary"))]
 pub(in crate::pattern) use acceptance::{array, object};
-pub use intersection::{intersection, optional_intersection, sample};
+pub(in crate::pattern) use intersection::{Intersection, search};
+pub use intersection::{intersection, may_intersect, optional_intersection, sample};
 pub use segments::{segment_intersection, segment_within};
 pub use subsumption::{Subsumption, optional_within, within};
 pub use words::{words_intersection, words_within};

@@ -4,7 +4,7 @@
 //! Reading chooses the most specific alternative that matches. Laws: every two alternatives are ordered by
 //! specificity or have no value in common; a written value is read by the alternative that wrote it.
 
-use super::compare::{MemberPolicy, intersection, reads, within};
+use super::compare::{Intersection, MemberPolicy, reads, search, within};
 use super::nodes::AlternativePlan;
 use super::{BoundValue, EitherPattern, MatchError, Pattern, PatternError, PatternReader, Slot};
 use super::{PatternWriter, ValuePresence};
@@ -34,28 +34,15 @@ impl EitherPattern {
             order: Vec::new(),
         };
         either.refuse_absence()?;
-        either.separate();
         let count = either.alternatives.len();
         let mut plans = vec![AlternativePlan::default(); count];
-        for one in 0..count {
-            for other in one + 1..count {
-                let inside = |one: usize, other: usize| {
-                    within(
-                        &either.alternatives[one],
-                        &either.alternatives[other],
-                        POLICY,
-                    )
-                };
-                match (inside(one, other), inside(other, one)) {
-                    (true, false) => plans[other].narrower.push(one),
-                    (false, true) => plans[one].narrower.push(other),
-                    (true, true) => return Err(overlap(one, other, None)),
-                    (false, false) => {
-                        let common = either.common(one, other);
-                        if common.is_some() {
-                            return Err(overlap(one, other, common.as_ref()));
-                        }
-                    }
+        for (one, other, relation) in either.separate() {
+            match relation {
+                Relation::Narrower => plans[other].narrower.push(one),
+                Relation::Wider => plans[one].narrower.push(other),
+                Relation::Apart => {}
+                Relation::Same | Relation::Common(_) | Relation::Unknown => {
+                    return Err(overlap(one, other, &relation));
                 }
             }
         }
@@ -93,10 +80,6 @@ impl EitherPattern {
         order.find(|alternative| reads(alternative, value, POLICY))
     }
 
-    fn common(&self, one: usize, other: usize) -> Option<Json> {
-        intersection(&self.alternatives[one], &self.alternatives[other], POLICY)
-    }
-
     fn find_holes(&mut self) {
         for (plan, alternative) in self.plans.iter_mut().zip(&self.alternatives) {
             plan.holes.clear();
@@ -124,18 +107,28 @@ impl EitherPattern {
         Ok(())
     }
 
-    /// Lets alternatives that overlap only in part refuse the member names of each other.
-    fn separate(&mut self) {
+    /// Compares each two alternatives. Those that overlap only in part refuse the member names of each other first.
+    fn separate(&mut self) -> Vec<(usize, usize, Relation)> {
         let before = self.alternatives.clone();
-        for (one, first) in before.iter().enumerate() {
-            for (other, second) in before.iter().enumerate().skip(one + 1) {
-                let ordered = within(first, second, POLICY) || within(second, first, POLICY);
-                if !ordered && intersection(first, second, POLICY).is_some() {
-                    self.alternatives[one].refuse_names_of(second);
-                    self.alternatives[other].refuse_names_of(first);
-                }
+        let pairs = (0..before.len())
+            .flat_map(|one| (one + 1..before.len()).map(move |other| (one, other)));
+        let relations =
+            pairs.map(|(one, other)| (one, other, relation(&before[one], &before[other])));
+        let mut relations: Vec<_> = relations.collect();
+        let mut changed = vec![false; before.len()];
+        for (one, other, relation) in &relations {
+            if matches!(relation, Relation::Common(_) | Relation::Unknown) {
+                self.alternatives[*one].refuse_names_of(&before[*other]);
+                self.alternatives[*other].refuse_names_of(&before[*one]);
+                (changed[*one], changed[*other]) = (true, true);
             }
         }
+        for (one, other, known) in &mut relations {
+            if changed[*one] || changed[*other] {
+                *known = relation(&self.alternatives[*one], &self.alternatives[*other]);
+            }
+        }
+        relations
     }
 
     fn expect_same_holes(&self) -> Result<(), PatternError> {
@@ -244,14 +237,47 @@ fn number(index: usize) -> Json {
     Json::string(&(index + 1).to_string())
 }
 
-fn overlap(one: usize, other: usize, common: Option<&Json>) -> PatternError {
+/// The values of an alternative, compared with those of another one.
+#[derive(Debug)]
+enum Relation {
+    /// All of its values match the other one.
+    Narrower,
+    /// It matches all values of the other one.
+    Wider,
+    /// Both match the same values.
+    Same,
+    /// Both match this value, among others.
+    Common(Json),
+    /// They have no value in common.
+    Apart,
+    /// The search for a common value ended at its limit.
+    Unknown,
+}
+
+fn relation(one: &Pattern, other: &Pattern) -> Relation {
+    match (within(one, other, POLICY), within(other, one, POLICY)) {
+        (true, false) => Relation::Narrower,
+        (false, true) => Relation::Wider,
+        (true, true) => Relation::Same,
+        (false, false) => match search(one, other, POLICY) {
+            Intersection::Value(value) => Relation::Common(value),
+            Intersection::Empty => Relation::Apart,
+            Intersection::Unknown => Relation::Unknown,
+        },
+    }
+}
+
+fn overlap(one: usize, other: usize, relation: &Relation) -> PatternError {
     let (one, other) = (one + 1, other + 1);
-    PatternError::new(match common {
-        Some(common) => format!(
+    PatternError::new(match relation {
+        Relation::Common(common) => format!(
             "the alternatives {one} and {other} both match `{}`, and neither is more specific; name a literal or a member that distinguishes them",
             String::from_utf8_lossy(common.as_bytes())
         ),
-        None => format!(
+        Relation::Unknown => format!(
+            "the alternatives {one} and {other} have too many alternatives and repeated holes inside to find out that no value matches both; name a literal or a member that distinguishes them"
+        ),
+        Relation::Narrower | Relation::Wider | Relation::Same | Relation::Apart => format!(
             "the alternatives {one} and {other} match the same values, so {other} would never be read; remove one"
         ),
     })

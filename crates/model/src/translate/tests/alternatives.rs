@@ -1,6 +1,7 @@
 //! Alternatives and forms in calls.
 
 use super::constructs::{both_ways, from_rest, from_rpc};
+use crate::route::RouteTable;
 use crate::route::parse_route;
 use crate::route::test_syntax::{route, route_source};
 
@@ -240,5 +241,38 @@ fn a_form_that_does_not_match_leaves_no_page() {
                 Ok(("/x?offset=30&limit=10&kind=a", 0)),
             ),
         ],
+    );
+}
+
+#[test]
+fn alternatives_with_too_many_combinations_to_compare_are_a_load_error() {
+    // No value matches both, as no hole can be 1 and 2, but only the values of all combinations would show it.
+    let sets = |item: &str| {
+        let sets = (0..4).map(|set| {
+            let items = (0..8).map(|at| item.replace('#', &at.to_string()));
+            let items = items.collect::<Vec<_>>().join(",");
+            format!(r#""m{set}": ["{{|}}", {items}]"#).replace('@', &set.to_string())
+        });
+        format!("{{{}}}", sets.collect::<Vec<_>>().join(","))
+    };
+    let twice = sets(r#"{"k": "c#", "a": "{v@}", "b": "{v@}", "h": "{h@}"}"#);
+    let apart = sets(r#"{"k": "c#", "a": 1, "b": 2, "h": "{h@}"}"#);
+    let more = format!(
+        r#"{{"body": ["{{|}}", {twice}, {apart}], "params": {{"v": ["{{|}}", {twice}, {apart}]}}}}"#
+    );
+    let errors = parse_route(route_source("POST /x", "m", &more)).unwrap_err();
+    assert_eq!(errors[0].key, "route[0].body");
+    let words = "the alternatives 1 and 2 have too many alternatives and repeated holes inside";
+    assert!(errors[0].what.contains(words), "{errors:?}");
+    let routes = [twice, apart].map(|pattern| {
+        let more = format!(r#"{{"body": {pattern}, "params": {pattern}}}"#);
+        let mut source = route_source("POST /x", "m", &more);
+        source.name = format!("r{}", pattern.len());
+        parse_route(source).unwrap()
+    });
+    let errors = RouteTable::build(Vec::from(routes)).unwrap_err();
+    assert!(
+        errors[0].what.contains("shares calls with the route"),
+        "{errors:?}"
     );
 }

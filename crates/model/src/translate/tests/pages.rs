@@ -128,10 +128,7 @@ fn a_page_that_is_left_out_has_a_limit_too() {
         "items",
         "",
     );
-    both_ways(
-        &items,
-        &[("/items?per_page=5", r#"items {"limit":5}"#)],
-    );
+    both_ways(&items, &[("/items?per_page=5", r#"items {"limit":5}"#)]);
     from_rest(
         &items,
         &[(

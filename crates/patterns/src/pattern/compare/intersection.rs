@@ -2,6 +2,8 @@
 //!
 //! Used by `pattern::compare::words`.
 
+use std::cell::Cell;
+
 use super::acceptance::{
     DEPTH, MemberPolicy, array, element, is_nullable, is_unopened, matches_all,
     member_matches_null, named, object, reads, texts_of, values_of,
@@ -14,18 +16,56 @@ use crate::pattern::{
     Shape, Slot,
 };
 
-/// Returns a value that matches both patterns, if there is one.
+/// The maximum number of pairs of patterns that a search tries: with values for repeated holes, or with single
+/// alternatives.
+const TRIES: usize = 256;
+/// The maximum number of pairs of positions that a search compares.
+const STEPS: usize = 1 << 18;
+
+/// The values that two patterns have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::pattern) enum Intersection {
+    /// Both patterns read this value.
+    Value(Json),
+    /// There is no such value.
+    Empty,
+    /// No value was found, and there may be one.
+    Unknown,
+}
+
+/// Returns a value that matches both patterns, if one is found.
 #[must_use]
 pub fn intersection(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> Option<Json> {
+    match search(one, other, policy) {
+        Intersection::Value(value) => Some(value),
+        Intersection::Empty | Intersection::Unknown => None,
+    }
+}
+
+/// Returns true if some value may match both patterns: one is found, or the search ends at its limit.
+#[must_use]
+pub fn may_intersect(one: &Pattern, other: &Pattern, policy: MemberPolicy) -> bool {
+    search(one, other, policy) != Intersection::Empty
+}
+
+/// Searches for a value that matches both patterns.
+pub(in crate::pattern) fn search(
+    one: &Pattern,
+    other: &Pattern,
+    policy: MemberPolicy,
+) -> Intersection {
     let mut search = IntersectionSearch {
         one,
         other,
         policy,
-        tries: 256,
+        tries: TRIES,
+        steps: Cell::new(STEPS),
     };
-    search
-        .find(one, other)
-        .or_else(|| search.find_one_by_one(one, other))
+    match search.find_any(one, other) {
+        Some(value) => Intersection::Value(value),
+        None if search.is_exhausted() => Intersection::Unknown,
+        None => Intersection::Empty,
+    }
 }
 
 /// Does the same where the value may be absent: `Some(None)` means that absence matches both. `None` is a position that
@@ -53,9 +93,11 @@ pub fn optional_intersection(
 #[must_use]
 pub fn sample(pattern: &Pattern) -> Json {
     let found = intersection(pattern, &anything(), MemberPolicy::Closed);
+    let steps = Cell::new(STEPS);
     let building = Building {
         lists: ListLength::Filled,
         policy: MemberPolicy::Closed,
+        steps: &steps,
     };
     let nearest = found.or_else(|| building.some(pattern));
     nearest.unwrap_or(Json::literal("null"))
@@ -80,63 +122,84 @@ struct IntersectionSearch<'p> {
     other: &'p Pattern,
     policy: MemberPolicy,
     tries: usize,
+    steps: Cell<usize>,
+}
+
+impl Intersection {
+    fn is_value(&self) -> bool {
+        matches!(self, Intersection::Value(_))
+    }
 }
 
 impl IntersectionSearch<'_> {
-    /// Tries each alternative of both patterns on its own.
-    fn find_one_by_one(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
+    /// Searches in all alternatives at once, then in each on its own.
+    fn find_any(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        match self.find(one, other) {
+            Intersection::Value(value) => return Some(value),
+            Intersection::Empty => return None,
+            Intersection::Unknown if self.is_exhausted() => return None,
+            Intersection::Unknown => {}
+        }
         if let Some(chosen) = chosen(one) {
-            return chosen.iter().find_map(|one| self.try_next(one, other));
+            return chosen.iter().find_map(|one| self.find_any(one, other));
         }
         let chosen = chosen(other)?;
-        chosen.iter().find_map(|other| self.try_next(one, other))
+        chosen.iter().find_map(|other| self.find_any(one, other))
     }
 
-    fn try_next(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
-        let found = self.find(one, other);
-        found.or_else(|| self.find_one_by_one(one, other))
-    }
-
-    fn find(&mut self, one: &Pattern, other: &Pattern) -> Option<Json> {
-        self.tries = self.tries.checked_sub(1)?;
+    fn find(&mut self, one: &Pattern, other: &Pattern) -> Intersection {
+        let Some(tries) = self.tries.checked_sub(1) else {
+            self.steps.set(0);
+            return Intersection::Unknown;
+        };
+        self.tries = tries;
         let (first, second) = (Split::new(one), Split::new(other));
         let mut nearest = None;
         for lists in [ListLength::Filled, ListLength::Empty] {
-            let building = Building {
-                lists,
-                policy: self.policy,
+            let Some(found) = self.building(lists).both(&first.pattern, &second.pattern) else {
+                return match self.is_exhausted() {
+                    true => Intersection::Unknown,
+                    false => Intersection::Empty,
+                };
             };
-            let found = building.both(&first.pattern, &second.pattern)?;
             if reads(self.one, &found, self.policy) && reads(self.other, &found, self.policy) {
-                return Some(found);
+                return Intersection::Value(found);
             }
             nearest = nearest.or(Some(found));
         }
-        let nearest = nearest?;
-        let facing = |one: &Pattern, other: &Pattern| {
-            Building {
-                lists: ListLength::Filled,
-                policy: self.policy,
-            }
-            .both(one, other)
+        let Some(nearest) = nearest else {
+            return Intersection::Unknown;
         };
+        let facing =
+            |one: &Pattern, other: &Pattern| self.building(ListLength::Filled).both(one, other);
         if let Some((hole, values)) = pins(&first, &second, &nearest, &facing) {
-            for value in values {
-                let found = self.find(&hole.pinned(one, &value), other);
-                if found.is_some() {
-                    return found;
-                }
-            }
-            return None;
+            let pinned = values.iter().map(|value| hole.pinned(one, value));
+            return pinned
+                .map(|one| self.find(&one, other))
+                .find(Intersection::is_value)
+                .unwrap_or(Intersection::Unknown);
         }
-        let (hole, values) = pins(&second, &first, &nearest, &facing)?;
-        for value in values {
-            let found = self.find(one, &hole.pinned(other, &value));
-            if found.is_some() {
-                return found;
-            }
+        if let Some((hole, values)) = pins(&second, &first, &nearest, &facing) {
+            let pinned = values.iter().map(|value| hole.pinned(other, value));
+            return pinned
+                .map(|other| self.find(one, &other))
+                .find(Intersection::is_value)
+                .unwrap_or(Intersection::Unknown);
         }
-        None
+        Intersection::Unknown
+    }
+
+    /// Returns true if the search has reached its limit.
+    fn is_exhausted(&self) -> bool {
+        self.steps.get() == 0
+    }
+
+    fn building(&self, lists: ListLength) -> Building<'_> {
+        Building {
+            lists,
+            policy: self.policy,
+            steps: &self.steps,
+        }
     }
 }
 
@@ -193,13 +256,18 @@ enum ListLength {
 
 /// A builder for values of two patterns without repeated holes.
 #[derive(Debug, Clone, Copy)]
-struct Building {
+struct Building<'s> {
     lists: ListLength,
     policy: MemberPolicy,
+    /// The number of positions that may still be compared.
+    steps: &'s Cell<usize>,
 }
 
-impl Building {
+impl Building<'_> {
+    /// Returns a value that has the literals and types of both patterns, or `None` if there is none or the steps are
+    /// used up.
     fn both(self, one: &Pattern, other: &Pattern) -> Option<Json> {
+        self.steps.set(self.steps.get().checked_sub(1)?);
         match (one, other) {
             (Pattern::Either(either), pattern) | (pattern, Pattern::Either(either)) => {
                 self.either(either, pattern)
@@ -216,8 +284,10 @@ impl Building {
             (Pattern::Hole(slot), pattern) | (pattern, Pattern::Hole(slot))
                 if matches!(slot.codec, Codec::Keys(_)) =>
             {
+                // If the keys of one alternative do not come back, those of another may.
+                let is_one_of_several = chosen(pattern).is_some();
                 self.some(pattern)
-                    .filter(|found| slot.read_json(Some(found), DEPTH).is_ok())
+                    .filter(|found| is_one_of_several || slot.read_json(Some(found), DEPTH).is_ok())
             }
             (Pattern::Text(_), Pattern::Text(_) | Pattern::Hole(_))
             | (Pattern::Hole(_), Pattern::Text(_)) => text(one, other),
