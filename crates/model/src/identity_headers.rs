@@ -59,6 +59,22 @@ impl HeaderPattern {
         };
         name.is_some_and(|name| reads_as(name, pattern))
     }
+
+    /// Returns whether a longer name with this prefix may match. The prefix is in lower case.
+    #[must_use]
+    pub fn fits_after(&self, prefix: &str) -> bool {
+        let (prefix, pattern) = (prefix.as_bytes(), self.name.as_bytes());
+        let length = prefix.len().min(pattern.len());
+        let is_longer = self.is_beginning || pattern.len() > prefix.len();
+        is_longer && reads_as(&prefix[..length], &pattern[..length])
+    }
+}
+
+impl fmt::Display for HeaderPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = if self.is_beginning { "*" } else { "" };
+        write!(f, "{}{end}", self.name)
+    }
 }
 
 /// A fact about a call that a header value can contain.
@@ -315,6 +331,23 @@ mod tests {
             remaining,
             "no peer may set a written header"
         );
+    }
+
+    #[test]
+    fn a_prefix_meets_patterns_in_every_spelling() {
+        for (pattern, prefix, meets) in [
+            ("x-user-role", "x-user-", true),
+            ("X_User_Role", "x_user-", true),
+            ("x-user-", "x-user-", false),
+            ("x-users", "x-user-", false),
+            ("x-user-*", "x-user-", true),
+            ("x-u*", "x-user-", true),
+            ("x-user-role-*", "x-user-", true),
+            ("x-usage-*", "x-user-", false),
+        ] {
+            let parsed = HeaderPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.fits_after(prefix), meets, "{pattern} {prefix}");
+        }
     }
 
     #[test]

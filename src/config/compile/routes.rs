@@ -11,6 +11,7 @@ use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawRoute, RawSchema};
 use dualgauge_model::document::bundled;
+use dualgauge_model::identity_headers::HeaderPattern;
 use dualgauge_model::outcome::RowSource;
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::{
@@ -42,6 +43,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
             let status = raw.rpc.tool_error_status.value;
             route.outcomes.set_tool_error_status(status);
             check_rpc_paths(source, &route, &raw.rpc.paths, problems);
+            check_captured_headers(source, &route, raw, problems);
             sources.push(source);
             routes.push(route);
         }
@@ -256,5 +258,36 @@ fn check_rpc_paths(
             path.value
         );
         problems.push(raw.rest.problem(message).hint(hint));
+    }
+}
+
+/// Rejects captures of headers that `listen` removes or sets, since an RPC client could write them.
+fn check_captured_headers(
+    source: &RawRoute,
+    route: &Route,
+    raw: &RawConfig,
+    problems: &mut Vec<Problem>,
+) {
+    if route.from == Some(Side::Rest) {
+        return;
+    }
+    for capture in &route.rest_call.header_prefixes {
+        let prefix = &capture.prefix;
+        let removed = raw.listen.remove_headers.iter();
+        let removed = removed.map(|pattern| (&pattern.key, pattern.value.clone()));
+        let written = raw.listen.set_headers.iter();
+        let written = written.filter_map(|(name, _)| {
+            Some((&name.key, HeaderPattern::parse(name.value.as_str()).ok()?))
+        });
+        let mut guarded = removed.chain(written);
+        let Some((key, pattern)) = guarded.find(|(_, pattern)| pattern.fits_after(prefix)) else {
+            continue;
+        };
+        let message =
+            format!("it captures `{pattern}` of `{key}`, so an RPC client could write it");
+        let hint =
+            "write a longer prefix, name each header, or enter the route `from` the REST side only";
+        let key = format!("{}.headers.\"{prefix}...\"", source.key);
+        problems.push(raw.places.problem(&key, message).hint(hint));
     }
 }

@@ -206,6 +206,11 @@ fn declared_failures_document_a_route() {
     assert!(found[1].schema.is_some());
 
     let wrong = "{ 200 = {}, 4XX = { text = 'x' }, 404 = { schema = { '$ref' = '#/schemas/no' } }, 500 = 1, 501 = { schema = true } }";
+    for status in ["+404", "0500", "4040", "40", "4xx"] {
+        let found = problems(&route(&format!("{{ '{status}' = {{}} }}")));
+        let words = format!("`{status}` is not a failure; write a status from 400 to 599");
+        assert!(found.contains(&words), "{found}");
+    }
     let found = problems(&route(wrong));
     assert_eq!(
         found.replace("11: route[0].schema.failures: ", ""),
@@ -215,4 +220,36 @@ fn declared_failures_document_a_route() {
          `500` is not a table; write `{ description = \"…\", schema = { … } }`\n\
          `501.schema` is not a table"
     );
+}
+
+#[test]
+fn no_prefix_captures_headers_that_the_listener_removes_or_sets() {
+    let route = "name = 'a'\nrest = 'GET /a'\nheaders = { 'x-user-...' = '{u}' }\nrpc = 'a'\nparams = { u = '{u}' }\n";
+    let config =
+        |listen: &str, from: &str| format!("{BOTH}[[route]]\n{route}{from}\n[listen]\n{listen}\n");
+    for (listen, named) in [
+        (
+            "remove_headers = ['X-User_Role']",
+            "`x-user-role` of `listen.remove_headers[0]`",
+        ),
+        (
+            "remove_headers = ['x-u*']",
+            "`x-u*` of `listen.remove_headers[0]`",
+        ),
+        (
+            "set_headers = { x-user_client = '{client}' }",
+            "`x-user-client` of `listen.set_headers.x-user_client`",
+        ),
+    ] {
+        let found = problems(&config(listen, ""));
+        let words = format!(
+            "route[0].headers.\"x-user-...\": it captures {named}, so an RPC client could write it"
+        );
+        assert!(found.contains(&words), "{found}");
+        plan(&config(listen, "from = 'rest'"));
+    }
+    plan(&config(
+        "remove_headers = ['x-users-*', 'x-user-']\nset_headers = { x-client = 'a' }",
+        "",
+    ));
 }
