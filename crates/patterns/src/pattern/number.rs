@@ -1,4 +1,4 @@
-//! The exact value of a JSON number: sign, digits and exponent. Used by `pattern::equal` and `pattern::integer`.
+//! The exact value of a JSON number: sign, digits and exponent. Used by `pattern::equal`, `pattern::integer` and `pattern::value_map`.
 
 /// The maximum length of an exponent that is parsed.
 const LONGEST_EXPONENT: usize = 6;

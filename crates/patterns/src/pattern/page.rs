@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::page_number::{PendingPage, number};
+use super::page_number::{Page, PendingPage, number};
 use super::{BoundValue, Codec, MatchError, PatternReader, PatternWriter, Slot};
 use crate::json::Json;
 
@@ -74,7 +74,7 @@ impl PatternReader {
     fn settle_pages(&mut self) -> Result<(), MatchError> {
         for pending in std::mem::take(&mut self.pages) {
             let page = &pending.page;
-            let limit = page.limit(value_of(self.bindings.get(page.hole)));
+            let limit = Page::limit(value_of(self.bindings.get(page.hole)));
             let offset = limit.and_then(|limit| page.offset(pending.number, limit));
             let offset = offset.map_err(|what| MatchError::new(&pending.name, what))?;
             let value = BoundValue::Value(Json::written(offset.to_string()));
@@ -93,7 +93,7 @@ impl Slot {
             return Ok(bound);
         };
         if self.leaves_out(offset) {
-            page.limit(value_of(writing.hole(page.hole)))?;
+            Page::limit(value_of(writing.hole(page.hole)))?;
             return Ok(Cow::Owned(BoundValue::Absent));
         }
         let number = page.page(offset, value_of(writing.hole(page.hole)))?;

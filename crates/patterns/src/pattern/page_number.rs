@@ -99,28 +99,23 @@ impl Page {
             .ok_or_else(|| format!("page {number} with the limit {limit} begins beyond 64 bits"))
     }
 
-    pub(super) fn limit(&self, limit: Option<&Json>) -> Result<i64, String> {
+    /// Returns the number of items of a page. The message names no hole, since clients read it.
+    pub(super) fn limit(limit: Option<&Json>) -> Result<i64, String> {
         limit
             .and_then(number)
             .filter(|limit| *limit > 0)
-            .ok_or_else(|| {
-                format!(
-                    "`{}` must be the number of items of a page, at least 1",
-                    self.limit
-                )
-            })
+            .ok_or_else(|| "the limit of a page must be at least 1, within 64 bits".into())
     }
 
     /// Returns the page of an offset.
     pub(super) fn page(&self, offset: &Json, limit: Option<&Json>) -> Result<Json, String> {
-        let limit = self.limit(limit)?;
+        let limit = Page::limit(limit)?;
         let offset = number(offset)
             .filter(|offset| *offset >= 0)
             .ok_or("it must be an offset within 64 bits, at least 0")?;
         if offset % limit != 0 {
             return Err(format!(
-                "the offset {offset} is no multiple of `{}`, {limit}, so no page begins there",
-                self.limit
+                "the offset {offset} is no multiple of the limit {limit}, so no page begins there"
             ));
         }
         let page = (offset / limit).checked_add(self.first);

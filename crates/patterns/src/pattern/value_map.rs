@@ -4,6 +4,7 @@
 //! word occurs twice in a column, so the map is a bijection; a value outside of it is refused.
 
 use super::Shape;
+use super::number::Number;
 use crate::json::{Json, JsonKind};
 use crate::percent::{self, Keep};
 
@@ -215,9 +216,29 @@ impl ValueMap {
     pub(super) fn read(&self, shape: &Shape, value: Json) -> Result<Json, String> {
         let one = |value: &[u8]| match self.of_json(value) {
             Some(pair) => Ok(&pair.value),
-            None => Err(format!("it must be {}", self.described())),
+            None => Err(self.refusal(value)),
         };
         each(shape, value, one)
+    }
+
+    /// Returns the message for a value that is no left word.
+    fn refusal(&self, value: &[u8]) -> String {
+        let number = |json: &Json| match json.kind() {
+            JsonKind::Number => Number::from_text(&spelled(json)),
+            JsonKind::Null
+            | JsonKind::Boolean
+            | JsonKind::String
+            | JsonKind::Array
+            | JsonKind::Object => None,
+        };
+        let found = number(&Json::written(value.to_vec()));
+        match self
+            .values()
+            .find(|here| found.is_some() && number(here) == found)
+        {
+            Some(here) => format!("this number must be spelled `{}`", spelled(here)),
+            None => format!("it must be {}", self.described()),
+        }
     }
 
     /// Returns the JSON value to write for a value of the hole.

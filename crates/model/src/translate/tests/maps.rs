@@ -51,6 +51,10 @@ fn each_side_has_its_own_words() {
                 Err(r#"must be one of `0`, `"0"`, `true`, `null`"#),
             ),
             (
+                &format!(r#"/job/x {{"level":0.0{near}"#),
+                Err("body/level: this number must be spelled `0`"),
+            ),
+            (
                 &format!(r#"/job/x?tag=a,c {{"level":0{near}"#),
                 Err("`c` is not one of"),
             ),

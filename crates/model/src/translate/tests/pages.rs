@@ -42,21 +42,19 @@ fn a_page_is_an_offset() {
             ("/items?page=x", Err("`x` is not an integer")),
             (
                 "/items?page=2&per_page=0",
-                Err(
-                    "query parameter `page`: `limit` must be the number of items of a page, at least 1",
-                ),
+                Err("query parameter `page`: the limit of a page must be at least 1"),
             ),
             (
                 "/items?page=1&per_page=0",
-                Err("`limit` must be the number of items of a page, at least 1"),
+                Err("the limit of a page must be at least 1"),
             ),
             (
                 "/items?per_page=0",
-                Err("`limit` must be the number of items of a page, at least 1"),
+                Err("the limit of a page must be at least 1"),
             ),
             (
                 "/items?per_page=-5",
-                Err("`limit` must be the number of items of a page, at least 1"),
+                Err("the limit of a page must be at least 1"),
             ),
             (
                 "/items?page=9223372036854775807&per_page=3",
@@ -73,7 +71,7 @@ fn a_page_is_an_offset() {
         &[
             (
                 r#"items {"offset":30,"limit":20}"#,
-                Err("the offset 30 is no multiple of `limit`, 20, so no page begins there"),
+                Err("the offset 30 is no multiple of the limit 20, so no page begins there"),
             ),
             (
                 r#"items {"offset":-20,"limit":20}"#,
@@ -82,7 +80,7 @@ fn a_page_is_an_offset() {
             ("items {}", Ok(("/items?page=1&per_page=20", 0))),
             (
                 r#"items {"limit":0}"#,
-                Err("`limit` must be the number of items of a page, at least 1"),
+                Err("the limit of a page must be at least 1"),
             ),
         ],
     );
@@ -111,11 +109,11 @@ fn pages_may_count_from_zero_and_be_in_json() {
             ("items [-0,5]", Ok((r#"/items {"offset":0,"limit":5}"#, 0))),
             (
                 "items [0,0]",
-                Err("params/0: `limit` must be the number of items of a page, at least 1"),
+                Err("params/0: the limit of a page must be at least 1"),
             ),
             (
                 "items [0,-5]",
-                Err("params/0: `limit` must be the number of items of a page, at least 1"),
+                Err("params/0: the limit of a page must be at least 1"),
             ),
         ],
     );
@@ -133,7 +131,7 @@ fn a_page_that_is_left_out_has_a_limit_too() {
         &items,
         &[(
             "/items?per_page=0",
-            Err("query parameter `page`: `limit` must be the number of items of a page"),
+            Err("query parameter `page`: the limit of a page must be at least 1"),
         )],
     );
     from_rpc(
@@ -145,7 +143,7 @@ fn a_page_that_is_left_out_has_a_limit_too() {
             ),
             (
                 r#"items {"offset":0,"limit":0}"#,
-                Err("`limit` must be the number of items of a page, at least 1"),
+                Err("the limit of a page must be at least 1"),
             ),
         ],
     );
