@@ -115,3 +115,12 @@ fn content_length() {
         }
     }
 }
+
+#[test]
+fn notation() {
+    for input in corpus("notation") {
+        for end in 0..=input.len() {
+            dualgauge_patterns::pattern::check_any_notation(&input[..end]);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! patterns, but this module knows neither. Laws: writing after reading gives the value or its normal form; data that
 //! no pattern names keeps its bytes; no input of a caller causes a panic.
 
+mod any_notation;
 mod bindings;
 mod codec;
 mod compare;
@@ -37,6 +38,7 @@ mod value;
 mod value_map;
 mod write;
 
+pub use any_notation::check_any_notation;
 pub use bindings::{
     Bindings, BoundMembers, BoundValue, MatchError, MatchErrorKind, Now, PatternReader,
     PatternWriter, UnknownMembers, WriteScope,
