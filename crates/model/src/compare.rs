@@ -35,7 +35,7 @@ pub use path::{PLACES, Path, PathError, Token};
 pub use redacted::{RedactedValue, Salt};
 pub use response::ComparedResponse;
 pub use rules::{RuleSource, Rules, Show, Tolerance};
-pub use stream::{STREAM_BYTES, STREAM_EVENTS, StreamBound, StreamPair, StreamPart};
+pub use stream::{EventCounter, STREAM_BYTES, STREAM_EVENTS, StreamBound, StreamPair, StreamPart};
 pub use verdict::{Run, Skip, Verdict};
 
 /// The maximum number of stored differences per comparison, each in another field or of another kind.

@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 
-use dualgauge_model::compare::{STREAM_BYTES, StreamBound};
-use dualgauge_model::sse::{SseReader, StreamPiece};
+use dualgauge_model::compare::{EventCounter, STREAM_BYTES, StreamBound};
 use dualgauge_model::stream_format::StreamFormat;
 
 /// The recorder of one response.
@@ -15,21 +14,11 @@ pub(super) struct StreamRecorder {
     body: Vec<u8>,
 }
 
-/// Counts whole events.
-#[derive(Debug)]
-enum EventCounter {
-    Events(SseReader),
-    Lines,
-}
-
 impl StreamRecorder {
     /// Creates a recorder that ends after `most_events` events.
     pub(super) fn new(format: StreamFormat, most_events: usize) -> StreamRecorder {
         StreamRecorder {
-            counter: match format {
-                StreamFormat::EventStream => EventCounter::Events(SseReader::new(STREAM_BYTES)),
-                StreamFormat::JsonLines => EventCounter::Lines,
-            },
+            counter: EventCounter::new(format),
             most_events,
             events: 0,
             body: Vec::new(),
@@ -41,16 +30,7 @@ impl StreamRecorder {
         let space = STREAM_BYTES.saturating_sub(self.body.len());
         let taken = &chunk[..chunk.len().min(space)];
         self.body.extend_from_slice(taken);
-        self.events += match &mut self.counter {
-            EventCounter::Lines => taken.iter().filter(|byte| **byte == b'\n').count(),
-            EventCounter::Events(reader) => {
-                reader.feed(taken);
-                let pieces = std::iter::from_fn(|| reader.next());
-                pieces
-                    .filter(|piece| matches!(piece, StreamPiece::Event(_)))
-                    .count()
-            }
-        };
+        self.events += self.counter.feed(taken);
         if self.events >= self.most_events {
             return Some(StreamBound::Events);
         }
@@ -73,6 +53,8 @@ mod tests {
         assert_eq!(recorder.record(b"data: 1\n\ndata"), None);
         assert_eq!(recorder.record(b": 2\n\n"), Some(StreamBound::Events));
         assert_eq!(recorder.into_body(), "data: 1\n\ndata: 2\n\n");
+        let mut recorder = StreamRecorder::new(StreamFormat::EventStream, 1);
+        assert_eq!(recorder.record(b"id: 1\n\nretry: 1\n\ndata:\n\n"), None);
         let mut recorder = StreamRecorder::new(StreamFormat::JsonLines, 100);
         assert_eq!(recorder.record(b"1\n2\n"), None);
         let long = vec![b'x'; STREAM_BYTES];

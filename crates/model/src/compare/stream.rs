@@ -76,7 +76,7 @@ impl StreamPart {
         depth: u16,
         bound: Option<StreamBound>,
     ) -> StreamPart {
-        let value = |event: &str, data: &str| value(event, data, side, depth);
+        let value = |event: &str, data: Bytes| value(event, data, side, depth);
         let mut events = Vec::new();
         match format {
             StreamFormat::JsonLines => {
@@ -85,22 +85,17 @@ impl StreamPart {
                     None => text.as_ref(),
                     Some(_) => text.rsplit_once('\n').map_or("", |(whole, _)| whole),
                 };
-                let lines = whole.lines().map(str::trim).filter(|line| !line.is_empty());
+                let lines = whole.lines().map(str::trim_ascii);
+                let lines = lines.filter(|line| !line.is_empty());
+                let lines = lines.map(|line| Bytes::copy_from_slice(line.as_bytes()));
                 events.extend(lines.map(|line| value(MESSAGE, line)));
             }
             StreamFormat::EventStream => {
                 let mut reader = SseReader::new(STREAM_BYTES);
                 reader.feed(body);
                 while let Some(piece) = reader.next() {
-                    let StreamPiece::Event(text) = piece else {
-                        continue;
-                    };
-                    let block = RawEvent::read(&text);
-                    let data = block.as_ref().and_then(RawEvent::data);
-                    if let (Some(block), Some(data)) = (&block, data)
-                        && !data.is_empty()
-                    {
-                        events.push(value(block.event(), &data));
+                    if let Some((block, data)) = dispatched(&piece) {
+                        events.push(value(block.event(), data));
                     }
                 }
             }
@@ -173,13 +168,68 @@ impl StreamPair {
     }
 }
 
+/// Returns an event that clients dispatch, and its data.
+fn dispatched(piece: &StreamPiece) -> Option<(RawEvent, Bytes)> {
+    let StreamPiece::Event(text) = piece else {
+        return None;
+    };
+    let block = RawEvent::read(text)?;
+    let data = block.dispatched_data()?;
+    Some((block, data))
+}
+
+/// A count of the events of a body as it arrives: those that [`StreamPart::read`] finds in it.
+#[derive(Debug)]
+pub struct EventCounter(CountedFormat);
+
+#[derive(Debug)]
+enum CountedFormat {
+    Events(SseReader),
+    Lines {
+        /// True if the current line has been blank so far.
+        is_blank: bool,
+    },
+}
+
+impl EventCounter {
+    /// Returns the counter at the start of a body.
+    #[must_use]
+    pub fn new(format: StreamFormat) -> EventCounter {
+        EventCounter(match format {
+            StreamFormat::EventStream => CountedFormat::Events(SseReader::new(STREAM_BYTES)),
+            StreamFormat::JsonLines => CountedFormat::Lines { is_blank: true },
+        })
+    }
+
+    /// Returns the number of events that a chunk completes.
+    pub fn feed(&mut self, chunk: &[u8]) -> usize {
+        match &mut self.0 {
+            CountedFormat::Events(reader) => {
+                reader.feed(chunk);
+                let pieces = std::iter::from_fn(|| reader.next());
+                pieces.filter(|piece| dispatched(piece).is_some()).count()
+            }
+            CountedFormat::Lines { is_blank } => {
+                let mut events = 0;
+                for byte in chunk {
+                    if *byte == b'\n' {
+                        events += usize::from(!std::mem::replace(is_blank, true));
+                    } else {
+                        *is_blank &= byte.is_ascii_whitespace();
+                    }
+                }
+                events
+            }
+        }
+    }
+}
+
 /// Returns an event as one value: its type and its data, without the id of the call.
-fn value(event: &str, data: &str, side: Side, depth: u16) -> Json {
+fn value(event: &str, data: Bytes, side: Side, depth: u16) -> Json {
     let mut text = Vec::from(&b"{\"event\":"[..]);
     encode(event, &mut text);
-    let bytes = Bytes::copy_from_slice(data.as_bytes());
     let response = match side {
-        Side::Rpc => parse_response(&bytes, depth).ok(),
+        Side::Rpc => parse_response(&data, depth).ok(),
         Side::Rest => None,
     };
     match response.map(|response| response.reply) {
@@ -192,9 +242,12 @@ fn value(event: &str, data: &str, side: Side, depth: u16) -> Json {
                 member(&mut text, "error", data);
             }
         }
-        None => match Json::parse(bytes, depth) {
+        None => match Json::parse(data.clone(), depth) {
             Ok(json) => member(&mut text, "data", &json),
-            Err(_) => member(&mut text, "text", &Json::string(data)),
+            Err(_) => {
+                let shown = String::from_utf8_lossy(&data);
+                member(&mut text, "text", &Json::string(&shown));
+            }
         },
     }
     text.push(b'}');
@@ -291,6 +344,24 @@ mod tests {
     }
 
     proptest! {
+        /// Recording ends after as many events as are compared.
+        #[test]
+        fn as_many_events_are_counted_as_are_read(
+            pieces in prop::collection::vec(prop::sample::select(vec![
+                "data: 1\n\n", "data:\n\n", "id: 1\n\n", ": c\n\n", "retry: 1\r\n\r\n", "1\n", " \n", "\r\n", "\u{a0}\n", "\n", "x",
+            ]), 0..20),
+            size in 1..9_usize,
+        ) {
+            let body = pieces.concat();
+            for format in StreamFormat::ALL {
+                let mut counter = EventCounter::new(format);
+                let counted: usize = body.as_bytes().chunks(size).map(|chunk| counter.feed(chunk)).sum();
+                let bound = Some(StreamBound::Bytes);
+                let part = StreamPart::read(&body.clone().into(), format, Side::Rest, 32, bound);
+                prop_assert_eq!(counted, part.len(), "{:?}", format);
+            }
+        }
+
         /// A part of a response is never a difference to the whole one.
         #[test]
         fn a_cut_is_no_difference(

@@ -122,6 +122,18 @@ impl RawEvent {
         Some(data)
     }
 
+    /// Returns the data of an event that clients dispatch, as UTF-8; `None` if the data is missing or empty (§9.2.6).
+    /// Data of one line is not copied.
+    #[must_use]
+    pub fn dispatched_data(&self) -> Option<Bytes> {
+        let mut lines = self.lines.iter().filter(|line| line.kind == LineKind::Data);
+        let data = match (lines.next()?, lines.next()) {
+            (only, None) => self.text.slice(only.value.clone()),
+            (_, Some(_)) => self.data()?.into_owned().into(),
+        };
+        (!data.is_empty()).then_some(data)
+    }
+
     /// Returns the event with another content. Id, retry, comments and unknown fields stay in place, and line ends are
     /// kept.
     ///
