@@ -17,6 +17,7 @@ mod output;
 mod terms;
 
 use bytes::Bytes;
+use memchr::memmem;
 
 use crate::event::{EventAction, EventForm, EventValue};
 use crate::failure::{Failure, Reason};
@@ -186,8 +187,7 @@ impl ResponseStream {
     }
 
     fn event(&mut self, event: &InputEvent, scope: StreamScope<'_>) -> StreamStep {
-        let data = event.data();
-        let Some(data) = data.filter(|data| !data.is_empty()) else {
+        let Some(data) = event.data() else {
             // Clients dispatch no event with empty data (§9.2.6); it sets an id or the retry time, or keeps the
             // connection alive.
             return StreamStep {
@@ -198,7 +198,7 @@ impl ResponseStream {
         if let Some(step) = self.declared(event, &data, scope) {
             return step;
         }
-        match self.call.translate(event.event(), &data, scope) {
+        match self.call.translate(event.event(), data, scope) {
             Ok(translated) => self.write(event, translated, scope),
             Err(failure) => self.fail(failure, scope),
         }
@@ -208,17 +208,18 @@ impl ResponseStream {
     fn declared(
         &self,
         event: &InputEvent,
-        data: &str,
+        data: &Bytes,
         scope: StreamScope<'_>,
     ) -> Option<StreamStep> {
         let depth = scope.context.depth;
         let has_events = !scope.events.all().is_empty();
-        let shown = || EventValue::sse(event.event(), event.id(), data, depth);
+        let shown = || {
+            let text = std::str::from_utf8(data).unwrap_or_default();
+            EventValue::sse(event.event(), event.id(), text, depth)
+        };
         let (notification, to) = match self.call.client.side() {
-            Side::Rest => {
-                let text = Bytes::copy_from_slice(data.as_bytes());
-                (EventValue::rpc(&text, depth), EventForm::Sse)
-            }
+            Side::Rest if may_have_method(data) => (EventValue::rpc(data, depth), EventForm::Sse),
+            Side::Rest => (None, EventForm::Sse),
             Side::Rpc => (None, EventForm::Rpc),
         };
         let is_notification = notification.is_some();
@@ -326,6 +327,11 @@ impl ResponseStream {
             end,
         }
     }
+}
+
+/// Returns false if a text has no member `method`, without parsing it. The name of a member may be written with escapes.
+fn may_have_method(text: &[u8]) -> bool {
+    memmem::find(text, b"\"method\"").is_some() || memmem::find(text, b"\\u").is_some()
 }
 
 fn oversize() -> Failure {

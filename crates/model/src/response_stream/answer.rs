@@ -35,10 +35,9 @@ impl StreamedCall {
     pub(super) fn translate(
         &self,
         event: &str,
-        data: &str,
+        data: Bytes,
         scope: StreamScope<'_>,
     ) -> Result<Translated, Failure> {
-        let data = Bytes::copy_from_slice(data.as_bytes());
         match &self.client {
             StreamClient::Rest { upstream_id } => self.to_rest(&data, *upstream_id, scope),
             StreamClient::Rpc {

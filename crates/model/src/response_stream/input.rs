@@ -1,7 +1,5 @@
 //! The events of an upstream's response, whatever its format.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 
 use super::lines::{Line, LineReader};
@@ -143,14 +141,11 @@ impl InputEvent {
         }
     }
 
-    /// Returns the data, if there is any.
-    pub(super) fn data(&self) -> Option<Cow<'_, str>> {
+    /// Returns the data as UTF-8, if there is any.
+    pub(super) fn data(&self) -> Option<Bytes> {
         match self {
-            InputEvent::Event { block, .. } => block.data(),
-            // The line was checked to be UTF-8.
-            InputEvent::Line(text) => {
-                Some(Cow::Borrowed(std::str::from_utf8(text).unwrap_or_default()))
-            }
+            InputEvent::Event { block, .. } => block.dispatched_data(),
+            InputEvent::Line(text) => Some(text.clone()),
         }
     }
 

@@ -200,6 +200,17 @@ fn notifications_go_through_the_declared_events() {
 }
 
 #[test]
+fn the_name_of_a_member_may_be_written_with_escapes() {
+    let scene = Scene::new();
+    let escaped = r#"{"jsonrpc":"2.0","\u006dethod":"unknown"}"#;
+    let (out, kinds) = scene.to_rest(&format!("data: {escaped}\n\n{}", result(7, "1")));
+    assert_eq!(
+        (out.as_str(), kinds.as_slice()),
+        ("data: 1\n\n", &["unmatched", "response"][..])
+    );
+}
+
+#[test]
 fn a_message_that_is_no_response_of_the_call_becomes_a_failure() {
     for (data, reason) in [
         (
