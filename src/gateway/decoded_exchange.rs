@@ -43,11 +43,8 @@ pub(super) async fn send(
     };
     let received = exchange::send_and_receive(record, to.upstream, outgoing, terms).await?;
     let mut reply = match received {
-        Received::Stream(stream) => return Ok(Received::Stream(stream)),
-        Received::Complete(reply) if !reply.headers.contains_key(CONTENT_ENCODING) => {
-            return Ok(Received::Complete(reply));
-        }
-        Received::Complete(reply) => reply,
+        Received::Complete(reply) if reply.headers.contains_key(CONTENT_ENCODING) => reply,
+        Received::Complete(_) | Received::Stream(_) => return Ok(received),
     };
     let decoded = decode_body(&record.context, &reply);
     reply.headers.remove(CONTENT_ENCODING);

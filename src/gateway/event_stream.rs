@@ -29,6 +29,7 @@ use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::sse;
 use dualgauge_model::stream::{Rewriter, StreamMatch};
+use dualgauge_model::stream_format::{StreamFormat, StreamHead};
 use dualgauge_net::{
     Body, ConnectionNeed, HeaderCasing, IncomingBody, OutgoingRequest, PassedHead, RetryPolicy,
     SendOptions,
@@ -214,20 +215,20 @@ fn rewriter(
     if status != StatusCode::OK {
         return Ok(None);
     }
-    let header = |name: HeaderName| {
-        let value = headers.get(name);
-        value.map(|value| String::from_utf8_lossy(value.as_bytes()))
+    let found = StreamFormat::of_head(headers);
+    if found.is_some_and(StreamHead::is_plain_event_stream) {
+        let limit = runtime_plan.plan.limits.answer;
+        return Ok(Some(Rewriter::new(from, limit)));
+    }
+    let is_coded = found.is_some_and(|head| head.format == StreamFormat::EventStream);
+    let wrong = if is_coded {
+        CONTENT_ENCODING
+    } else {
+        CONTENT_TYPE
     };
-    let kind = header(CONTENT_TYPE).unwrap_or_default();
-    if !sse::is_event_stream(&kind) {
-        return Err(rejections::no_stream(&kind));
-    }
-    match header(CONTENT_ENCODING) {
-        Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
-            Err(rejections::no_stream(&coding))
-        }
-        Some(_) | None => Ok(Some(Rewriter::new(from, runtime_plan.plan.limits.answer))),
-    }
+    let value = headers.get(wrong).map(HeaderValue::as_bytes);
+    let value = String::from_utf8_lossy(value.unwrap_or_default());
+    Err(rejections::no_stream(&value))
 }
 
 /// Returns the headers of a stream that still apply after rewriting; length and validators do not.

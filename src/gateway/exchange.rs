@@ -7,8 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, StatusCode, response};
+use http::{Response, StatusCode, response};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::access_record::AccessRecord;
@@ -18,14 +17,14 @@ use super::failures::{
     aborted_upload, from_upstream_error, total_timeout, unreadable_response, upload_stalled,
     upstream_timeout,
 };
-use super::headers::{first_value, strip_trace_secrets};
+use super::headers::strip_trace_secrets;
 use crate::telemetry::clock;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::outcome::is_rejection_status;
 use dualgauge_model::rejections;
 use dualgauge_model::response_stream::StreamTerms;
-use dualgauge_model::stream_format::StreamFormat;
+use dualgauge_model::stream_format::{StreamFormat, StreamFormats, StreamHead};
 use dualgauge_net::{
     BodyCopy, CollectError, Exchange, IncomingBody, MemoryBudget, OutgoingRequest, Permit,
     RetryPolicy, SendOptions, UploadBreak, UploadProgress, collect_accounted, collect_budgeted,
@@ -89,8 +88,31 @@ pub(super) async fn send_and_receive(
             .pool()
             .send(&tracker, permit, outgoing, retry_policy.into())
             .await;
-        let exchange = exchange.map_err(from_upstream_error)?;
-        receive(exchange, streams, reading).await
+        let Exchange { response, lease } = exchange.map_err(from_upstream_error)?;
+        if response.status().is_informational() {
+            return Err(rejections::unrequested_upgrade());
+        }
+        match reading_of(&response, streams) {
+            ResponseReading::Complete => {}
+            ResponseReading::Streaming(formats) => {
+                return Ok(received_stream(Exchange { response, lease }, formats));
+            }
+            // Returning drops the exchange and closes its connection: an event stream may never end.
+            ResponseReading::Refused => return event_stream_response(response.into_parts().0),
+        }
+        let (head, body) = response.into_parts();
+        let body = match collect_response(body, &reading).await {
+            Ok(body) => {
+                lease.release();
+                body
+            }
+            Err(fault) => unread_body(fault, head.status)?,
+        };
+        Ok(Received::Complete(UpstreamResponse {
+            status: head.status,
+            headers: head.headers,
+            body,
+        }))
     });
     let mut timer = record.context.take_timer();
     let worker = record.context.worker().clone();
@@ -126,64 +148,53 @@ impl ResponseBudget {
     }
 }
 
-/// Reads a response whose head has arrived: to its end, unless it streams and may do so.
-async fn receive(
-    exchange: Exchange,
+/// The way in which a response is read.
+enum ResponseReading {
+    /// To its end.
+    Complete,
+    /// As it arrives.
+    Streaming(StreamFormats),
+    /// Not at all: it is an event stream that the client does not get.
+    Refused,
+}
+
+/// Returns the way in which a response is read: to its end, unless it streams and may do so.
+fn reading_of(
+    response: &Response<IncomingBody>,
     streams: Option<StreamTerms<'_>>,
-    reading: ResponseBudget,
-) -> Result<Received, Failure> {
-    let Exchange { response, lease } = exchange;
-    if response.status().is_informational() {
-        return Err(rejections::unrequested_upgrade());
-    }
-    if let Some(format) = stream_format(response.headers()) {
-        let formats = |streams: StreamTerms<'_>| {
-            streams.formats(format, response.status(), response.headers())
-        };
-        if let Some(formats) = streams.and_then(formats) {
-            return Ok(Received::Stream(Box::new(ReceivedStream {
-                response,
-                lease,
-                formats,
-            })));
-        }
-        if format == StreamFormat::EventStream {
-            // Returning drops the exchange and closes its connection: an event stream may never end.
-            let head = response.into_parts().0;
-            return event_stream_response(head).map(Received::Complete);
-        }
-    }
-    let (head, body) = response.into_parts();
-    let body = match collect_response(body, &reading).await {
-        Ok(body) => {
-            lease.release();
-            body
-        }
-        Err(fault) => unread_body(fault, head.status)?,
+) -> ResponseReading {
+    let Some(head) = StreamFormat::of_head(response.headers()) else {
+        return ResponseReading::Complete;
     };
-    Ok(Received::Complete(UpstreamResponse {
-        status: head.status,
-        headers: head.headers,
-        body,
+    let formats = streams.and_then(|streams| streams.formats(head, response.status()));
+    match (formats, head.format) {
+        (Some(formats), _) => ResponseReading::Streaming(formats),
+        (None, StreamFormat::EventStream) => ResponseReading::Refused,
+        (None, StreamFormat::JsonLines) => ResponseReading::Complete,
+    }
+}
+
+#[cold]
+fn received_stream(exchange: Exchange, formats: StreamFormats) -> Received {
+    let Exchange { response, lease } = exchange;
+    Received::Stream(Box::new(ReceivedStream {
+        response,
+        lease,
+        formats,
     }))
 }
 
-/// Returns the format of a response that streams, whatever its content coding.
-fn stream_format(headers: &HeaderMap) -> Option<StreamFormat> {
-    let kind = first_value(headers, &CONTENT_TYPE)?.to_str().ok()?;
-    StreamFormat::of_content_type(kind)
-}
-
 /// Rejects an event stream, unless its status alone refuses the call.
-fn event_stream_response(head: response::Parts) -> Result<UpstreamResponse, Failure> {
+#[cold]
+fn event_stream_response(head: response::Parts) -> Result<Received, Failure> {
     if !is_rejection_status(head.status.as_u16()) {
         return Err(rejections::event_stream(head.status.as_u16()));
     }
-    Ok(UpstreamResponse {
+    Ok(Received::Complete(UpstreamResponse {
         status: head.status,
         headers: head.headers,
         body: Bytes::new(),
-    })
+    }))
 }
 
 /// Reads a complete response. Second runs are charged to their own budget, not to the memory of client calls.
@@ -218,7 +229,8 @@ pub(super) async fn send_notification(
                     .pool()
                     .send(&tracker, permit, outgoing, RetryPolicy::Unprocessed.into());
             if let Ok(Exchange { response, lease }) = sent.await
-                && stream_format(response.headers()) != Some(StreamFormat::EventStream)
+                && !StreamFormat::of_head(response.headers())
+                    .is_some_and(StreamHead::is_event_stream)
                 && collect_response(response.into_body(), &reading)
                     .await
                     .is_ok()

@@ -75,10 +75,10 @@ fn render_stream(
     }
     let withheld_length = withheld_length(&head);
     let graceful_end = GracefulStreamEnd::new(&head.headers, max_age, &record.context);
-    // An event stream may stay open past the call's deadline.
-    let is_stream =
-        matches!(translation, BodyTranslation::Response(_)) || is_event_stream(&head.headers);
-    let deadline = record.context.deadline().filter(|_| !is_stream);
+    let deadline = record.context.deadline().filter(|_| {
+        // An event stream may stay open past the call's deadline.
+        !matches!(translation, BodyTranslation::Response(_)) && !is_event_stream(&head.headers)
+    });
     let upstream_body = UpstreamBody {
         content: StreamBody::new(body, translation, record.context.worker()),
         lease,

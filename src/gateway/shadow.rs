@@ -193,7 +193,10 @@ impl ResponseObserver for Candidate {
         let CandidateState::Pending(pending) = &mut self.0 else {
             return;
         };
-        let format = stream_format(&head.headers, &pending.record.context);
+        let format = match stream_format(&head.headers, &pending.record.context) {
+            Ok(format) => format,
+            Err(skip) => return self.end(skip),
+        };
         let head = RecordedResponse {
             status: head.status,
             headers: head.headers.clone(),

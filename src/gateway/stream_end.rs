@@ -12,15 +12,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, Method};
 use http_body::Frame;
 use tokio::time::sleep_until;
 
 use super::call_context::CallContext;
-use super::headers::first_value;
 use crate::telemetry::clock;
-use dualgauge_model::sse::{self, EventBoundary};
+use dualgauge_model::sse::EventBoundary;
+use dualgauge_model::stream_format::{StreamFormat, StreamHead};
 
 /// The state that decides when a stream ends.
 pub(super) struct GracefulStreamEnd {
@@ -126,8 +125,5 @@ impl GracefulStreamEnd {
 
 /// Returns true when the response is an event stream without content coding.
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let value =
-        |name: HeaderName| first_value(headers, &name).and_then(|value| value.to_str().ok());
-    value(CONTENT_TYPE).is_some_and(sse::is_event_stream)
-        && value(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"))
+    StreamFormat::of_head(headers).is_some_and(StreamHead::is_plain_event_stream)
 }

@@ -3,8 +3,9 @@
 //! Used by `config`, `model` and `gateway`.
 
 use http::HeaderMap;
-use http::header::ACCEPT;
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 
+use crate::headers::first_value;
 use crate::sse;
 use dualgauge_patterns::side::Side;
 
@@ -16,6 +17,15 @@ pub enum StreamFormat {
     EventStream,
     /// One JSON text a line (NDJSON, JSON Lines).
     JsonLines,
+}
+
+/// The head of a response that streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamHead {
+    /// The format of the body.
+    pub format: StreamFormat,
+    /// True if the body has a content coding, which hides its events.
+    pub is_coded: bool,
 }
 
 /// The names under which servers send JSON lines.
@@ -60,6 +70,40 @@ impl StreamFormat {
         names
             .any(|name| essence.eq_ignore_ascii_case(name))
             .then_some(StreamFormat::JsonLines)
+    }
+
+    /// Returns the head of a response that streams; `None` for the head of any other.
+    #[must_use]
+    pub fn of_head(headers: &HeaderMap) -> Option<StreamHead> {
+        let kind = first_value(headers, &CONTENT_TYPE)?.as_bytes();
+        if kind == b"application/json" {
+            // The most common type needs no further look.
+            return None;
+        }
+        // Parameters may have other characters than ASCII.
+        let essence = kind.split(|byte| *byte == b';').next()?;
+        let format = StreamFormat::of_content_type(std::str::from_utf8(essence).ok()?)?;
+        let codings = headers.get_all(CONTENT_ENCODING).iter();
+        let mut codings = codings.flat_map(|field| field.as_bytes().split(|byte| *byte == b','));
+        let is_coded = codings.any(|coding| {
+            let coding = coding.trim_ascii();
+            !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity")
+        });
+        Some(StreamHead { format, is_coded })
+    }
+}
+
+impl StreamHead {
+    /// Returns whether the response is an event stream, which may never end, whatever its content coding.
+    #[must_use]
+    pub fn is_event_stream(self) -> bool {
+        self.format == StreamFormat::EventStream
+    }
+
+    /// Returns whether the response is an event stream without a content coding.
+    #[must_use]
+    pub fn is_plain_event_stream(self) -> bool {
+        self.is_event_stream() && !self.is_coded
     }
 }
 
@@ -195,6 +239,44 @@ mod tests {
         ] {
             assert_eq!(of(kind), None, "{kind}");
         }
+    }
+
+    #[test]
+    fn the_head_of_a_response_says_whether_it_streams_and_is_encoded() {
+        let of = |kind: &'static str, codings: &[&'static str]| {
+            let value = http::HeaderValue::from_static;
+            let mut headers = HeaderMap::new();
+            headers.insert(
+                CONTENT_TYPE,
+                http::HeaderValue::from_bytes(kind.as_bytes()).unwrap(),
+            );
+            for coding in codings {
+                headers.append(CONTENT_ENCODING, value(coding));
+            }
+            StreamFormat::of_head(&headers).map(|head| (head.format, head.is_coded))
+        };
+        let (events, lines) = (StreamFormat::EventStream, StreamFormat::JsonLines);
+        assert_eq!(
+            of("Text/Event-Stream; charset=utf-8", &[]),
+            Some((events, false))
+        );
+        assert_eq!(of("text/event-stream; name=é", &[]), Some((events, false)));
+        assert_eq!(
+            of("text/event-stream", &["Identity", ""]),
+            Some((events, false))
+        );
+        assert_eq!(of("text/event-stream", &["gzip"]), Some((events, true)));
+        assert_eq!(
+            of("text/event-stream", &["identity, gzip"]),
+            Some((events, true))
+        );
+        assert_eq!(
+            of("text/event-stream", &["identity", "br"]),
+            Some((events, true))
+        );
+        assert_eq!(of("application/jsonl", &["gzip"]), Some((lines, true)));
+        assert_eq!(of("application/json", &["gzip"]), None);
+        assert_eq!(StreamFormat::of_head(&HeaderMap::new()), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Responses stored for comparison, as the client would see them. Used by `response`, `rpc` and `shadow`.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::gateway::call_context::CallContext;
@@ -10,7 +10,7 @@ use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip, StreamBou
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
 use dualgauge_model::shadow_limits;
-use dualgauge_model::stream_format::StreamFormat;
+use dualgauge_model::stream_format::{StreamFormat, StreamHead};
 use dualgauge_net::{ContentEncoding, DecodeError};
 use dualgauge_patterns::side::Side;
 
@@ -217,17 +217,28 @@ pub(in crate::gateway) fn headers_size(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-/// Returns the format of a response that streams, and may never end. JSON lines count only if the route declares them
-/// for its REST side.
-pub(super) fn stream_format(headers: &HeaderMap, context: &CallContext) -> Option<StreamFormat> {
-    let kind = headers.get(CONTENT_TYPE)?;
-    let kind = String::from_utf8_lossy(kind.as_bytes());
-    let format = StreamFormat::of_content_type(&kind)?;
-    let route = context.route()?;
+/// Returns the format of a response that streams, and may never end: an event stream, or JSON lines if the route
+/// declares them for its REST side.
+///
+/// # Errors
+///
+/// Fails if the stream has a content coding: its events cannot be told apart as they arrive.
+pub(super) fn stream_format(
+    headers: &HeaderMap,
+    context: &CallContext,
+) -> Result<Option<StreamFormat>, Skip> {
+    let (Some(head), Some(route)) = (StreamFormat::of_head(headers), context.route()) else {
+        return Ok(None);
+    };
+    let StreamHead { format, is_coded } = head;
     let declared = context.runtime_plan().plan.routes.route(route).stream;
     let is_expected = match format {
         StreamFormat::EventStream => true,
         StreamFormat::JsonLines => declared.format(context.side()) == StreamFormat::JsonLines,
     };
-    is_expected.then_some(format)
+    match (is_expected, is_coded) {
+        (false, _) => Ok(None),
+        (true, true) => Err(Skip::Coded),
+        (true, false) => Ok(Some(format)),
+    }
 }

@@ -84,7 +84,7 @@ async fn collect(
         CallResponse::Upgrade(_) => return Err(Skip::Stream),
         CallResponse::Streaming(stream) => stream,
     };
-    if let Some(format) = stream_format(stream.response.headers(), &record.context) {
+    if let Some(format) = stream_format(stream.response.headers(), &record.context)? {
         return collect_stream(record, *stream, format, most_events).await;
     }
     let (head, body) = stream.response.into_parts();

@@ -108,6 +108,23 @@ fn a_stream_that_does_not_end_is_compared_in_part() {
 }
 
 #[test]
+fn a_stream_with_a_content_coding_is_not_compared() {
+    let head = super::HEAD.replace("\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n");
+    let coded = [head.as_bytes(), &chunked(&[&b"\x1f\x8b\n\n"[..]])].concat();
+    let proxy = shadowing(&Upstream::answering(coded), &rpc(&["1"]), "");
+    ask(&proxy);
+    let skipped = eventually("the skip", || {
+        let labels = ["route", "reason"];
+        let skipped = proxy
+            .metrics()
+            .table("dualgauge_candidates_skipped_total", &labels);
+        let skipped = skipped.into_iter().filter(|(_, count)| *count > 0.0);
+        skipped.map(|(reason, _)| reason).next()
+    });
+    assert_eq!(skipped, "watch coded");
+}
+
+#[test]
 fn a_stream_beside_a_complete_response_differs() {
     let proxy = shadowing(&Upstream::answering(json("1")), &rpc(&["1"]), "");
     assert_eq!(proxy.rest("GET", "/tasks/7", &[], "").text(), "1");

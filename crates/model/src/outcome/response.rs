@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::jsonrpc::ErrorObject;
 use crate::mcp::ResultType;
-use crate::sse;
+use crate::stream_format::{StreamFormat, StreamHead};
 use dualgauge_patterns::rope::Rope;
 
 /// A complete response of a REST upstream.
@@ -39,7 +39,7 @@ impl RestReply {
     /// Returns whether it is an event stream (WHATWG HTML §9.2).
     #[must_use]
     pub fn is_event_stream(&self) -> bool {
-        self.content_type().is_some_and(sse::is_event_stream)
+        StreamFormat::of_head(&self.headers).is_some_and(StreamHead::is_event_stream)
     }
 
     /// Returns `Location`, if it is text.

@@ -1,12 +1,11 @@
 //! The terms on which the response to a call may stream: what the route says, and what the client accepts.
 
-use http::header::{ACCEPT, CONTENT_ENCODING};
+use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::headers::first_value;
 use crate::outcome::ToolResult;
 use crate::route::Route;
-use crate::stream_format::{Acceptance, RouteStream, StreamFormat, StreamFormats};
+use crate::stream_format::{Acceptance, RouteStream, StreamFormat, StreamFormats, StreamHead};
 use dualgauge_patterns::side::Side;
 
 /// The terms on which the response to a call may stream. Most calls never need them, so the headers of the client are
@@ -77,20 +76,12 @@ impl<'h> StreamTerms<'h> {
         upstream.insert(ACCEPT, accept);
     }
 
-    /// Returns the formats of a response in the format `upstream`; `None` if the client gets no stream of it: the
-    /// response is an error or encoded, or the client does not accept one.
+    /// Returns the formats of a response with this head; `None` if the client gets no stream of it: the response is an
+    /// error or encoded, or the client does not accept one.
     #[must_use]
-    pub fn formats(
-        self,
-        upstream: StreamFormat,
-        status: StatusCode,
-        headers: &HeaderMap,
-    ) -> Option<StreamFormats> {
-        let formats = self.declared.formats(upstream, self.client)?;
-        let coding = first_value(headers, &CONTENT_ENCODING);
-        let is_plain =
-            coding.is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-        (status.is_success() && is_plain && self.is_accepted()).then_some(formats)
+    pub fn formats(self, upstream: StreamHead, status: StatusCode) -> Option<StreamFormats> {
+        let formats = self.declared.formats(upstream.format, self.client)?;
+        (status.is_success() && !upstream.is_coded && self.is_accepted()).then_some(formats)
     }
 }
 
@@ -158,14 +149,12 @@ mod tests {
         let one = route("POST /r", "m", "");
         let client = HeaderMap::new();
         let terms = StreamTerms::for_rest_client(&one, &client).unwrap();
-        let streams = |status: StatusCode, coding: Option<&'static str>| {
-            let coding = coding.map(|coding| (CONTENT_ENCODING, HeaderValue::from_static(coding)));
-            let head = coding.into_iter().collect();
-            terms
-                .formats(StreamFormat::EventStream, status, &head)
-                .is_some()
+        let streams = |status: StatusCode, is_coded: bool| {
+            let format = StreamFormat::EventStream;
+            let head = StreamHead { format, is_coded };
+            terms.formats(head, status).is_some()
         };
-        assert!(streams(StatusCode::ACCEPTED, None) && streams(StatusCode::OK, Some("Identity")));
-        assert!(!streams(StatusCode::NOT_FOUND, None) && !streams(StatusCode::OK, Some("gzip")));
+        assert!(streams(StatusCode::ACCEPTED, false) && streams(StatusCode::OK, false));
+        assert!(!streams(StatusCode::NOT_FOUND, false) && !streams(StatusCode::OK, true));
     }
 }
