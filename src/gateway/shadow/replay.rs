@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
 use super::recorded_response::{RecordedResponse, RecordedStream, ResponseOrigin, stream_format};
 use super::stream_recorder::StreamRecorder;
@@ -44,6 +44,14 @@ pub(in crate::gateway) trait ReplayableCall {
     fn render_failure(&self, failure: &Failure, codes: &FailureCodes) -> FullResponse;
 }
 
+/// The bounds at which reading of a response that streams ends.
+#[derive(Clone, Copy)]
+struct StreamBounds {
+    most_events: usize,
+    /// The time is that of the whole call: a late head leaves less of it to the events.
+    until: Instant,
+}
+
 /// Sends a call on `way` and reads the response.
 pub(super) async fn send_and_collect(
     call: &dyn ReplayableCall,
@@ -51,8 +59,13 @@ pub(super) async fn send_and_collect(
     way: Way,
     most_events: usize,
 ) -> Result<RecordedResponse, Skip> {
+    let bounds = StreamBounds {
+        most_events,
+        // Half of the time of a candidate, so that its own limit does not end a slow stream as a failure.
+        until: clock::now() + record.context.runtime_plan().plan.candidates.timeout / 2,
+    };
     let response = match call.send(record, way).await {
-        Ok(answer) => collect(record, answer, most_events).await?,
+        Ok(answer) => collect(record, answer, bounds).await?,
         Err(failure) => failure_response(call, record, &failure),
     };
     match record.context.second_run_budget() {
@@ -77,7 +90,7 @@ pub(super) fn failure_response(
 async fn collect(
     record: &mut AccessRecord,
     answer: CallResponse,
-    most_events: usize,
+    bounds: StreamBounds,
 ) -> Result<RecordedResponse, Skip> {
     let stream = match answer {
         CallResponse::Full(full) => return Ok(RecordedResponse::from_full(&full)),
@@ -85,7 +98,7 @@ async fn collect(
         CallResponse::Streaming(stream) => stream,
     };
     if let Some(format) = stream_format(stream.response.headers(), &record.context)? {
-        return collect_stream(record, *stream, format, most_events).await;
+        return collect_stream(record, *stream, format, bounds).await;
     }
     let (head, body) = stream.response.into_parts();
     record.set_response(head.status.as_u16());
@@ -112,20 +125,18 @@ async fn collect_stream(
     record: &mut AccessRecord,
     stream: StreamingResponse,
     format: StreamFormat,
-    most_events: usize,
+    bounds: StreamBounds,
 ) -> Result<RecordedResponse, Skip> {
     let (head, body) = stream.response.into_parts();
     record.set_response(head.status.as_u16());
     let Some(budget) = record.context.second_run_budget().cloned() else {
         return Err(Skip::Large);
     };
-    // Half of the time of a candidate, so that its own limit does not end a slow stream as a failure.
-    let until = clock::now() + record.context.runtime_plan().plan.candidates.timeout / 2;
     let mut content = StreamBody::new(body, stream.translation, record.context.worker());
-    let mut recorder = StreamRecorder::new(format, most_events);
+    let mut recorder = StreamRecorder::new(format, bounds.most_events);
     let ending = loop {
         let next = poll_fn(|cx| content.poll_frame(cx, record));
-        match timeout_at(until, next).await {
+        match timeout_at(bounds.until, next).await {
             Err(_) => break Ok(Some(StreamBound::Time)),
             Ok(None) => break Ok(None),
             Ok(Some(Err(fault))) => break Err(fault),

@@ -37,9 +37,13 @@ fn rpc(results: &'static [&'static str]) -> Upstream {
 }
 
 fn shadowing(rest: &Upstream, rpc: &Upstream, bounds: &str) -> Proxy {
+    with_flags(&both(rest, rpc), bounds)
+}
+
+fn with_flags(upstreams: &str, bounds: &str) -> Proxy {
     let bounds = format!("[rollout.candidates]\nnoise = 0\n{bounds}");
     let flags = "[[flag]]\nname = \"f\"\nstage = \"shadow\"\n";
-    Proxy::start_with_flags(&format!("{}{bounds}{ROUTES}", both(rest, rpc)), flags)
+    Proxy::start_with_flags(&format!("{upstreams}{bounds}{ROUTES}"), flags)
 }
 
 fn ask(proxy: &Proxy) -> Message {
@@ -108,20 +112,46 @@ fn a_stream_that_does_not_end_is_compared_in_part() {
 }
 
 #[test]
-fn a_stream_with_a_content_coding_is_not_compared() {
-    let head = super::HEAD.replace("\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n");
-    let coded = [head.as_bytes(), &chunked(&[&b"\x1f\x8b\n\n"[..]])].concat();
-    let proxy = shadowing(&Upstream::answering(coded), &rpc(&["1"]), "");
-    ask(&proxy);
-    let skipped = eventually("the skip", || {
+fn a_stream_whose_head_is_late_is_compared_within_the_time_of_its_candidate() {
+    let (rest, rpc) = (Upstream::start(), Upstream::start());
+    let limited = "timeout = \"1200ms\"\n[upstream.new]";
+    let upstreams = both(&rest, &rpc).replace("[upstream.new]", limited);
+    let proxy = with_flags(&upstreams, "timeout = \"2s\"\n");
+    let mut client = proxy.connect();
+    client.send(super::get("/tasks/7", "Accept: text/event-stream\r\n"));
+    let mut control = rest.accept();
+    control.read_request();
+    control.send(streamed("data: 1\n\n"));
+    assert_eq!(client.read_answer().text(), "data: 1\n\n");
+    let mut candidate = rpc.accept();
+    let request = candidate.read_request();
+    let id = Called::of(&request).id().to_owned();
+    // Another call, which waits for its whole timeout, is the clock.
+    assert_eq!(proxy.rest("GET", "/slow", &[], "").status(), 504);
+    let event = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":1}}\n\n");
+    candidate.send(format!("{}{}", super::HEAD, super::chunk(&event)));
+    verdict(&proxy, "rest shadow match");
+}
+
+/// Waits for a candidate that is skipped, and returns its route and the reason.
+fn skipped(proxy: &Proxy) -> String {
+    eventually("the skip", || {
         let labels = ["route", "reason"];
         let skipped = proxy
             .metrics()
             .table("dualgauge_candidates_skipped_total", &labels);
         let skipped = skipped.into_iter().filter(|(_, count)| *count > 0.0);
         skipped.map(|(reason, _)| reason).next()
-    });
-    assert_eq!(skipped, "watch coded");
+    })
+}
+
+#[test]
+fn a_stream_with_a_content_coding_is_not_compared() {
+    let head = super::HEAD.replace("\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n");
+    let coded = [head.as_bytes(), &chunked(&[&b"\x1f\x8b\n\n"[..]])].concat();
+    let proxy = shadowing(&Upstream::answering(coded), &rpc(&["1"]), "");
+    ask(&proxy);
+    assert_eq!(skipped(&proxy), "watch coded");
 }
 
 #[test]
