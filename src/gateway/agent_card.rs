@@ -1,10 +1,14 @@
 //! Agent cards of A2A servers that name the proxy. Used by `rest`.
 
+use std::rc::Rc;
+
 use http::header::{ACCEPT_ENCODING, RANGE};
 use http::{StatusCode, request};
 
 use super::access_record::AccessRecord;
 use super::call_response::CallResponse;
+use super::passthrough::{PassthroughRequest, forward};
+use super::request_origin::RequestOrigin;
 use super::resource_metadata::{DocumentNaming, rewrite};
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::{CardNaming, ProxyInterfaces};
@@ -19,8 +23,20 @@ pub(super) fn ask_for_whole(head: &mut request::Parts) {
     head.headers.remove(RANGE);
 }
 
+/// Sends a request for a card to its server, and names the proxy in the card.
+pub(super) async fn pass_through(
+    record: &mut AccessRecord,
+    upstream: &Rc<HttpUpstream>,
+    call: PassthroughRequest,
+    origin: &RequestOrigin,
+    interfaces: ProxyInterfaces,
+) -> Result<CallResponse, Failure> {
+    let answer = forward(record, upstream, call, origin).await?;
+    name_proxy(record, answer, upstream, &interfaces).await
+}
+
 /// Returns a response with the interfaces of the proxy in its card. Responses other than 200 stay as they are.
-pub(super) async fn name_proxy(
+async fn name_proxy(
     record: &mut AccessRecord,
     answer: CallResponse,
     upstream: &HttpUpstream,

@@ -54,7 +54,7 @@ pub(super) enum BodyTranslation {
     /// The body passes unchanged.
     None,
     /// An event stream, rewritten event by event.
-    Events(Rewriter),
+    Events(Box<Rewriter>),
     /// The response to a call, translated event by event.
     Response(Box<ResponseTranslation>),
 }

@@ -200,7 +200,9 @@ async fn open_translated(
         response,
         lease: exchange.lease,
         idle_timeout: plan.idle_timeout,
-        translation: rewriter.map_or(BodyTranslation::None, BodyTranslation::Events),
+        translation: rewriter.map_or(BodyTranslation::None, |rewriter| {
+            BodyTranslation::Events(Box::new(rewriter))
+        }),
         max_age: plan.max_age,
     })))
 }

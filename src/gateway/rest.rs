@@ -128,19 +128,19 @@ async fn pass_through(
     let runtime_plan = record.context.runtime_plan().clone();
     let upstream = passthrough_upstream(&runtime_plan, route, head.uri.path())
         .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-    let card = requested_card(&runtime_plan.plan, RequestHead::new(&head));
-    if card.is_some() {
+    if let Some(card) = requested_card(&runtime_plan.plan, RequestHead::new(&head)) {
         agent_card::ask_for_whole(&mut head);
+        let call = unchanged(head, content);
+        // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+        return pinned(|| agent_card::pass_through(record, upstream, call, origin, card)).await;
     }
-    let passthrough = match content {
+    forward(record, upstream, unchanged(head, content), origin).await
+}
+
+fn unchanged(head: Box<request::Parts>, content: RequestBody) -> PassthroughRequest {
+    match content {
         RequestBody::Streaming(body, copy) => PassthroughRequest::streamed(head, body, copy),
         RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
-    };
-    let answer = forward(record, upstream, passthrough, origin).await?;
-    match card {
-        // Boxed, because few calls need it.
-        Some(card) => pinned(|| agent_card::name_proxy(record, answer, upstream, &card)).await,
-        None => Ok(answer),
     }
 }
 

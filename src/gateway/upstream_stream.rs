@@ -64,7 +64,7 @@ impl StreamBody {
             }
             BodyTranslation::Events(rewriter) => StreamBody::Events(Box::new(RewrittenStream {
                 incoming,
-                rewriter,
+                rewriter: *rewriter,
                 is_over: false,
                 has_progressed: false,
                 is_logged: false,
