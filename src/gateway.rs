@@ -54,6 +54,7 @@ mod sessions;
 mod shadow;
 mod shared_state;
 mod stream_end;
+mod stream_headers;
 mod streamed_call;
 mod suspended_calls;
 mod token_cache;

@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Response, StatusCode, Version, request};
 
 use super::access_record::AccessRecord;
@@ -22,6 +22,7 @@ use super::response_body::ResponseBody;
 use super::rest::respond;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{ChosenWay, IncomingRequest, choose_way};
+use super::stream_headers;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
@@ -35,9 +36,6 @@ use dualgauge_net::{
     SendOptions,
 };
 use dualgauge_patterns::side::Side;
-
-/// Asks intermediaries not to buffer the response.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Serves a request for an event stream.
 pub(super) async fn serve(
@@ -193,7 +191,7 @@ async fn open_translated(
     let rewriter = rewriter(response.status(), response.headers(), from, &runtime_plan)?;
     headers::strip_hop_by_hop(response.headers_mut());
     if rewriter.is_some() {
-        *response.headers_mut() = stream_headers(response.headers());
+        *response.headers_mut() = stream_headers::rewritten(response.headers());
     }
     *response.version_mut() = Version::HTTP_11;
     Ok(CallResponse::Streaming(Box::new(StreamingResponse {
@@ -222,7 +220,7 @@ fn rewriter(
         let limit = runtime_plan.plan.limits.answer;
         return Ok(Some(Rewriter::new(from, limit)));
     }
-    let is_coded = found.is_some_and(|head| head.format == StreamFormat::EventStream);
+    let is_coded = found.is_some_and(StreamHead::is_event_stream);
     let wrong = if is_coded {
         CONTENT_ENCODING
     } else {
@@ -231,15 +229,4 @@ fn rewriter(
     let value = headers.get(wrong).map(HeaderValue::as_bytes);
     let value = String::from_utf8_lossy(value.unwrap_or_default());
     Err(rejections::no_stream(&value))
-}
-
-/// Returns the headers of a stream that still apply after rewriting; length and validators do not.
-fn stream_headers(headers: &HeaderMap) -> HeaderMap {
-    let mut remaining = headers::from_response(headers.clone());
-    for name in [CONTENT_TYPE, X_ACCEL_BUFFERING] {
-        if let Some(value) = headers.get(&name) {
-            remaining.insert(name, value.clone());
-        }
-    }
-    remaining
 }

@@ -4,21 +4,16 @@
 
 use std::rc::Rc;
 
-use http::header::{CONTENT_TYPE, HeaderName};
-use http::{HeaderMap, HeaderValue, StatusCode, Version};
+use http::{StatusCode, Version};
 
 use super::access_record::AccessRecord;
 use super::call_response::{
     BodyTranslation, ReceivedStream, ResponseTranslation, StreamingResponse,
 };
-use super::headers;
 use super::runtime_plan::RuntimePlan;
+use super::stream_headers;
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::response_stream::{ResponseStream, StreamedCall};
-use dualgauge_model::stream_format::StreamFormat;
-
-/// Asks intermediaries not to buffer the response.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Returns the response for the client of a call whose upstream streams.
 pub(super) fn respond(
@@ -36,7 +31,7 @@ pub(super) fn respond(
         formats,
     } = received;
     upstream.strip_base(response.headers_mut());
-    *response.headers_mut() = stream_headers(response.headers(), formats.client);
+    *response.headers_mut() = stream_headers::translated(response.headers(), formats.client);
     *response.status_mut() = StatusCode::OK;
     *response.version_mut() = Version::HTTP_11;
     let stream = ResponseStream::new(call, formats, plan.limits.answer);
@@ -51,18 +46,4 @@ pub(super) fn respond(
         })),
         max_age: None,
     }
-}
-
-/// Returns the headers of the client's stream: those of any translated response, and one that asks intermediaries not
-/// to buffer the stream.
-fn stream_headers(from: &HeaderMap, format: StreamFormat) -> HeaderMap {
-    let mut remaining = headers::from_response(from.clone());
-    let buffering = from.get(&X_ACCEL_BUFFERING).cloned();
-    let buffering = buffering.unwrap_or(const { HeaderValue::from_static("no") });
-    remaining.insert(X_ACCEL_BUFFERING, buffering);
-    remaining.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static(format.content_type()),
-    );
-    remaining
 }

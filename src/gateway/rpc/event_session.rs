@@ -4,8 +4,7 @@
 //! Used by `rpc`.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode, request};
+use http::{Method, Response, StatusCode, request};
 use tokio::sync::mpsc;
 
 use super::client_channel::EventChannel;
@@ -21,12 +20,12 @@ use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::serve::IncomingRequest;
+use crate::gateway::stream_headers;
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::mcp::{SessionEvent, endpoint_event};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::Caller;
 use dualgauge_model::routing::{self, RequestHead};
-use dualgauge_model::sse;
 use dualgauge_net::IncomingBody;
 
 /// The query parameter with the id of a session.
@@ -136,10 +135,7 @@ fn start(
         }
     });
     let mut response = Response::new(ResponseBody::with_events(chunks));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    *response.headers_mut() = stream_headers::own_events();
     response
 }
 

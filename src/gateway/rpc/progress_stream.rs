@@ -12,12 +12,12 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::progress_stream::{ProgressReply, ProgressStream};
 use crate::gateway::response::ResponseAnnotations;
 use crate::gateway::response_body::ResponseBody;
+use crate::gateway::stream_headers;
 use crate::upstream::link::channel;
 use dualgauge_model::jsonrpc::{Call, LISTEN, MessageItem};
 use dualgauge_model::mcp::LogLevel;
 use dualgauge_model::sse;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Response, header};
+use http::{Response, header};
 
 /// A call being served, up to its reply.
 type CallFuture = Pin<Box<dyn Future<Output = (ItemReply, ResponseAnnotations)>>>;
@@ -102,12 +102,8 @@ pub(super) async fn serve(
 
 /// Starts the event stream. The head carries no annotations: it is sent before the route is known.
 fn start_stream(progress: ProgressStream, request: &RpcRequest) -> Response<ResponseBody> {
-    const BUFFERING: &str = "x-accel-buffering";
     let mut response = Response::new(ResponseBody::with_progress(progress));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(BUFFERING, HeaderValue::from_static("no"));
+    *response.headers_mut() = stream_headers::own_events();
     request.add_cors_headers(response)
 }
 

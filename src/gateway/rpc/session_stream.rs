@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::ACCEPT;
 use http::{HeaderValue, Method, Response, StatusCode, request};
 use tokio::time::{sleep_until, timeout};
 
@@ -28,6 +28,7 @@ use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::session_streams::{SessionStream, StreamState, Wanted};
+use crate::gateway::stream_headers;
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::Upstream;
@@ -103,10 +104,7 @@ pub(super) fn serve(
             });
             let progress = ProgressStream::new(notifications, serving);
             let mut response = Response::new(ResponseBody::with_progress(progress));
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::EVENT_STREAM));
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-            headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+            *response.headers_mut() = stream_headers::own_events();
             response
         }
     };
