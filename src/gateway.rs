@@ -16,6 +16,7 @@ mod cors;
 mod decoded_exchange;
 mod event_sessions;
 mod event_stream;
+mod event_translation;
 mod exchange;
 mod failures;
 mod guard_recorder;

@@ -80,7 +80,7 @@ fn render_stream(
         !matches!(translation, BodyTranslation::Response(_)) && !is_event_stream(&head.headers)
     });
     let upstream_body = UpstreamBody {
-        content: StreamBody::new(body, translation, record.context.worker()),
+        content: StreamBody::new(body, translation, &record.context),
         lease,
         idle_timeout,
         graceful_end,

@@ -1,6 +1,6 @@
 //! The body of a response that streams and is translated event by event.
 //!
-//! Laws: whole events only; at most one chunk and one event are buffered; an upstream that breaks off, falls silent or
+//! Laws: whole events only; at most one chunk and one event are buffered, within the memory budget; an upstream that breaks off, falls silent or
 //! takes too long ends the stream with a failure of the call as the last event.
 //!
 //! Used by `upstream_stream`.
@@ -14,20 +14,19 @@ use http_body::{Body as _, Frame};
 use tokio::time::Sleep;
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::ResponseTranslation;
-use super::rpc_reply::context;
-use super::runtime_plan::RuntimePlan;
+use super::event_translation::{EventMemory, EventTranslation};
 use crate::telemetry::clock;
 use dualgauge_model::failure::{Failure, Reason};
-use dualgauge_model::response_stream::{ResponseStream, StreamEnd, StreamScope, StreamStep};
+use dualgauge_model::response_stream::{StreamEnd, StreamStep};
 use dualgauge_net::{BodyReadError, CountGuard, IncomingBody};
 
 /// A response on its way to the client.
 #[derive(Debug)]
 pub(super) struct TranslatedStream {
     incoming: IncomingBody,
-    stream: ResponseStream,
-    route: usize,
+    events: EventTranslation,
     time_limit: Option<(Pin<Box<Sleep>>, Duration)>,
     state: StreamState,
     /// Data arrived since the last check.
@@ -54,29 +53,34 @@ impl TranslatedStream {
     pub(super) fn new(
         incoming: IncomingBody,
         translation: ResponseTranslation,
-        open: CountGuard,
+        context: &CallContext,
     ) -> TranslatedStream {
+        let ResponseTranslation {
+            stream,
+            route,
+            time_limit,
+        } = translation;
         let started = |limit| Box::pin(tokio::time::sleep_until(clock::now() + limit));
         TranslatedStream {
             incoming,
-            stream: translation.stream,
-            route: translation.route,
-            time_limit: translation.time_limit.map(|limit| (started(limit), limit)),
+            events: EventTranslation::new(stream, route, EventMemory::new(context)),
+            time_limit: time_limit.map(|limit| (started(limit), limit)),
             state: StreamState::Open,
             has_progressed: false,
             is_logged: false,
-            _open: open,
+            _open: context.worker().count_response_stream(),
         }
     }
 
-    /// Returns true when data has arrived since the last call, even if no frame resulted from it.
+    /// Returns true when data has arrived since the last call, even if no frame resulted from it; also while an event is
+    /// being translated.
     pub(super) fn take_progressed(&mut self) -> bool {
-        std::mem::take(&mut self.has_progressed)
+        std::mem::take(&mut self.has_progressed) || self.events.is_busy()
     }
 
     /// Returns true when the stream ended before the upstream's: its connection cannot be reused.
     pub(super) fn is_cut_short(&self) -> bool {
-        self.stream.is_over() && self.state != StreamState::Complete
+        self.events.is_over() && self.state != StreamState::Complete
     }
 
     /// Returns true when the last event is a failure of the proxy.
@@ -86,15 +90,22 @@ impl TranslatedStream {
 
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, record: &mut AccessRecord) -> Polled {
         let runtime_plan = record.context.runtime_plan().clone();
-        let scope = scope(&runtime_plan, self.route);
         loop {
-            while let Some(step) = self.stream.step(scope) {
-                if let Some(frame) = self.count(step, record) {
-                    return Poll::Ready(Some(Ok(frame)));
+            let offload = record.context.worker().offload();
+            match self.events.poll_step(cx, &runtime_plan.plan, offload) {
+                Poll::Ready(Some(Ok(step))) => {
+                    if let Some(frame) = self.count(step, record) {
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                    continue;
                 }
-            }
-            if self.state != StreamState::Open || self.stream.is_over() {
-                return Poll::Ready(None);
+                Poll::Ready(Some(Err(failure))) => {
+                    return Poll::Ready(self.fail(failure, record).map(Ok));
+                }
+                Poll::Ready(None) if self.state != StreamState::Open || self.events.is_over() => {
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(None) | Poll::Pending => {}
             }
             if let Some((timer, limit)) = &mut self.time_limit
                 && timer.as_mut().poll(cx).is_ready()
@@ -103,29 +114,42 @@ impl TranslatedStream {
                 let failure = Failure::new(Reason::UpstreamTimeout, message);
                 return Poll::Ready(self.fail(failure, record).map(Ok));
             }
-            match Pin::new(&mut self.incoming).poll_frame(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(Ok(frame))) => {
-                    self.has_progressed = true;
-                    // Trailers of the upstream's response do not apply to the translated one.
-                    if let Ok(chunk) = frame.into_data() {
-                        self.stream.feed(&chunk);
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    let message = "the server's response broke off";
-                    let failure = Failure::new(Reason::UpstreamCut, message).because(error);
-                    return Poll::Ready(self.fail(failure, record).map(Ok));
-                }
-                Poll::Ready(None) => {
-                    let last = self.stream.finish(scope);
-                    self.state = StreamState::Complete;
-                    if let Some(frame) = last.and_then(|step| self.count(step, record)) {
-                        return Poll::Ready(Some(Ok(frame)));
-                    }
-                }
+            if self.events.is_busy() {
+                return Poll::Pending;
+            }
+            let Poll::Ready(read) = self.poll_input(cx) else {
+                return Poll::Pending;
+            };
+            if let Err(failure) = read {
+                return Poll::Ready(self.fail(failure, record).map(Ok));
             }
         }
+    }
+
+    /// Reads from the upstream.
+    fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(match frame {
+            Some(Ok(frame)) => {
+                self.has_progressed = true;
+                match frame.into_data() {
+                    Ok(chunk) => self.events.feed(&chunk),
+                    // Trailers of the upstream's response do not apply to the translated one.
+                    Err(_) => Ok(()),
+                }
+            }
+            Some(Err(error)) => {
+                let message = "the server's response broke off";
+                Err(Failure::new(Reason::UpstreamCut, message).because(error))
+            }
+            None => {
+                self.state = StreamState::Complete;
+                self.events.end_input();
+                Ok(())
+            }
+        })
     }
 
     /// Ends the stream with a failure as the last event; returns nothing if it has ended.
@@ -134,11 +158,11 @@ impl TranslatedStream {
         failure: Failure,
         record: &mut AccessRecord,
     ) -> Option<Frame<Bytes>> {
-        if self.stream.is_over() || self.state != StreamState::Open {
+        if self.events.is_over() {
             return None;
         }
         let runtime_plan = record.context.runtime_plan().clone();
-        let last = self.stream.fail(failure, scope(&runtime_plan, self.route));
+        let last = self.events.fail(failure, &runtime_plan.plan);
         self.count(last, record)
     }
 
@@ -156,7 +180,7 @@ impl TranslatedStream {
             if let Some(why) = result.why.filter(|_| !self.is_logged) {
                 self.is_logged = true;
                 let plan = &record.context.runtime_plan().plan;
-                let route = plan.routes.route(self.route).name.as_str();
+                let route = plan.routes.route(self.events.route()).name.as_str();
                 tracing::warn!(
                     route,
                     why,
@@ -175,17 +199,5 @@ impl TranslatedStream {
             }
         }
         (!step.out.is_empty()).then(|| Frame::data(step.out))
-    }
-}
-
-/// Returns the parts of a plan that translate the stream of a route.
-fn scope(runtime_plan: &RuntimePlan, route: usize) -> StreamScope<'_> {
-    let plan = &runtime_plan.plan;
-    StreamScope {
-        route: plan.routes.route(route),
-        events: &plan.events,
-        limits: plan.limits.reply(),
-        codes: &plan.face.failure_codes,
-        context: context(&plan.limits),
     }
 }

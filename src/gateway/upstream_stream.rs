@@ -16,7 +16,6 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::BodyTranslation;
 use super::translated_stream::TranslatedStream;
-use super::worker::Worker;
 use crate::telemetry::clock;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::stream::{RewriteStep, Rewriter};
@@ -53,13 +52,12 @@ impl StreamBody {
     pub(super) fn new(
         incoming: IncomingBody,
         translation: BodyTranslation,
-        worker: &Worker,
+        context: &CallContext,
     ) -> StreamBody {
         match translation {
             BodyTranslation::None => StreamBody::Plain(incoming),
             BodyTranslation::Response(translation) => {
-                let open = worker.count_response_stream();
-                let translated = TranslatedStream::new(incoming, *translation, open);
+                let translated = TranslatedStream::new(incoming, *translation, context);
                 StreamBody::Response(Box::new(translated))
             }
             BodyTranslation::Events(rewriter) => StreamBody::Events(Box::new(RewrittenStream {

@@ -3,8 +3,8 @@
 //! Each event is a response of the other side, or a notification. This module has no clock and no socket: it is fed with
 //! chunks and returns whole events. Laws: the output does not depend on how the stream was split into chunks; an event
 //! is translated exactly as a complete response with its content ([`crate::reply`]); each event for an RPC client has
-//! the id of its call; an error is the last event; the output consists of whole events. At most one event, up to a
-//! limit, is buffered.
+//! the id of its call; an error is the last event; the output consists of whole events; an event translated by a copy of
+//! the translator is translated as in place. At most one event, up to a limit, is buffered.
 //!
 //! Used by `gateway`.
 
@@ -15,6 +15,8 @@ mod law;
 mod lines;
 mod output;
 mod terms;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -30,7 +32,7 @@ use dualgauge_patterns::side::Side;
 
 use answer::Translated;
 use call::unreadable;
-use input::{InputEvent, InputPiece, InputReader};
+use input::{InputEvent, InputPiece, InputReader, RawPiece};
 use output::{ERROR, Output};
 
 pub use call::{StreamClient, StreamEnd, StreamScope, StreamedCall};
@@ -40,8 +42,34 @@ pub use terms::StreamTerms;
 /// A streamed response on its way to the client.
 #[derive(Debug)]
 pub struct ResponseStream {
-    call: StreamedCall,
     input: InputReader,
+    /// True after the upstream's last byte.
+    is_input_over: bool,
+    translator: EventTranslator,
+}
+
+/// A piece of a response that is not translated yet: an event, or bytes between events.
+#[derive(Debug)]
+pub struct StreamInput(RawPiece);
+
+/// The translation of one piece, apart from its response: it may run on another thread.
+#[derive(Debug)]
+pub struct TranslationJob {
+    translator: EventTranslator,
+    input: StreamInput,
+}
+
+/// A piece that was translated apart from its response.
+#[derive(Debug)]
+pub struct TranslatedInput {
+    translator: EventTranslator,
+    step: StreamStep,
+}
+
+/// The translator of the events of one response. A copy has the same state.
+#[derive(Debug, Clone)]
+struct EventTranslator {
+    call: Arc<StreamedCall>,
     output: StreamFormat,
     /// True after the last event: everything that follows is ignored.
     is_over: bool,
@@ -70,50 +98,123 @@ impl ResponseStream {
     pub fn new(call: StreamedCall, formats: StreamFormats, limit: usize) -> ResponseStream {
         ResponseStream {
             input: InputReader::new(formats.upstream, limit),
-            output: formats.client,
-            call,
-            is_over: false,
-            is_previous_dropped: false,
-            is_in_comment: false,
+            is_input_over: false,
+            translator: EventTranslator {
+                call: Arc::new(call),
+                output: formats.client,
+                is_over: false,
+                is_previous_dropped: false,
+                is_in_comment: false,
+            },
         }
     }
 
     /// Returns true after the last event.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        self.is_over
+        self.translator.is_over
     }
 
-    /// Adds input. Call [`Self::step`] until it returns `None` first.
+    /// Returns the number of buffered bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.input.held()
+    }
+
+    /// Adds input. Call [`Self::next_input`] until it returns `None` first.
     pub fn feed(&mut self, chunk: &[u8]) {
-        if !self.is_over {
+        if !self.is_over() {
             self.input.feed(chunk);
         }
     }
 
-    /// Returns the next output, if any is ready.
-    pub fn step(&mut self, scope: StreamScope<'_>) -> Option<StreamStep> {
-        if self.is_over {
-            return None;
-        }
-        let piece = self.input.next()?;
-        Some(self.piece(piece, scope))
+    /// Ends the input after the upstream's last byte. [`Self::next_input`] returns the rest of it.
+    pub fn end_input(&mut self) {
+        self.is_input_over = true;
     }
 
-    /// Ends the stream after the upstream's last byte. An unfinished event is dropped.
-    pub fn finish(&mut self, scope: StreamScope<'_>) -> Option<StreamStep> {
-        if self.is_over {
+    /// Returns the next piece of the input, if it is complete. Translate it before the next one.
+    pub fn next_input(&mut self) -> Option<StreamInput> {
+        if self.is_over() {
             return None;
         }
-        let piece = self.input.finish();
-        let step = piece.map(|piece| self.piece(piece, scope));
-        self.end();
+        let next = self.input.next();
+        let next = next.or_else(|| match self.is_input_over {
+            true => self.input.finish(),
+            false => None,
+        });
+        next.map(StreamInput)
+    }
+
+    /// Translates a piece.
+    pub fn translate(&mut self, input: StreamInput, scope: StreamScope<'_>) -> StreamStep {
+        let step = self.translator.piece(input.0.read(), scope);
+        self.clear_after_end();
+        step
+    }
+
+    /// Returns the translation of a piece as a job; [`Self::accept`] takes its result.
+    #[must_use]
+    pub fn job(&self, input: StreamInput) -> TranslationJob {
+        TranslationJob {
+            translator: self.translator.clone(),
+            input,
+        }
+    }
+
+    /// Continues after a piece that a job translated.
+    pub fn accept(&mut self, translated: TranslatedInput) -> StreamStep {
+        let TranslatedInput { translator, step } = translated;
+        self.translator = translator;
+        self.clear_after_end();
         step
     }
 
     /// Ends the stream with a failure of the proxy as the last event.
     pub fn fail(&mut self, failure: Failure, scope: StreamScope<'_>) -> StreamStep {
-        self.end();
+        let step = self.translator.fail(failure, scope);
+        self.clear_after_end();
+        step
+    }
+
+    /// Drops the rest of the upstream's stream.
+    fn clear_after_end(&mut self) {
+        if self.is_over() {
+            self.input.clear();
+        }
+    }
+}
+
+impl StreamInput {
+    /// Returns its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true if it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl TranslationJob {
+    /// Translates the piece.
+    #[must_use]
+    pub fn run(mut self, scope: StreamScope<'_>) -> TranslatedInput {
+        let step = self.translator.piece(self.input.0.read(), scope);
+        TranslatedInput {
+            translator: self.translator,
+            step,
+        }
+    }
+}
+
+impl EventTranslator {
+    /// Ends the stream with a failure of the proxy as the last event.
+    fn fail(&mut self, failure: Failure, scope: StreamScope<'_>) -> StreamStep {
+        self.is_over = true;
         let data = match &self.call.client {
             StreamClient::Rest { .. } => problem(&failure, scope.codes).body,
             StreamClient::Rpc { id, .. } => {
@@ -132,12 +233,6 @@ impl ResponseStream {
             dropped: 0,
             end: Some(StreamEnd::Failed(Box::new(failure))),
         }
-    }
-
-    /// Ignores the rest of the upstream's stream.
-    fn end(&mut self) {
-        self.is_over = true;
-        self.input.clear();
     }
 
     fn piece(&mut self, piece: InputPiece, scope: StreamScope<'_>) -> StreamStep {
@@ -314,9 +409,7 @@ impl ResponseStream {
             Ok(out) => out,
             Err(why) => return self.fail(unreadable(&why.to_string()), scope),
         };
-        if end.is_some() {
-            self.end();
-        }
+        self.is_over = end.is_some();
         StreamStep {
             out,
             result: EventResult::plain(match &end {

@@ -135,6 +135,27 @@ impl Reservation {
         Ok(())
     }
 
+    /// Reserves `bytes` in all.
+    ///
+    /// # Errors
+    /// [`BudgetExhausted`]; the reservation stays as it was.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
+        if bytes > self.bytes {
+            return self.grow(bytes - self.bytes);
+        }
+        self.shrink_to(bytes);
+        Ok(())
+    }
+
+    /// Releases all but `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let released = self.bytes.saturating_sub(bytes);
+        if released > 0 {
+            self.memory.release(released);
+            self.bytes -= released;
+        }
+    }
+
     /// Attaches the reservation to its bytes.
     #[must_use]
     pub fn attach_to(self, bytes: Bytes) -> Bytes {
@@ -185,6 +206,20 @@ mod tests {
         reservation.grow(6).unwrap();
         assert_eq!(reservation.grow(5), Err(BudgetExhausted));
         assert_eq!(memory.reserved(), 6);
+        drop(reservation);
+        assert_eq!(memory.reserved(), 0);
+    }
+
+    #[test]
+    fn a_reservation_changes_its_size() {
+        let memory = MemoryBudget::new(10);
+        let mut reservation = memory.new_reservation();
+        reservation.resize(8).unwrap();
+        reservation.resize(3).unwrap();
+        assert_eq!(memory.reserved(), 3);
+        reservation.shrink_to(5);
+        assert_eq!(reservation.resize(11), Err(BudgetExhausted));
+        assert_eq!(memory.reserved(), 3);
         drop(reservation);
         assert_eq!(memory.reserved(), 0);
     }

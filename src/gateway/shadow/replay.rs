@@ -132,7 +132,7 @@ async fn collect_stream(
     let Some(budget) = record.context.second_run_budget().cloned() else {
         return Err(Skip::Large);
     };
-    let mut content = StreamBody::new(body, stream.translation, record.context.worker());
+    let mut content = StreamBody::new(body, stream.translation, &record.context);
     let mut recorder = StreamRecorder::new(format, bounds.most_events);
     let ending = loop {
         let next = poll_fn(|cx| content.poll_frame(cx, record));

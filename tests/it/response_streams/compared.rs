@@ -155,6 +155,17 @@ fn a_stream_with_a_content_coding_is_not_compared() {
 }
 
 #[test]
+fn an_incomplete_event_of_a_candidate_counts_in_the_memory_of_candidates() {
+    let rpc = Upstream::serving(|_| {
+        let event = format!("data: {}", "x".repeat(100_000));
+        format!("{}{}", super::HEAD, super::chunk(&event)).into_bytes()
+    });
+    let proxy = shadowing(&rest(&["1"]), &rpc, "memory = \"64KiB\"\n");
+    ask(&proxy);
+    assert_eq!(skipped(&proxy), "watch large");
+}
+
+#[test]
 fn a_stream_beside_a_complete_response_differs() {
     let proxy = shadowing(&Upstream::answering(json("1")), &rpc(&["1"]), "");
     assert_eq!(proxy.rest("GET", "/tasks/7", &[], "").text(), "1");

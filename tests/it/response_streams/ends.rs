@@ -1,7 +1,7 @@
 //! Ends of responses that stream: the client leaves, the upstream breaks off, falls silent or takes too long.
 
 use super::{HEAD, ROUTES, Streamed, before_rest, before_rpc, events, expect, get, post, rpc_call};
-use crate::support::Upstream;
+use crate::support::{Upstream, becomes};
 
 /// An upstream that may be silent for a short time only.
 fn impatient(upstream: &Upstream, side: &str) -> String {
@@ -112,6 +112,47 @@ fn a_stream_ends_at_the_time_limit_of_its_route_however_much_comes() {
     );
     assert_eq!(call.client.read_chunk(), None);
     call.server.expect_gone();
+}
+
+#[test]
+fn a_stream_whose_event_does_not_fit_into_memory_ends_with_a_failure() {
+    let upstream = Upstream::start();
+    let small = format!("{ROUTES}[limits]\nmemory = \"64KiB\"\n");
+    let proxy = before_rpc(&upstream, &small);
+    let mut call = Streamed::open(&proxy, &upstream, &get("/tasks/7", ""));
+    call.server.send(HEAD);
+    call.client.read_head();
+    call.tell_result("1");
+    expect(&mut call.client, "data: 1\n\n");
+    call.tell(&format!("data: {}", "x".repeat(100_000)));
+    let last = String::from_utf8(call.client.read_chunk().unwrap()).unwrap();
+    assert!(
+        last.starts_with("event: error\n") && last.contains("\"reason\":\"memory_full\""),
+        "{last}"
+    );
+    assert_eq!(call.client.read_chunk(), None);
+    call.server.expect_gone();
+    proxy.log_line(&["route=watch", "outcome=cut", "reason=memory_full"]);
+    becomes(|| proxy.metrics().value("dualgauge_buffered_bytes"), &0.0);
+}
+
+#[test]
+fn an_incomplete_event_counts_as_buffered_until_it_is_complete() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, ROUTES);
+    let mut call = Streamed::open(&proxy, &upstream, &get("/tasks/7", ""));
+    call.server.send(HEAD);
+    call.client.read_head();
+    let long = "x".repeat(100_000);
+    let id = call.id();
+    call.tell(&format!(
+        "data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{long}\"}}\n"
+    ));
+    let buffered = || proxy.metrics().value("dualgauge_buffered_bytes");
+    becomes(|| buffered() > 100_000.0, &true);
+    call.tell("\n");
+    expect(&mut call.client, &format!("data: \"{long}\"\n\n"));
+    becomes(buffered, &0.0);
 }
 
 #[test]

@@ -14,6 +14,13 @@ pub(super) enum InputReader {
     Lines(LineReader),
 }
 
+/// A piece of a response, not parsed yet.
+#[derive(Debug)]
+pub(super) enum RawPiece {
+    Sse(StreamPiece),
+    Line(Line),
+}
+
 /// A piece of a response.
 #[derive(Debug)]
 pub(super) enum InputPiece {
@@ -56,24 +63,24 @@ impl InputReader {
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<InputPiece> {
+    pub(super) fn next(&mut self) -> Option<RawPiece> {
         match self {
-            InputReader::Events(reader) => reader.next().map(piece),
-            InputReader::Lines(reader) => reader.next().map(line),
+            InputReader::Events(reader) => reader.next().map(RawPiece::Sse),
+            InputReader::Lines(reader) => reader.next().map(RawPiece::Line),
         }
     }
 
     /// Ends the response, and returns the rest of it.
-    pub(super) fn finish(&mut self) -> Option<InputPiece> {
+    pub(super) fn finish(&mut self) -> Option<RawPiece> {
         match self {
             // The end of a stream discards an incomplete event (§9.2.6).
             InputReader::Events(reader) => {
                 let rest = reader.finish()?;
                 let is_comment =
                     matches!(&rest, StreamPiece::Unfinished(text) if text.starts_with(b":"));
-                (!is_comment).then(|| piece(rest))
+                (!is_comment).then_some(RawPiece::Sse(rest))
             }
-            InputReader::Lines(reader) => reader.finish().map(line),
+            InputReader::Lines(reader) => reader.finish().map(RawPiece::Line),
         }
     }
 
@@ -90,6 +97,30 @@ impl InputReader {
         match self {
             InputReader::Events(reader) => reader.held(),
             InputReader::Lines(reader) => reader.held(),
+        }
+    }
+}
+
+impl RawPiece {
+    /// Returns its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            RawPiece::Sse(
+                StreamPiece::Between(bytes)
+                | StreamPiece::Event(bytes)
+                | StreamPiece::Feed(bytes)
+                | StreamPiece::Unfinished(bytes),
+            )
+            | RawPiece::Line(Line::Whole(bytes) | Line::Unfinished(bytes)) => bytes.len(),
+            RawPiece::Sse(StreamPiece::Oversize) | RawPiece::Line(Line::Oversize) => 0,
+        }
+    }
+
+    /// Parses the piece.
+    pub(super) fn read(self) -> InputPiece {
+        match self {
+            RawPiece::Sse(sse) => piece(sse),
+            RawPiece::Line(read) => line(read),
         }
     }
 }

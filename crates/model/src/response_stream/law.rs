@@ -36,7 +36,7 @@ impl StreamTrace {
 /// The most bytes that streams of tests buffer: the largest event, and the end of its line.
 const MOST_HELD: usize = 304;
 
-/// Translates a stream in chunks of the given size.
+/// Translates a stream in chunks of the given size; in small chunks, by jobs.
 pub(super) fn trace(
     mut stream: ResponseStream,
     input: &[u8],
@@ -44,16 +44,22 @@ pub(super) fn trace(
     scope: StreamScope<'_>,
 ) -> StreamTrace {
     let mut trace = StreamTrace::default();
-    for chunk in input.chunks(size.max(1)) {
-        stream.feed(chunk);
-        while let Some(step) = stream.step(scope) {
+    let mut translate_all = |stream: &mut ResponseStream| {
+        while let Some(input) = stream.next_input() {
+            let step = match size {
+                0..4 => stream.accept(stream.job(input).run(scope)),
+                4.. => stream.translate(input, scope),
+            };
             trace.note(&step);
         }
-        assert!(stream.input.held() <= MOST_HELD, "too much is held");
+    };
+    for chunk in input.chunks(size.max(1)) {
+        stream.feed(chunk);
+        translate_all(&mut stream);
+        assert!(stream.held() <= MOST_HELD, "too much is held");
     }
-    if let Some(step) = stream.finish(scope) {
-        trace.note(&step);
-    }
+    stream.end_input();
+    translate_all(&mut stream);
     trace
 }
 

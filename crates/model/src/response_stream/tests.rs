@@ -297,8 +297,8 @@ fn a_failure_of_the_proxy_is_a_whole_event_of_the_call() {
     let mut stream = ResponseStream::new(streamed_call(Side::Rpc), EVENTS, 4);
     stream.feed(b": a long comment");
     let mut out = Vec::new();
-    while let Some(step) = stream.step(scene.scope()) {
-        out.extend_from_slice(&step.out);
+    while let Some(input) = stream.next_input() {
+        out.extend_from_slice(&stream.translate(input, scene.scope()).out);
     }
     let last = stream.fail(failure(), scene.scope());
     out.extend_from_slice(&last.out);
@@ -309,7 +309,8 @@ fn a_failure_of_the_proxy_is_a_whole_event_of_the_call() {
         "{text}"
     );
     assert!(stream.is_over());
-    assert!(stream.finish(scene.scope()).is_none());
+    stream.end_input();
+    assert!(stream.next_input().is_none());
 }
 
 /// An event of a REST upstream, and whether it is of type `error`.
