@@ -4,6 +4,8 @@
 //!
 //! Used by `model` and `gateway`.
 
+mod first_value;
+
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH,
     CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
@@ -19,21 +21,10 @@ use super::plan::{Credentials, UpstreamPlan};
 use super::route::Route;
 use dualgauge_patterns::json::Json;
 
+pub use first_value::first_value;
+
 /// The media type of JSON (RFC 8259 §11).
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// Most heads have no more fields than this.
-const FEW: usize = 16;
-
-/// Returns the first value of a field. With few fields, a scan is cheaper than a hash lookup.
-#[must_use]
-pub fn first_value<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
-    if headers.len() > FEW {
-        return headers.get(name);
-    }
-    let mut fields = headers.iter();
-    fields.find(|(own, _)| *own == name).map(|(_, value)| value)
-}
 
 /// Returns the fields that `Connection` names, in all its values.
 #[must_use]
@@ -241,20 +232,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #[test]
-        fn the_first_value_of_a_field_is_the_one_that_a_search_finds(
-            names in prop::collection::vec("[ab]{1,3}|host|te", 0..2 * FEW),
-            name in "[ab]{1,3}|host|te",
-        ) {
-            let mut headers = HeaderMap::new();
-            for (place, name) in names.iter().enumerate() {
-                let name = HeaderName::try_from(name).unwrap();
-                headers.append(name, place.into());
-            }
-            let name = HeaderName::try_from(name).unwrap();
-            prop_assert_eq!(first_value(&headers, &name), headers.get(&name));
-        }
-
         #[test]
         fn a_header_that_is_of_the_connection_is_not_brought_back(
             name in "set-cookie|www-authenticate|retry-after|(x-)?ratelimit-(limit|reset)",
