@@ -88,11 +88,12 @@ impl LinkMachine {
         }
     }
 
-    /// Returns true if an error without a usable id can only be the response to the login with this id.
+    /// Returns true if a response with the id `spelled`, or an error without a usable id, is the response to the login:
+    /// the server has no other request to answer. An error about `notifications/initialized` breaks the protocol.
     pub(super) fn is_about_login(&self, spelled: Option<u64>) -> bool {
         match (self.state, spelled) {
             (LinkState::LoggingIn { id: Some(id), .. }, Some(spelled)) => id == spelled,
-            (LinkState::LoggingIn { id: Some(_), .. }, None) => self.unattributed.none(),
+            (LinkState::LoggingIn { id: Some(_), .. }, None) => true,
             (_, _) => false,
         }
     }

@@ -68,6 +68,27 @@ fn the_login_follows_the_handshake() {
 }
 
 #[test]
+fn an_error_without_an_id_after_the_handshake_refuses_the_login() {
+    for refusal in [NULL, r#"{"id":"x","error":{"code":1,"message":"no"}}"#] {
+        let mut link = Driven::open(LinkSettings {
+            initialize_params: initialize_params(),
+            ..with_login(LoginOwner::Caller)
+        });
+        link.take(LinkInput::Opened);
+        link.take(LinkInput::Written);
+        link.reply(r#"{"id":1,"result":{"protocolVersion":"x"}}"#);
+        link.take(LinkInput::Written);
+        link.take(LinkInput::Written);
+        let output = link.reply(refusal);
+        let [LinkOutput::Close(LinkFault::LoginRefused(_))] = &output[..] else {
+            panic!("{refusal}: {output:?}");
+        };
+        assert_eq!(link.pending.counts().logins.refused, 1);
+        assert!(link.pending.is_unauthenticated());
+    }
+}
+
+#[test]
 fn a_refused_login_ends_the_attempt_and_its_text_is_not_repeated() {
     for refusal in [
         NULL,
