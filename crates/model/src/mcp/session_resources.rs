@@ -1,10 +1,10 @@
 //! The resources that clients with sessions subscribe to (MCP 2025-11-25, "Subscriptions").
 //!
-//! Laws: sessions and resources are bounded; beyond its capacity, the table forgets the session that subscribed first.
+//! Laws: sessions and resources are bounded; a session without resources takes no place; beyond its capacity, the table forgets the session that subscribed first.
 //!
 //! Used by `mcp` and `gateway`.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 use serde_json::json;
@@ -21,9 +21,19 @@ const LONGEST: usize = 2048;
 #[derive(Debug)]
 pub struct SessionResources<K> {
     capacity: usize,
-    resources: HashMap<K, BTreeSet<String>>,
-    /// The sessions in the order in which they came.
-    order: VecDeque<K>,
+    resources: HashMap<K, Session>,
+    /// The sessions by their numbers.
+    order: BTreeMap<u64, K>,
+    /// The number of the next session.
+    next: u64,
+}
+
+/// The resources of one session: at least one.
+#[derive(Debug)]
+struct Session {
+    /// The number of the session, in the order in which sessions came.
+    number: u64,
+    uris: BTreeSet<String>,
 }
 
 /// The result of [`SessionResources::subscribe`].
@@ -53,49 +63,68 @@ impl<K: Copy + Eq + Hash> SessionResources<K> {
         SessionResources {
             capacity,
             resources: HashMap::new(),
-            order: VecDeque::new(),
+            order: BTreeMap::new(),
+            next: 0,
         }
     }
 
     /// Adds a resource to a session.
     pub fn subscribe(&mut self, session: K, uri: String) -> Subscribed<K> {
-        let mut forgotten = None;
-        if !self.resources.contains_key(&session) {
-            self.order.push_back(session);
-            if self.order.len() > self.capacity {
-                forgotten = self.order.pop_front();
-            }
-            if let Some(first) = &forgotten {
-                self.resources.remove(first);
-            }
+        let of = |change, forgotten| Subscribed { change, forgotten };
+        let own = self.resources.get_mut(&session);
+        if own.as_ref().is_some_and(|own| own.uris.contains(&uri)) {
+            return of(ResourceChange::Known, None);
         }
-        let own = self.resources.entry(session).or_default();
-        let has_room = own.len() < MOST && uri.len() <= LONGEST;
-        let change = match own.contains(&uri) {
-            true => ResourceChange::Known,
-            false if has_room && own.insert(uri) => ResourceChange::Added,
-            false => ResourceChange::Refused,
+        let count = own.as_ref().map_or(0, |own| own.uris.len());
+        if count >= MOST || uri.len() > LONGEST {
+            return of(ResourceChange::Refused, None);
+        }
+        let forgotten = match own {
+            Some(own) => {
+                own.uris.insert(uri);
+                None
+            }
+            None => self.begin(session, uri),
         };
-        Subscribed { change, forgotten }
+        of(ResourceChange::Added, forgotten)
+    }
+
+    /// Adds a session with its first resource. Returns the session that is forgotten for it.
+    fn begin(&mut self, session: K, uri: String) -> Option<K> {
+        let number = self.next;
+        self.next += 1;
+        let uris = BTreeSet::from([uri]);
+        self.resources.insert(session, Session { number, uris });
+        self.order.insert(number, session);
+        let is_full = self.order.len() > self.capacity;
+        let (_, first) = is_full.then(|| self.order.pop_first()).flatten()?;
+        self.resources.remove(&first);
+        Some(first)
     }
 
     /// Removes a session. Returns false if it has no resources.
     pub fn end(&mut self, session: &K) -> bool {
-        self.order.retain(|other| other != session);
         let own = self.resources.remove(session);
-        own.is_some_and(|own| !own.is_empty())
+        own.is_some_and(|own| self.order.remove(&own.number).is_some())
     }
 
     /// Removes a resource from a session. Returns false if it was not subscribed to.
     pub fn unsubscribe(&mut self, session: &K, uri: &str) -> bool {
-        let own = self.resources.get_mut(session);
-        own.is_some_and(|own| own.remove(uri))
+        let Some(own) = self.resources.get_mut(session) else {
+            return false;
+        };
+        let was_there = own.uris.remove(uri);
+        if own.uris.is_empty() {
+            self.end(session);
+        }
+        was_there
     }
 
     /// Returns the resources of a session.
     #[must_use]
     pub fn get(&self, session: &K) -> BTreeSet<String> {
-        self.resources.get(session).cloned().unwrap_or_default()
+        let own = self.resources.get(session);
+        own.map_or_else(BTreeSet::new, |own| own.uris.clone())
     }
 }
 
@@ -168,6 +197,26 @@ mod tests {
         assert_eq!(table.get(&0).len(), 0);
         assert_eq!(table.get(&2).len(), 1);
         assert_eq!((table.order.len(), table.resources.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_session_without_resources_takes_no_place() {
+        let mut table = SessionResources::new(1);
+        let known = table.subscribe(0, "a:b".to_owned());
+        assert_eq!(known.change, ResourceChange::Added);
+        // A refused resource forgets no other session.
+        let refused = table.subscribe(1, "x".repeat(LONGEST + 1));
+        let nothing = Subscribed {
+            change: ResourceChange::Refused,
+            forgotten: None,
+        };
+        assert_eq!(refused, nothing);
+        assert_eq!(table.get(&0).len(), 1);
+        // The last resource of a session takes the session with it.
+        assert!(table.unsubscribe(&0, "a:b"));
+        assert_eq!((table.order.len(), table.resources.len()), (0, 0));
+        let other = table.subscribe(2, "c:d".to_owned());
+        assert_eq!(other.forgotten, None);
     }
 
     #[test]
