@@ -10,6 +10,7 @@ mod call;
 mod coded;
 mod get_stream;
 mod post;
+mod post_outcome;
 mod running_post;
 mod session;
 mod sse;
@@ -29,7 +30,8 @@ use tokio::time::timeout;
 pub use session::Session;
 pub use sse::{SseServer, SseSession};
 
-use self::post::{OutboundPost, PostClient, PostOutcome, PostResult};
+use self::post::PostClient;
+use self::post_outcome::{OutboundPost, PostOutcome, PostResult};
 use super::HttpUpstream;
 use super::link::Transport;
 use dualgauge_model::jsonrpc::parse_response;
@@ -135,6 +137,7 @@ impl Mcp {
                 return Err("it cannot be reached".to_owned());
             }
             PostOutcome::Failed(_)
+            | PostOutcome::Ended
             | PostOutcome::Refused(_)
             | PostOutcome::Accepted
             | PostOutcome::SessionLost => DiscoverResult::Sessions,

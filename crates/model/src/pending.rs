@@ -40,7 +40,9 @@ pub use link_machine::{LinkCounts, LinkMachine};
 pub use login::{CallerCredential, LoginCall, LoginCounts, LoginOwner, LoginPart, LoginTemplate};
 pub use recipients::{MessageOrigin, Recipients};
 pub use server_requests::INPUT_TIMEOUT;
-pub use settings::{AnswerOrder, Backoff, Heartbeat, LinkSettings, LogMessages, ServerRequests};
+pub use settings::{
+    AnswerOrder, Backoff, Heartbeat, LinkClients, LinkSettings, LogMessages, ServerRequests,
+};
 pub use subscriptions::SUBSCRIPTIONS;
 pub use ticket::Ticket;
 

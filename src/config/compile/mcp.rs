@@ -6,7 +6,7 @@ use super::headers;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawHeaders, RawMcp};
 use dualgauge_model::mcp::{Revision, accepted_revisions};
-use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings};
+use dualgauge_model::pending::{AnswerOrder, Backoff, LinkClients, LinkSettings};
 use dualgauge_model::plan::{LinkPlan, McpAuthorization, McpPlan, McpTransport};
 use dualgauge_patterns::side::Side;
 
@@ -79,6 +79,8 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         heartbeat: None,
         log_messages: server.log_messages.value,
         server_requests: server.server_requests.value,
+        // Several clients may have the same `Authorization`.
+        clients: LinkClients::Several,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     McpPlan {

@@ -8,7 +8,7 @@ use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use dualgauge_model::mcp::accepted_revisions;
-use dualgauge_model::pending::{AnswerOrder, Backoff, LinkSettings, ServerRequests};
+use dualgauge_model::pending::{AnswerOrder, Backoff, LinkClients, LinkSettings, ServerRequests};
 use dualgauge_model::plan::{LinkPlan, SecretMap, StdioPlan};
 use dualgauge_model::rollout::Glob;
 use dualgauge_patterns::json::Json;
@@ -77,6 +77,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         heartbeat: None,
         log_messages: child.log_messages.value,
         server_requests: ServerRequests::Caller,
+        clients: LinkClients::Several,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     StdioPlan {

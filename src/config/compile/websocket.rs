@@ -6,7 +6,9 @@ use super::stdio::{BACKOFF, initialize_params};
 use super::{headers, login};
 use crate::config::raw::{RawConfig, RawWebSocket};
 use dualgauge_model::mcp::accepted_revisions;
-use dualgauge_model::pending::{AnswerOrder, Heartbeat, LinkSettings, LogMessages, ServerRequests};
+use dualgauge_model::pending::{
+    AnswerOrder, Heartbeat, LinkClients, LinkSettings, LogMessages, ServerRequests,
+};
 use dualgauge_model::plan::{FramesPlan, LinkPlan, Sharing, Transport, WebSocketPlan};
 use dualgauge_patterns::side::Side;
 
@@ -39,6 +41,14 @@ fn log_messages(socket: &RawWebSocket) -> LogMessages {
     }
 }
 
+fn clients(socket: &RawWebSocket) -> LinkClients {
+    match socket.sharing.value {
+        Sharing::Client => LinkClients::One,
+        // Several clients may have the same `Authorization`.
+        Sharing::Shared | Sharing::Authorization => LinkClients::Several,
+    }
+}
+
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
     let initialize_params = initialize_params(socket.handshake.value, socket.initialize.as_ref());
     let login = socket.login.as_ref();
@@ -58,6 +68,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         heartbeat: heartbeat(socket),
         log_messages: log_messages(socket),
         server_requests: ServerRequests::Caller,
+        clients: clients(socket),
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
     };
     WebSocketPlan {

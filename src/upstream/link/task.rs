@@ -327,6 +327,7 @@ impl<T: Transport> LinkTask<'_, T> {
             }
             LinkEvent::Event(Event::Overlong) => self.take(LinkInput::Overlong),
             LinkEvent::Event(Event::Failed(id, why)) => self.take(LinkInput::Failed(id, why)),
+            LinkEvent::Event(Event::Ended(id)) => self.take(LinkInput::Ended(id)),
             LinkEvent::Event(Event::SessionLost(id)) => self.take(LinkInput::Forgotten(id)),
             LinkEvent::Event(Event::Undelivered(why)) => self.take(LinkInput::Unwritten(why)),
             LinkEvent::Event(Event::Written) => self.take(LinkInput::Written),

@@ -20,8 +20,8 @@ use super::*;
 use crate::telemetry::metrics::LinkState;
 use dualgauge_model::jsonrpc::RequestTemplate;
 use dualgauge_model::pending::{
-    AnswerOrder, Backoff, LinkSettings, LogMessages, Outbound, Priority, RequestError, RetryRule,
-    ServerRequests,
+    AnswerOrder, Backoff, LinkClients, LinkSettings, LogMessages, Outbound, Priority, RequestError,
+    RetryRule, ServerRequests,
 };
 use dualgauge_model::plan::{Authority, Credentials, Transport as Spoken, UpstreamPlan};
 use dualgauge_net::Tasks;
@@ -124,6 +124,7 @@ fn settings() -> LinkSettings {
         heartbeat: None,
         log_messages: LogMessages::Drop,
         server_requests: ServerRequests::Caller,
+        clients: LinkClients::Several,
         depth: 64,
     }
 }

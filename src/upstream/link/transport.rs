@@ -50,6 +50,8 @@ pub enum Event {
     Overlong,
     /// The request with this id failed, and the link stays up.
     Failed(u64, RequestError),
+    /// The server ended the response stream of the request with this id without a response, and the link stays up.
+    Ended(u64),
     /// The server no longer knows the session, and did not accept the request with this id, if any.
     SessionLost(Option<u64>),
     /// The message was written completely.

@@ -13,7 +13,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::post::{OutboundPost, PostClient, PostOutcome, PostResult};
+use super::post::PostClient;
+use super::post_outcome::{OutboundPost, PostOutcome, PostResult};
 use super::stateless_headers;
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
 use dualgauge_model::mcp::{ParamHeaders, annotated, list_tools, next_page};

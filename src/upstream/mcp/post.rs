@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::coded::{decode_body, is_coded};
+use super::post_outcome::{OutboundPost, PostOutcome, PostResult};
 use super::stream_cursor::StreamCursor;
 use crate::telemetry::clock;
 use crate::upstream::HttpUpstream;
@@ -39,32 +40,6 @@ const TAIL: Duration = Duration::from_secs(1);
 const RESUMES: u32 = 2;
 /// The capacity of the event channel of a link.
 const EVENTS: usize = 16;
-
-#[derive(Debug)]
-pub(super) struct OutboundPost {
-    pub(super) id: Option<u64>,
-    pub(super) body: Bytes,
-    pub(super) headers: HeaderMap,
-}
-
-#[derive(Debug)]
-pub(super) struct PostResult {
-    pub(super) outcome: PostOutcome,
-    pub(super) session: Option<HeaderValue>,
-}
-
-#[derive(Debug)]
-pub(super) enum PostOutcome {
-    /// The response, with the id of the request.
-    Answered(Bytes),
-    /// The server accepted the message and returned nothing.
-    Accepted,
-    /// The server does not know the session, and did not process the message.
-    SessionLost,
-    /// The server rejected the request by its HTTP status, regardless of the body.
-    Refused(RestReply),
-    Failed(RequestError),
-}
 
 /// A client for POSTs to one server.
 #[derive(Debug, Clone)]
@@ -329,7 +304,7 @@ impl PostClient {
             loop {
                 let last = cursor.last.clone().filter(|_| fruitless < RESUMES);
                 let Some(last) = last else {
-                    return PostOutcome::Failed(RequestError::Cut);
+                    return cursor.outcome();
                 };
                 match self.resume(headers.clone(), last, cursor.rest).await {
                     Some(again) => {
@@ -384,8 +359,11 @@ impl PostClient {
                     return Some(outcome);
                 }
             }
-            let data = body.frame().await?.ok()?.into_data();
-            if let Ok(data) = data {
+            let Some(frame) = body.frame().await else {
+                cursor.is_complete = true;
+                return None;
+            };
+            if let Ok(data) = frame.ok()?.into_data() {
                 cursor.reader.feed(&data);
             }
         }

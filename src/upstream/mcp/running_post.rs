@@ -7,7 +7,7 @@ use futures_util::future::Abortable;
 use tokio::time::sleep;
 
 use super::get_stream::StreamEnd;
-use super::post::PostResult;
+use super::post_outcome::PostResult;
 
 /// The time for the response to a cancelled call.
 const CANCELLED_RESPONSE_WAIT: Duration = Duration::from_secs(1);

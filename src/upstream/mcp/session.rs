@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::call::McpCall;
 use super::get_stream::StreamEnd;
-use super::post::{OTHER, OutboundPost, PostClient, PostOutcome, PostResult, SESSION, VERSION};
+use super::post::{OTHER, PostClient, SESSION, VERSION};
+use super::post_outcome::{OutboundPost, PostOutcome, PostResult};
 use super::running_post::{Completed, PostFuture, PostKind, RunningPost, overdue};
 use super::{Mcp, ServerRevision, SessionMode};
 use crate::upstream::link::{Event, Link};
@@ -373,7 +374,10 @@ impl Session {
                     self.ready_events.push_back(Event::Written);
                     self.follow();
                 }
-                PostOutcome::SessionLost | PostOutcome::Failed(_) | PostOutcome::Refused(_) => {
+                PostOutcome::SessionLost
+                | PostOutcome::Failed(_)
+                | PostOutcome::Ended
+                | PostOutcome::Refused(_) => {
                     self.report_loss("it rejected `notifications/initialized`");
                 }
             },
@@ -386,6 +390,10 @@ impl Session {
                     self.ready_events.push_back(Event::Written)
                 }
                 PostOutcome::Failed(why) => self.ready_events.push_back(Event::Undelivered(why)),
+                PostOutcome::Ended => {
+                    let cut = Event::Undelivered(RequestError::Cut);
+                    self.ready_events.push_back(cut);
+                }
                 PostOutcome::Refused(reply) => {
                     let why = RequestError::Unusable(reply.status);
                     self.ready_events.push_back(Event::Undelivered(why));
@@ -417,7 +425,10 @@ impl Session {
             PostOutcome::Failed(RequestError::Unreachable | RequestError::Busy) => {
                 return self.report_loss("it cannot be reached");
             }
-            PostOutcome::Failed(_) | PostOutcome::Accepted | PostOutcome::SessionLost => {
+            PostOutcome::Failed(_)
+            | PostOutcome::Ended
+            | PostOutcome::Accepted
+            | PostOutcome::SessionLost => {
                 return self.report_loss("it did not answer `initialize`");
             }
         };
@@ -447,6 +458,7 @@ impl Session {
         match outcome {
             PostOutcome::Answered(message) => self.ready_events.push_back(Event::Message(message)),
             PostOutcome::Failed(why) => self.ready_events.push_back(Event::Failed(id, why)),
+            PostOutcome::Ended => self.ready_events.push_back(Event::Ended(id)),
             PostOutcome::Refused(reply) => {
                 let message = refusal(id, &reply, self.reply_limits());
                 self.ready_events.push_back(Event::Message(message));

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
+use super::post_outcome::PostOutcome;
+use dualgauge_model::pending::RequestError;
 use dualgauge_model::sse::{RawEvent, SseReader};
 
 /// The default delay before a broken stream is resumed, and the maximum.
@@ -19,6 +21,8 @@ pub(super) struct StreamCursor {
     pub(super) rest: Duration,
     /// The number of events received.
     pub(super) received: u64,
+    /// True if the server has ended the stream, rather than a broken connection.
+    pub(super) is_complete: bool,
     pub(super) reader: SseReader,
 }
 
@@ -29,13 +33,25 @@ impl StreamCursor {
             last: None,
             rest: REST,
             received: 0,
+            is_complete: false,
             reader: SseReader::new(limit),
         }
     }
 
     /// Starts to read the stream again.
     pub(super) fn begin(&mut self, limit: usize) {
+        self.is_complete = false;
         self.reader = SseReader::new(limit);
+    }
+
+    /// Returns the outcome of a request whose stream ended without a response and is not resumed.
+    pub(super) fn outcome(&self) -> PostOutcome {
+        match self.is_complete && self.last.is_none() {
+            true => PostOutcome::Ended,
+            // The server may still work on the request: it let the client resume the stream, or it may not know that
+            // the connection is broken.
+            false => PostOutcome::Failed(RequestError::Cut),
+        }
     }
 
     /// Moves behind an event; `text` is its text.

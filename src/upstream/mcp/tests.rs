@@ -10,7 +10,7 @@ use crate::telemetry::clock;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::mcp::Revision;
 use dualgauge_model::pending::{
-    AnswerOrder, Backoff, LinkSettings, LogMessages, RequestError, ServerRequests,
+    AnswerOrder, Backoff, LinkClients, LinkSettings, LogMessages, RequestError, ServerRequests,
 };
 use dualgauge_model::plan::{
     Authority, Credentials, LinkPlan, McpAuthorization, McpPlan, McpTransport, SecretMap,
@@ -48,6 +48,7 @@ fn server() -> McpPlan {
                 heartbeat: None,
                 log_messages: LogMessages::Drop,
                 server_requests: ServerRequests::Caller,
+                clients: LinkClients::Several,
                 depth: 64,
             },
             blocked_methods: Vec::new(),

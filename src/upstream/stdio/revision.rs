@@ -184,6 +184,7 @@ impl Child {
                 | Event::Written
                 | Event::SignOfLife
                 | Event::Failed(..)
+                | Event::Ended(..)
                 | Event::SessionLost(_)
                 | Event::Undelivered(_) => continue,
             };

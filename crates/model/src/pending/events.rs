@@ -84,6 +84,8 @@ pub enum LinkInput {
     Overlong,
     /// The request with this id failed; the link itself is unaffected.
     Failed(u64, RequestError),
+    /// The server ended the response stream of the request with this id without a response.
+    Ended(u64),
     /// The server no longer knows the session. If it reported that in reply to a request, it did not accept the
     /// request.
     Forgotten(Option<u64>),

@@ -117,6 +117,7 @@ impl LinkMachine {
             LinkInput::InResponseStream(id, message) => self.message(now, message, Some(id)),
             LinkInput::Overlong => self.overlong(now),
             LinkInput::Failed(id, why) => self.failed(id, why),
+            LinkInput::Ended(id) => self.ended(id),
             LinkInput::Forgotten(id) => self.forgotten(now, id),
             LinkInput::Unwritten(why) => self.unwritten(now, why),
             LinkInput::Sign => self.on_received(now),
@@ -243,7 +244,7 @@ impl LinkMachine {
 
     /// Records that the caller gave up on a request to which the server may still reply.
     pub(super) fn abandon(&mut self, id: u64, notice: CancelNotice) {
-        let abandoned = UnattributedReply::abandoned(self.now, notice);
+        let abandoned = UnattributedReply::abandoned(self.now, notice, self.settings.clients);
         self.unattributed.add(id, abandoned);
         if notice == CancelNotice::Send {
             let params = format!("{{\"requestId\":{id}}}");

@@ -33,6 +33,13 @@ impl LinkMachine {
         }
     }
 
+    /// Fails a request whose response stream the server ended. If the caller had given up, the server has stopped
+    /// working on the request.
+    pub(super) fn ended(&mut self, id: u64) {
+        self.unattributed.ended(id);
+        self.failed(id, RequestError::Cut);
+    }
+
     /// Drains the link because the server no longer knows its session. The server did not accept the request `id`.
     pub(super) fn forgotten(&mut self, now: Duration, id: Option<u64>) {
         match self.state {

@@ -33,6 +33,8 @@ pub struct LinkSettings {
     pub log_messages: LogMessages,
     /// The recipients of the server's requests.
     pub server_requests: ServerRequests,
+    /// The clients whose calls go over a link.
+    pub clients: LinkClients,
     /// The maximum nesting depth of messages from the server.
     pub depth: u16,
 }
@@ -44,6 +46,15 @@ pub enum ServerRequests {
     Caller,
     /// No recipient: the link declines them.
     Decline,
+}
+
+/// The clients whose calls go over a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkClients {
+    /// One client has the link for itself.
+    One,
+    /// Several clients share the link: a message about a call of one must not reach another.
+    Several,
 }
 
 /// The recipients of a `notifications/message` that the server sends outside the response stream of a call.

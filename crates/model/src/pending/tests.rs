@@ -31,6 +31,7 @@ fn settings(order: AnswerOrder) -> LinkSettings {
         heartbeat: None,
         log_messages: LogMessages::Drop,
         server_requests: ServerRequests::Caller,
+        clients: LinkClients::Several,
         depth: 64,
     }
 }

@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::AnswerOrder;
+use super::{AnswerOrder, LinkClients};
 
 /// The maximum number of entries. A message whose entry is dropped may still cause a reply until the link ends.
 const MOST: usize = 1024;
 
-/// The time for which a server may still send requests about a call after the notice of its cancellation. The server
-/// SHOULD stop at once (MCP 2025-11-25, "Cancellation"), but a message or a step of the call may already be under way.
+/// The time for which a server may still send requests about a call after the notice of its cancellation, on a link of
+/// one client. The server SHOULD stop at once (MCP 2025-11-25, "Cancellation"), but a message or a step of the call may
+/// already be under way. On a shared link, no time is long enough: such a request would reach another client.
 const CANCEL_GRACE: Duration = Duration::from_secs(60);
 
 /// Selects whether the server is notified of a cancelled request.
@@ -45,10 +46,14 @@ pub(super) struct UnattributedReplies {
 
 impl UnattributedReply {
     /// A request whose caller gives up now; the server is told of it, or not.
-    pub(super) fn abandoned(now: Duration, notice: CancelNotice) -> UnattributedReply {
-        UnattributedReply::Abandoned(match notice {
-            CancelNotice::Send => now + CANCEL_GRACE,
-            CancelNotice::Silent => Duration::MAX,
+    pub(super) fn abandoned(
+        now: Duration,
+        notice: CancelNotice,
+        clients: LinkClients,
+    ) -> UnattributedReply {
+        UnattributedReply::Abandoned(match (notice, clients) {
+            (CancelNotice::Send, LinkClients::One) => now + CANCEL_GRACE,
+            (CancelNotice::Silent, _) | (CancelNotice::Send, LinkClients::Several) => Duration::MAX,
         })
     }
 }
@@ -88,6 +93,13 @@ impl UnattributedReplies {
         match doubt {
             UnattributedReply::Notice => None,
             UnattributedReply::Abandoned(_) | UnattributedReply::Own => self.all.remove(&id),
+        }
+    }
+
+    /// Removes a request whose caller has given up, once the server has ended its response stream.
+    pub(super) fn ended(&mut self, id: u64) {
+        if let Some(UnattributedReply::Abandoned(_)) = self.all.get(&id) {
+            self.all.remove(&id);
         }
     }
 

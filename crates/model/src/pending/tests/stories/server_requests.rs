@@ -5,6 +5,8 @@ use crate::jsonrpc::RequestId;
 
 const ELICIT: &str =
     r#"{"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"who?"}}"#;
+const CANCELLED: &str =
+    r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Request cancelled"}}"#;
 const DONE: &str = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
 
 /// The capabilities of a client that fills in forms.
@@ -26,6 +28,20 @@ impl Driven {
             "{written:?}"
         );
         assert_eq!(self.take(LinkInput::Written), []);
+    }
+
+    /// Starts the call 2 at this second; the server then sends a request outside of streams.
+    fn asked_at(&mut self, second: u64) -> Vec<LinkOutput> {
+        self.at(second);
+        let limit = seconds(second + 100);
+        self.take(LinkInput::Ask(Request {
+            input: forms(),
+            start_by: limit,
+            deadline: limit,
+            ..request(2, call(2))
+        }));
+        self.take(LinkInput::Written);
+        self.reply(ELICIT)
     }
 
     fn in_stream(&mut self, id: u64, text: &str) -> Vec<LinkOutput> {
@@ -86,34 +102,60 @@ fn without_streams_it_reaches_the_only_call() {
     assert_eq!(declined(&link.reply(ELICIT)), -32601);
 }
 
+/// A call, which its client cancels; the server is told of that.
+fn cancelled(clients: LinkClients) -> Driven {
+    let mut link = Driven::open(LinkSettings {
+        clients,
+        ..settings(AnswerOrder::Pipelined(4))
+    });
+    link.take(LinkInput::Opened);
+    link.calls(1);
+    let told = link.take(LinkInput::ClientCancel(Ticket(1)));
+    assert!(matches!(&told[..], [LinkOutput::Write(_)]), "{told:?}");
+    link.take(LinkInput::Written);
+    link
+}
+
 #[test]
-fn a_server_that_was_told_of_a_cancellation_asks_about_the_call_for_a_minute() {
-    let cancelled = || {
-        let mut link = Driven::ready(AnswerOrder::Pipelined(4));
-        link.calls(1);
-        let told = link.take(LinkInput::ClientCancel(Ticket(1)));
-        assert!(matches!(&told[..], [LinkOutput::Write(_)]), "{told:?}");
-        link.take(LinkInput::Written);
-        link
-    };
-    let calls_at = |second: u64| {
-        let mut link = cancelled();
-        link.at(second);
-        let later = Request {
-            input: forms(),
-            start_by: Duration::from_secs(100),
-            deadline: Duration::from_secs(100),
-            ..request(2, call(2))
-        };
-        link.take(LinkInput::Ask(later));
-        link.take(LinkInput::Written);
-        link.reply(ELICIT)
-    };
-    assert_eq!(declined(&calls_at(59)), -32601);
-    assert_eq!(calls_at(60), asks(2));
+fn on_a_link_of_one_client_a_cancelled_call_is_in_doubt_for_a_minute() {
+    let mut link = cancelled(LinkClients::One);
+    assert_eq!(declined(&link.asked_at(59)), -32601);
+    let mut link = cancelled(LinkClients::One);
+    assert_eq!(link.asked_at(60), asks(2));
     // Its response to the cancelled call tells earlier that it has stopped.
-    let mut link = cancelled();
-    link.reply(r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Request cancelled"}}"#);
+    let mut link = cancelled(LinkClients::One);
+    link.reply(CANCELLED);
+    assert_eq!(link.asked_at(0), asks(2));
+}
+
+#[test]
+fn on_a_shared_link_a_cancelled_call_is_in_doubt_until_it_has_ended() {
+    let mut link = cancelled(LinkClients::Several);
+    assert_eq!(declined(&link.asked_at(24 * 3600)), -32601);
+    let mut link = cancelled(LinkClients::Several);
+    link.reply(CANCELLED);
+    assert_eq!(link.asked_at(0), asks(2));
+    // The server has ended the response stream of the call.
+    let mut link = cancelled(LinkClients::Several);
+    assert_eq!(link.take(LinkInput::Ended(1)), []);
+    assert_eq!(link.asked_at(0), asks(2));
+    // A failure, such as a broken connection, is no sign that the server has stopped.
+    let mut link = cancelled(LinkClients::Several);
+    link.take(LinkInput::Failed(1, RequestError::Cut));
+    assert_eq!(declined(&link.asked_at(0)), -32601);
+    let mut link = cancelled(LinkClients::Several);
+    link.take(LinkInput::Lost { jitter: 0 });
+    link.at(1);
+    link.take(LinkInput::Opened);
+    assert_eq!(link.asked_at(1), asks(2));
+}
+
+#[test]
+fn a_call_whose_response_stream_ends_without_a_response_fails() {
+    let mut link = Driven::ready(AnswerOrder::Pipelined(4));
+    link.calls(1);
+    let failed = [LinkOutput::Failed(Ticket(1), RequestError::Cut)];
+    assert_eq!(link.take(LinkInput::Ended(1)), failed);
     link.calls(2);
     assert_eq!(link.reply(ELICIT), asks(2));
 }
