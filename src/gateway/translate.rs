@@ -31,7 +31,7 @@ use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestId, RequestTempl
 use dualgauge_model::mcp::{ClientRevision, InputCapabilities, LogFilter, ResultType};
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use dualgauge_model::pending;
-use dualgauge_model::plan::{Credentials, UpstreamPlan};
+use dualgauge_model::plan::Credentials;
 use dualgauge_model::rejections;
 use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
@@ -339,7 +339,12 @@ pub(super) async fn serve_rpc_call(
     let upstream = require_upstream(&record.context, Side::Rest)?;
     let upstream = upstream.http();
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
-    let headers = rest_headers(&record.context, upstream.plan(), served, route, &mut call)?;
+    let to = CallTarget {
+        upstream,
+        route,
+        streams: served.streams(route),
+    };
+    let headers = rest_headers(&record.context, &to, served, &mut call)?;
     let (method, target) = (
         route.method.clone(),
         runtime_plan.target(index, call.target)?,
@@ -347,12 +352,6 @@ pub(super) async fn serve_rpc_call(
     let target = upstream.plan().uri_with_base(target);
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
-    let streams = served.streams(route);
-    let to = CallTarget {
-        upstream,
-        route,
-        streams,
-    };
     match send(record, to, outgoing).await? {
         Received::Complete(mut reply) => {
             upstream.plan().strip_base(&mut reply.headers);
@@ -371,11 +370,11 @@ pub(super) async fn serve_rpc_call(
 /// Returns the headers of the REST call that an RPC call becomes; those that the route wrote are moved out of `call`.
 fn rest_headers(
     context: &CallContext,
-    upstream: &UpstreamPlan,
+    to: &CallTarget<'_>,
     served: IncomingRpcCall<'_>,
-    route: &Route,
     call: &mut ToRest,
 ) -> Result<HeaderMap, Failure> {
+    let upstream = to.upstream.plan();
     let (plan, request) = (&context.runtime_plan().plan, served.request);
     let credentials = match upstream.credentials {
         Credentials::Forward => {
@@ -386,8 +385,8 @@ fn rest_headers(
     let has_body = HasBody::new(&call.body);
     let mut headers = translated_headers(context, request, upstream, has_body);
     headers.extend(credentials);
-    headers::accept_values_of(&mut headers, route);
-    if let Some(streams) = served.streams(route) {
+    headers::accept_values_of(&mut headers, to.route);
+    if let Some(streams) = &to.streams {
         streams.ask(&mut headers);
     }
     headers::set(&mut headers, mem::take(&mut call.headers));

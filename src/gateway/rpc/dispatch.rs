@@ -74,10 +74,11 @@ impl RpcRequest {
                 .forward_call(record, &candidate, call, BatchContext::Single)
                 .await;
         }
+        let revision = self.client_revision(call);
         let served = translate::IncomingRpcCall {
             call,
             request: self.client_request(),
-            revision: self.client_revision(call),
+            revision,
             is_alone: self.socket.is_none() && matches!(batch, BatchContext::Single),
         };
         let translated = match translate::serve_rpc_call(record, index, served).await? {
@@ -90,7 +91,6 @@ impl RpcRequest {
         let id = call.id.clone().unwrap_or(RequestId::null());
         let body = match translated.answer {
             RpcAnswer::Result(result) => {
-                let revision = self.client_revision(call);
                 let result_type = translated.result_type;
                 let written = mcp::render_for(revision, &call.method, result, result_type);
                 let result = written.map_err(|_| rejections::input_required())?;

@@ -178,7 +178,8 @@ impl RpcRequest {
             record.set_failure(self.no_reply_status().as_u16(), &failure);
             return ItemReply::Nothing;
         };
-        let mut full = rpc_failure(&failure, &self.runtime_plan.plan.face.failure_codes, id);
+        let codes = &self.runtime_plan.plan.face.failure_codes;
+        let mut full = Box::new(rpc_failure(&failure, codes, id));
         if self.socket.is_none() {
             let headers = &self.head.headers;
             let code = routing::rpc_face_status(&self.runtime_plan.plan, headers, failure.reason);
@@ -192,7 +193,7 @@ impl RpcRequest {
         &self,
         mut record: Box<AccessRecord>,
         failure: &Failure,
-        full: FullResponse,
+        full: Box<FullResponse>,
         mut observer: Option<Observer>,
     ) -> ItemReply {
         record.set_failure(full.status.as_u16(), failure);
@@ -200,17 +201,18 @@ impl RpcRequest {
             observer.on_full(&full, Some(failure));
         }
         self.finish_record(record);
-        ItemReply::Message(Box::new(full), observer)
+        ItemReply::Message(full, observer)
     }
 
     /// Returns the response to a call of a published tool that has invalid arguments, where the client's revision
     /// has it as a result.
+    #[cold]
     fn tool_error(
         &self,
         context: &CallContext,
         call: &Call,
         failure: &Failure,
-    ) -> Option<FullResponse> {
+    ) -> Option<Box<FullResponse>> {
         let id = call.id.as_ref()?;
         context.route()?;
         // Headers of a socket belong to its handshake, not to a message.
@@ -220,7 +222,7 @@ impl RpcRequest {
         let revision = self.client_revision(call);
         let result = Rope::from(result.into_bytes());
         let result = mcp::render_for(revision, &call.method, result, ResultType::Absent).ok()?;
-        Some(rpc_message(jsonrpc::result(id, result)))
+        Some(Box::new(rpc_message(jsonrpc::result(id, result))))
     }
 
     /// Sends a client's response to the server. Outside a batch, the server's HTTP response is the reply.
