@@ -7,7 +7,7 @@
 //! Used by `rpc`, `shared_state` and `worker`.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,11 +25,21 @@ pub struct ClientRequests {
     /// Two hashers, so that a 128-bit key makes collisions practically impossible.
     hashers: [RandomState; 2],
     next: AtomicU64,
-    waiting: Mutex<HashMap<RequestKey, oneshot::Sender<Bytes>>>,
+    waiting: Mutex<HashMap<RequestKey, Waiting>>,
 }
 
 /// The hash of a session and the id of a request.
 type RequestKey = [u64; 2];
+
+/// The hash of a session.
+type SessionKey = [u64; 2];
+
+/// A call that waits for a response.
+#[derive(Debug)]
+struct Waiting {
+    session: SessionKey,
+    response: oneshot::Sender<Bytes>,
+}
 
 impl Default for ClientRequests {
     fn default() -> ClientRequests {
@@ -65,40 +75,62 @@ impl ClientRequests {
         let guess = RandomState::new().hash_one(number);
         let id = format!("dualgauge-{number}-{guess:016x}");
         let key = self.key(session, &id);
-        let (sender, response) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let mut waiting = self.lock();
         if waiting.len() >= MOST {
             return None;
         }
-        waiting.insert(key, sender);
+        let session = self.hash(session);
+        let response = sender;
+        waiting.insert(key, Waiting { session, response });
         drop(waiting);
         Some(ClientRequest {
             registry: self.clone(),
             key,
             id,
-            response,
+            response: receiver,
         })
     }
 
     /// Hands a response to the call that waits for it. Returns false if none does.
     pub(super) fn respond(&self, session: CancelScope<'_>, id: &str, response: Bytes) -> bool {
         let waiting = self.lock().remove(&self.key(session, id));
-        waiting.is_some_and(|waiting| waiting.send(response).is_ok())
+        waiting.is_some_and(|waiting| waiting.response.send(response).is_ok())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestKey, oneshot::Sender<Bytes>>> {
+    /// Returns true if a call waits for a response of this session. Takes time that grows with the number of waiting
+    /// calls.
+    pub(super) fn is_asked(&self, session: CancelScope<'_>) -> bool {
+        let session = self.hash(session);
+        let waiting = self.lock();
+        waiting.values().any(|waiting| waiting.session == session)
+    }
+
+    /// Withdraws all requests to a session: their calls go on without a response.
+    pub(super) fn withdraw(&self, session: CancelScope<'_>) {
+        let session = self.hash(session);
+        self.lock().retain(|_, waiting| waiting.session != session);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestKey, Waiting>> {
         // The map is consistent even after a panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn key(&self, session: CancelScope<'_>, id: &str) -> RequestKey {
+        self.hash((session, id))
+    }
+
+    fn hash(&self, value: impl Hash) -> [u64; 2] {
         let [one, other] = &self.hashers;
-        [one.hash_one((session, id)), other.hash_one((session, id))]
+        [one.hash_one(&value), other.hash_one(&value)]
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::oneshot::error::TryRecvError;
+
     use super::*;
 
     #[test]
@@ -112,6 +144,20 @@ mod tests {
         assert!(requests.respond(asked, &request.id, text.clone()));
         assert!(!requests.respond(asked, &request.id, text.clone()));
         assert_eq!(request.response.try_recv(), Ok(text));
+    }
+
+    #[test]
+    fn requests_to_a_session_are_withdrawn_together() {
+        let requests = Arc::<ClientRequests>::default();
+        let (asked, other) = (CancelScope::Socket(1), CancelScope::Socket(2));
+        assert!(!requests.is_asked(asked));
+        let mut first = requests.register(asked).unwrap();
+        let mut others = requests.register(other).unwrap();
+        assert!(requests.is_asked(asked));
+        requests.withdraw(asked);
+        assert!(!requests.is_asked(asked) && requests.is_asked(other));
+        assert_eq!(first.response.try_recv(), Err(TryRecvError::Closed));
+        assert_eq!(others.response.try_recv(), Err(TryRecvError::Empty));
     }
 
     #[test]

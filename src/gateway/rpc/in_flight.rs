@@ -251,6 +251,13 @@ impl InFlight {
     pub(super) fn has_capacity(&self) -> bool {
         self.queued.len() < self.limits.ahead && self.queued_bytes < self.limits.bytes
     }
+
+    /// Returns true if more may be read from a client that is asked for input. Its response may come after as many
+    /// messages as are read ahead otherwise.
+    pub(super) fn has_capacity_for_response(&self) -> bool {
+        let SessionLimits { ahead, bytes, .. } = self.limits;
+        self.queued.len() < 2 * ahead && self.queued_bytes < 2 * bytes
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! If the plan has legacy frames, the protocol is detected per message, and events use the form of the first
 //! recognised one. Calls run concurrently and are answered as they finish; a server message sent before an answer is
-//! delivered before it. When the client leaves, its work is dropped. On shutdown no further message is read, and the
+//! delivered before it. When the client leaves, its work is dropped. On shutdown no further message is served, and the
 //! connection closes after the last answer, including that of a forwarded frame.
 //!
 //! Used by `rpc`.
@@ -223,7 +223,7 @@ impl WebSocketSession {
                 frames.set_close(Some(CloseReason::from_text(why)));
                 break;
             }
-            let read_mode = read_mode(intake, &in_flight);
+            let read_mode = self.read_mode(intake, &in_flight);
             // Server messages are read during shutdown too, until the last answer: some answers arrive as server
             // messages, and others are ordered after them.
             let is_listening = !frames.is_writing();
@@ -276,7 +276,8 @@ impl WebSocketSession {
             MessageEvent::Message(message) => {
                 idle_timer.on_activity();
                 let message = unmarked(message);
-                if !self.take_response(&message) {
+                // A message that comes after the intake has closed is never served.
+                if !self.take_response(&message) && intake == Intake::Open {
                     in_flight.receive(message, |id| self.cancel(id));
                 }
             }
@@ -471,14 +472,6 @@ impl WebSocketSession {
 /// Returns true if a message is JSON-RPC.
 fn is_rpc(text: &Bytes) -> bool {
     matches!(SocketMessage::new(text, u16::MAX), SocketMessage::Rpc(_))
-}
-
-/// Returns the read mode of the client's socket.
-fn read_mode(intake: Intake, in_flight: &InFlight) -> ReadMode {
-    match intake {
-        Intake::Open if in_flight.has_capacity() => ReadMode::Open,
-        Intake::Open | Intake::Closed(_) => ReadMode::Shut,
-    }
 }
 
 /// Waits for the shutdown signal.

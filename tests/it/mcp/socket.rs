@@ -52,6 +52,59 @@ fn a_request_of_a_server_with_sessions_reaches_the_client() {
     assert_eq!(other.hear()["result"]["got"], json!({ "code": -32601 }));
 }
 
+/// Sends so many calls that need no input.
+fn send_calls(client: &mut End, count: usize) {
+    for _ in 0..count {
+        client.say(call("prompts/list", "{}"));
+    }
+}
+
+#[test]
+fn a_response_is_read_behind_calls_that_wait_for_it() {
+    let proxy = serving(&asking());
+    let mut client = begin(&proxy, &json!({ "elicitation": {} }));
+    client.say(call("tools/call", r#"{"name":"t"}"#));
+    let asked = client.hear();
+    // More than the proxy reads ahead.
+    send_calls(&mut client, 80);
+    let given = json!({ "action": "accept" });
+    respond(&mut client, &asked, &given);
+    assert_eq!(client.hear()["result"]["got"], given);
+    for _ in 0..80 {
+        assert_eq!(client.hear()["result"], json!({}));
+    }
+}
+
+#[test]
+fn a_call_ends_without_a_response_that_too_many_calls_precede() {
+    let proxy = serving(&asking());
+    let mut client = begin(&proxy, &json!({ "elicitation": {} }));
+    client.say(call("tools/call", r#"{"name":"t"}"#));
+    assert_eq!(client.hear()["method"], "elicitation/create");
+    send_calls(&mut client, 200);
+    assert_eq!(client.hear()["method"], "notifications/cancelled");
+    assert_eq!(client.hear()["result"]["got"]["code"], -32603);
+    for _ in 0..200 {
+        assert_eq!(client.hear()["result"], json!({}));
+    }
+}
+
+#[test]
+fn a_response_is_read_while_the_proxy_shuts_down() {
+    let proxy = serving(&asking());
+    let mut client = begin(&proxy, &json!({ "elicitation": {} }));
+    let idle = connect(&proxy);
+    client.say(call("tools/call", r#"{"name":"t"}"#));
+    let asked = client.hear();
+    proxy.signal("TERM");
+    assert_eq!(idle.end(), Some(1001));
+    let given = json!({ "action": "accept" });
+    respond(&mut client, &asked, &given);
+    assert_eq!(client.hear()["result"]["got"], given);
+    assert_eq!(client.end(), Some(1001));
+    assert!(proxy.wait().status.success());
+}
+
 #[test]
 fn input_that_a_stateless_server_requires_is_asked_of_the_client() {
     let server = stateless(|_, called| interactive(called));

@@ -66,6 +66,25 @@ impl WebSocketSession {
         }
     }
 
+    /// Returns the read mode of the client's socket. Responses of the client are read even where no other message is: a
+    /// call that waits for one would not end otherwise.
+    pub(super) fn read_mode(&self, intake: Intake, in_flight: &InFlight) -> ReadMode {
+        if intake == Intake::Open && in_flight.has_capacity() {
+            return ReadMode::Open;
+        }
+        let requests = self.worker.client_requests();
+        let session = CancelScope::Socket(self.number);
+        if !requests.is_asked(session) {
+            return ReadMode::Shut;
+        }
+        if intake == Intake::Open && !in_flight.has_capacity_for_response() {
+            // Not even so many messages contain the response: the calls end without it.
+            requests.withdraw(session);
+            return ReadMode::Shut;
+        }
+        ReadMode::Open
+    }
+
     /// Delivers a client's response to the call that waits for it, even if the client may start no more calls. Returns
     /// false if the message is no response, the client may not respond, or no call waits for it.
     pub(super) fn take_response(&self, message: &Bytes) -> bool {
