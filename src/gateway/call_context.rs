@@ -102,6 +102,11 @@ pub(super) enum CallRole {
 }
 
 impl CallContext {
+    /// Keeps only what the report of the call needs of its plan: a stream that outlives the plan keeps no link open.
+    pub(super) fn release_upstreams(&mut self) {
+        self.runtime_plan = self.runtime_plan.for_reports().clone();
+    }
+
     /// Returns the context of a call with this request line; nothing is known of its caller yet.
     pub(super) fn new(
         worker: &Rc<Worker>,

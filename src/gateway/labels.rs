@@ -5,7 +5,7 @@ use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::OTHER;
 
 /// The label handles of a plan, each list in the order of the plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PlanLabels {
     pub(super) routes: Vec<LabelId>,
     pub(super) streams: Vec<LabelId>,

@@ -61,6 +61,8 @@ pub struct RuntimePlan {
     has_authorized_links: bool,
     /// The headers of clients that logins of links take values from.
     login_headers: Vec<HeaderName>,
+    /// The plan without its upstreams, for reports.
+    for_reports: OnceCell<Rc<RuntimePlan>>,
 }
 
 /// Counts the memory of schema validations in the body memory budget.
@@ -149,7 +151,31 @@ impl RuntimePlan {
             generation,
             flag_history,
             tokens: RefCell::default(),
+            for_reports: OnceCell::new(),
         }
+    }
+
+    /// Returns the same plan without upstreams, which keeps no connection or link open. The record of a stream that
+    /// outlives the plan needs only its names.
+    pub(super) fn for_reports(&self) -> &Rc<RuntimePlan> {
+        self.for_reports.get_or_init(|| {
+            Rc::new(RuntimePlan {
+                plan: self.plan.clone(),
+                budget: self.budget,
+                upstreams: Vec::new(),
+                shadow_upstreams: Vec::new(),
+                metadata_upstreams: MetadataUpstreams::default(),
+                labels: self.labels.clone(),
+                generation: self.generation,
+                flag_history: FlagHistory::default(),
+                targets: Vec::new(),
+                tokens: RefCell::default(),
+                has_response_streams: self.has_response_streams,
+                has_authorized_links: self.has_authorized_links,
+                login_headers: self.login_headers.clone(),
+                for_reports: OnceCell::new(),
+            })
+        })
     }
 
     /// Returns the target of a translated call, from the cache of the route where possible.

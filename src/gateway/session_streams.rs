@@ -13,10 +13,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
 use super::cancellation::CancelScope;
-use dualgauge_model::mcp::{ResourceChange, SessionResources, Subscribed};
+use dualgauge_model::mcp::{
+    ResourceChange, ResourceId, SessionResources, Settled, SubscriptionAnswer,
+};
+use dualgauge_model::pending::SUBSCRIPTIONS;
 
 /// The maximum number of sessions with resources.
 const SESSIONS: usize = 16 * 1024;
+/// The maximum number of subscriptions for sessions without a stream. They leave the places of a link to the others.
+const HELD: usize = SUBSCRIPTIONS / 4;
+/// The maximum number of these of one client.
+const HELD_OF_CLIENT: usize = HELD / 4;
 
 /// The streams and the resources of sessions.
 #[derive(Debug)]
@@ -33,7 +40,12 @@ struct State {
     resources: SessionResources<SessionKey>,
     /// The open streams.
     streams: HashMap<SessionKey, OpenStream>,
+    /// The numbers of subscriptions without a stream, by client.
+    held: HashMap<ClientKey, usize>,
 }
+
+/// The hash of a client.
+type ClientKey = u64;
 
 /// An open stream, as the registry knows it.
 #[derive(Debug)]
@@ -59,6 +71,7 @@ impl Default for SessionStreams {
             state: Mutex::new(State {
                 resources: SessionResources::new(SESSIONS),
                 streams: HashMap::new(),
+                held: HashMap::new(),
             }),
         }
     }
@@ -69,7 +82,29 @@ impl Default for SessionStreams {
 pub(super) struct SessionStream {
     registry: Arc<SessionStreams>,
     key: SessionKey,
+    client: ClientKey,
     signals: Arc<StreamSignals>,
+    /// Set for a stream without a client that reads it.
+    _permit: Option<HoldPermit>,
+}
+
+/// The permission to hold a subscription for a session without a stream.
+#[derive(Debug)]
+pub(super) struct HoldPermit {
+    registry: Arc<SessionStreams>,
+    client: ClientKey,
+}
+
+impl Drop for HoldPermit {
+    fn drop(&mut self) {
+        let mut state = self.registry.lock();
+        if let Some(held) = state.held.get_mut(&self.client) {
+            *held -= 1;
+            if *held == 0 {
+                state.held.remove(&self.client);
+            }
+        }
+    }
 }
 
 /// The state of a stream.
@@ -91,31 +126,53 @@ pub(super) struct Wanted {
     pub(super) resources: BTreeSet<String>,
 }
 
-/// A resource that a session is about to subscribe to. It is removed on drop, unless [`NewResource::keep`] is called.
+/// A resource that a session is about to subscribe to. Dropping it without [`NewResource::keep`] means that the server
+/// has not accepted the subscription.
 #[derive(Debug)]
 pub(super) struct NewResource {
     registry: Arc<SessionStreams>,
     key: SessionKey,
     uri: String,
-    change: ResourceChange,
+    id: ResourceId,
+    answer: SubscriptionAnswer,
 }
 
 impl SessionStreams {
     /// Opens the stream of a session. An earlier one ends.
     pub(super) fn open(self: &Arc<Self>, session: CancelScope<'_>) -> SessionStream {
-        let key = self.key(session);
-        self.open_in(&mut self.lock(), key)
+        self.open_in(&mut self.lock(), session, None)
     }
 
-    /// Opens a stream that keeps the resources of a session. Returns `None` if it has a stream or no resources.
+    /// Opens a stream that keeps the resources of a session. Returns `None` if it has a stream or no resources, or if too
+    /// many sessions have such streams.
     pub(super) fn hold(self: &Arc<Self>, session: CancelScope<'_>) -> Option<SessionStream> {
         let key = self.key(session);
         let mut state = self.lock();
-        let is_needed = !state.streams.contains_key(&key) && !state.resources.get(&key).is_empty();
-        is_needed.then(|| self.open_in(&mut state, key))
+        if state.streams.contains_key(&key) || state.resources.get(&key).is_empty() {
+            return None;
+        }
+        let permit = self.permit_in(&mut state, self.client(session))?;
+        Some(self.open_in(&mut state, session, Some(permit)))
     }
 
-    fn open_in(self: &Arc<Self>, state: &mut State, key: SessionKey) -> SessionStream {
+    /// Returns the permission to hold a subscription of a client, unless too many are held.
+    fn permit_in(self: &Arc<Self>, state: &mut State, client: ClientKey) -> Option<HoldPermit> {
+        let own = state.held.get(&client).copied().unwrap_or_default();
+        if own >= HELD_OF_CLIENT || state.held.values().sum::<usize>() >= HELD {
+            return None;
+        }
+        state.held.insert(client, own + 1);
+        let registry = self.clone();
+        Some(HoldPermit { registry, client })
+    }
+
+    fn open_in(
+        self: &Arc<Self>,
+        state: &mut State,
+        session: CancelScope<'_>,
+        permit: Option<HoldPermit>,
+    ) -> SessionStream {
+        let key = self.key(session);
         let signals = Arc::<StreamSignals>::default();
         let stream = OpenStream {
             signals: signals.clone(),
@@ -127,7 +184,9 @@ impl SessionStreams {
         SessionStream {
             registry: self.clone(),
             key,
+            client: self.client(session),
             signals,
+            _permit: permit,
         }
     }
 
@@ -139,30 +198,27 @@ impl SessionStreams {
     ) -> Option<NewResource> {
         let key = self.key(session);
         let mut state = self.lock();
-        let Subscribed { change, forgotten } = state.resources.subscribe(key, uri.clone());
-        if let Some(forgotten) = forgotten {
-            state.notify(forgotten);
-        }
-        match change {
-            ResourceChange::Added => state.notify(key),
-            ResourceChange::Known => {}
+        let id = match state.resources.subscribe(key, uri.clone()) {
+            ResourceChange::Added(id) => {
+                state.notify(key);
+                id
+            }
+            ResourceChange::Known(id) => id,
             ResourceChange::Refused => return None,
-        }
+        };
         drop(state);
         Some(NewResource {
             registry: self.clone(),
             key,
             uri,
-            change,
+            id,
+            answer: SubscriptionAnswer::Refused,
         })
     }
 
     /// Removes a resource from a session. Returns false if it was not subscribed to.
     pub(super) fn unsubscribe(&self, session: CancelScope<'_>, uri: &str) -> bool {
-        self.remove(self.key(session), uri)
-    }
-
-    fn remove(&self, key: SessionKey, uri: &str) -> bool {
+        let key = self.key(session);
         let mut state = self.lock();
         let was_there = state.resources.unsubscribe(&key, uri);
         state.notify(key);
@@ -188,6 +244,14 @@ impl SessionStreams {
     fn key(&self, session: CancelScope<'_>) -> SessionKey {
         let [one, other] = &self.hashers;
         [one.hash_one(session), other.hash_one(session)]
+    }
+
+    fn client(&self, session: CancelScope<'_>) -> ClientKey {
+        let [hasher, _] = &self.hashers;
+        match session {
+            CancelScope::Session { caller, .. } => hasher.hash_one(caller),
+            CancelScope::Socket(number) => hasher.hash_one(number),
+        }
     }
 }
 
@@ -216,14 +280,18 @@ impl NewResource {
 
     /// Keeps the resource: the server has accepted the subscription.
     pub(super) fn keep(mut self) {
-        self.change = ResourceChange::Known;
+        self.answer = SubscriptionAnswer::Accepted;
     }
 }
 
 impl Drop for NewResource {
     fn drop(&mut self) {
-        if self.change == ResourceChange::Added {
-            self.registry.remove(self.key, &self.uri);
+        let (key, id) = (self.key, self.id);
+        let mut state = self.registry.lock();
+        match state.resources.settle(key, &self.uri, id, self.answer) {
+            Settled::Unchanged => {}
+            Settled::Removed => state.notify(key),
+            Settled::Forgotten(other) => state.notify(other),
         }
     }
 }
@@ -242,6 +310,12 @@ impl SessionStream {
             }
             Some(_) => StreamState::Replaced,
         }
+    }
+
+    /// Returns the permission to hold a subscription of the session, unless too many are held.
+    pub(super) fn permit_to_hold(&self) -> Option<HoldPermit> {
+        let mut state = self.registry.lock();
+        self.registry.permit_in(&mut state, self.client)
     }
 
     /// Records that the subscription of the stream includes so many changes.
@@ -323,6 +397,57 @@ mod tests {
         let new = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
         drop(stream);
         assert_eq!(new.is_included().now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn a_refused_subscription_leaves_an_accepted_one_to_the_same_resource() {
+        let registry = Arc::<SessionStreams>::default();
+        let stream = registry.open(ONE);
+        let refused = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
+        let accepted = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
+        accepted.keep();
+        drop(refused);
+        assert_eq!(resources(&stream), BTreeSet::from(["a:b".to_owned()]));
+    }
+
+    /// Returns the names of so many sessions.
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|number| number.to_string()).collect()
+    }
+
+    /// Subscribes each of these sessions of a client, and holds it.
+    fn hold_all<'a>(
+        registry: &Arc<SessionStreams>,
+        client: &'a str,
+        names: &'a [String],
+    ) -> Vec<SessionStream> {
+        let hold = |name: &'a String| {
+            let session = CancelScope::Session {
+                caller: (client, None),
+                name: name.as_bytes(),
+            };
+            subscribe(registry, session, "a:b");
+            registry.hold(session)
+        };
+        names.iter().filter_map(hold).collect()
+    }
+
+    #[test]
+    fn held_subscriptions_are_bounded_for_each_client_and_in_all() {
+        let registry = Arc::<SessionStreams>::default();
+        let names = names(2 * HELD);
+        let first = hold_all(&registry, "c", &names);
+        assert_eq!(first.len(), HELD_OF_CLIENT);
+        assert!(first[0].permit_to_hold().is_none());
+        let others: Vec<_> = ["d", "e", "f", "g"]
+            .into_iter()
+            .map(|client| hold_all(&registry, client, &names[..HELD_OF_CLIENT]))
+            .collect();
+        let lengths: Vec<_> = others.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [HELD_OF_CLIENT, HELD_OF_CLIENT, HELD_OF_CLIENT, 0]);
+        drop((first, others));
+        assert!(registry.lock().held.is_empty());
+        assert_eq!(hold_all(&registry, "h", &names[..1]).len(), 1);
     }
 
     #[test]

@@ -40,6 +40,7 @@ use dualgauge_net::{CountGuard, MemoryBudget, Tasks};
 #[derive(Debug)]
 pub struct Worker {
     runtime_plan: RefCell<Rc<RuntimePlan>>,
+    plan_changes: watch::Sender<()>,
     shard: RefCell<Shard>,
     shared: Shared,
     tasks: Tasks,
@@ -121,6 +122,7 @@ impl Worker {
         ));
         Rc::new(Worker {
             runtime_plan: RefCell::new(runtime_plan),
+            plan_changes: watch::Sender::new(()),
             shard: RefCell::default(),
             ids: RefCell::new(shared.ids.clone()),
             shared,
@@ -156,6 +158,7 @@ impl Worker {
         previous.retire_in_favour_of(&next);
         self.shadow_runner.allow(next.plan.candidates);
         *self.runtime_plan.borrow_mut() = next.clone();
+        self.plan_changes.send_replace(());
         // Mismatches of changed routes refer to rules that no longer apply.
         let is_unchanged = next.unchanged_routes(&previous);
         self.shadow_runner.forget(|route| !is_unchanged(route));
@@ -172,6 +175,11 @@ impl Worker {
     #[must_use]
     pub fn forget_mismatches(&self, routes: &Glob) -> Vec<Arc<str>> {
         self.shadow_runner.forget(|route| routes.fits(route))
+    }
+
+    /// Returns a receiver of the changes of the plan.
+    pub(super) fn plan_changes(&self) -> watch::Receiver<()> {
+        self.plan_changes.subscribe()
     }
 
     /// Returns the current plan. A call keeps the plan it starts with.

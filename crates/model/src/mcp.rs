@@ -52,7 +52,8 @@ pub use revision::{
 pub use server_request::{OpenRequest, SuspensionEvent, request_state, state_of_retry, withdrawal};
 pub use session_metadata::with_session_metadata;
 pub use session_resources::{
-    ListChanges, ResourceChange, SessionResources, Subscribed, listen_request,
+    ListChanges, ResourceChange, ResourceId, SessionResources, Settled, SubscriptionAnswer,
+    listen_request,
 };
 pub use sse_endpoint::{
     EndpointFault, SessionEvent, StreamUrl, check_any_endpoint, endpoint_event, endpoint_of_event,

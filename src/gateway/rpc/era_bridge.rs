@@ -119,7 +119,7 @@ impl RpcRequest {
         let (session, uri) = (self.scope()?, uri_of(call)?);
         let resource = self.worker.session_streams().subscribe(session, uri)?;
         if link.server_era() != ServerEra::Stateless {
-            session_stream::hold(&self.worker, link.clone(), session);
+            session_stream::hold(&self.worker, session);
         }
         let limit = remaining_time(&record.context, INCLUDED).ok()?;
         let included = timeout(limit, resource.is_included());

@@ -29,10 +29,10 @@ pub(super) async fn forward_other_method(
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
-    if let Some(link) = session_stream::link_of(&runtime_plan, &head) {
+    if session_stream::is_about_session(&runtime_plan, &head) {
         return match head.method {
             Method::DELETE => session_stream::end(record, &head, &origin),
-            _ => session_stream::serve(record, &head, &origin, link),
+            _ => session_stream::serve(record, &head, &origin),
         };
     }
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);

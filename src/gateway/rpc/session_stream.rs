@@ -2,8 +2,8 @@
 //! Server").
 //!
 //! While it is open, the proxy holds one subscription for the session: to changes of lists, and to the resources that
-//! the client has subscribed to. When these change, the next subscription begins before the one before it ends. Law: a
-//! stream never ends because of the server.
+//! the client has subscribed to. When these change, or a reload changes the link, the next subscription begins before the
+//! one before it ends. Laws: a stream never ends because of the server; it ends if the plan has no such link any more.
 //!
 //! Used by `rpc::methods`.
 
@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http::header::ACCEPT;
 use http::{HeaderValue, Method, Response, StatusCode, request};
+use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 
 use crate::gateway::access_record::AccessRecord;
@@ -33,13 +34,13 @@ use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::Upstream;
 use crate::upstream::link::{
-    LinkReply, LinkUpstream, Notification, NotificationReceiver, NotificationSender, Requester,
-    channel,
+    LinkIdentity, LinkReply, LinkUpstream, Notification, NotificationReceiver, NotificationSender,
+    Requester, channel,
 };
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{ACKNOWLEDGED, RequestId};
 use dualgauge_model::mcp::{BridgeAction, ListChanges, LogFilter, ServerEra, listen_request};
-use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
+use dualgauge_model::pending::{Outbound, RequestError};
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::sse;
 use dualgauge_patterns::json::Json;
@@ -54,21 +55,21 @@ const OVERLAP: Duration = Duration::from_secs(5);
 /// The time for which the server stays subscribed for a session without a stream.
 const STREAMLESS_GRACE: Duration = Duration::from_secs(5 * 60);
 
-/// Returns the link of the session whose stream a request opens, or that it ends.
-pub(super) fn link_of(
-    runtime_plan: &RuntimePlan,
-    head: &request::Parts,
-) -> Option<Rc<LinkUpstream>> {
+/// Returns true if a request opens the stream of a session, or ends one.
+pub(super) fn is_about_session(runtime_plan: &RuntimePlan, head: &request::Parts) -> bool {
     let accept = head.headers.get_all(ACCEPT).iter();
     let mut accept = accept.filter_map(|accept| accept.to_str().ok());
     let opens = head.method == Method::GET && accept.any(sse::is_accepted);
-    let is_wanted = opens || head.method == Method::DELETE;
+    (opens || head.method == Method::DELETE)
+        && head.headers.contains_key(&MCP_SESSION)
+        && session_link(runtime_plan).is_some()
+}
+
+/// Returns the link whose clients have sessions with streams.
+fn session_link(runtime_plan: &RuntimePlan) -> Option<&Rc<LinkUpstream>> {
     match runtime_plan.upstream(None, Side::Rpc) {
-        Some(Upstream::Link(link)) => {
-            let is_wanted = is_wanted && head.headers.contains_key(&MCP_SESSION);
-            (is_wanted && has_session_streams(link)).then(|| link.clone())
-        }
-        Some(Upstream::Http(_) | Upstream::Frames(_)) | None => None,
+        Some(Upstream::Link(link)) if has_session_streams(link) => Some(link),
+        Some(Upstream::Link(_) | Upstream::Http(_) | Upstream::Frames(_)) | None => None,
     }
 }
 
@@ -83,7 +84,6 @@ pub(super) fn serve(
     mut record: Box<AccessRecord>,
     head: &request::Parts,
     origin: &RequestOrigin,
-    link: Rc<LinkUpstream>,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let mut response = match open(&mut record, head, origin) {
@@ -91,10 +91,10 @@ pub(super) fn serve(
         Ok(stream) => {
             let (sender, notifications) = channel();
             let worker = record.context.worker().clone();
+            record.context.release_upstreams();
             let serving = Box::pin(async move {
                 let listener = SessionListener {
                     worker,
-                    link,
                     stream,
                     client: Listener::Stream(sender),
                 };
@@ -164,14 +164,14 @@ fn with_session<T>(
 }
 
 /// Keeps the resources of a session without a stream subscribed at a server with sessions, until the session opens one.
-/// It may do so later on; the server is told if it does not.
-pub(super) fn hold(worker: &Rc<Worker>, link: Rc<LinkUpstream>, session: CancelScope<'_>) {
+/// It may do so later on; the server is told if it does not. Where too many sessions wait, the resources are subscribed
+/// again once the session opens its stream.
+pub(super) fn hold(worker: &Rc<Worker>, session: CancelScope<'_>) {
     let Some(stream) = worker.session_streams().hold(session) else {
         return;
     };
     let listener = SessionListener {
         worker: worker.clone(),
-        link,
         stream,
         client: Listener::None,
     };
@@ -194,7 +194,6 @@ pub(super) enum Listener {
 /// The subscriptions that a session has, one after another.
 pub(super) struct SessionListener {
     pub(super) worker: Rc<Worker>,
-    pub(super) link: Rc<LinkUpstream>,
     pub(super) stream: SessionStream,
     pub(super) client: Listener,
 }
@@ -206,30 +205,27 @@ struct Listening {
     /// The number of changes of the session that it includes.
     changes: u64,
     lists: ListChanges,
+    link: Option<LinkIdentity>,
 }
 
 impl Listening {
-    fn begin(link: &Rc<LinkUpstream>, wanted: &Wanted, lists: ListChanges) -> Option<Listening> {
+    fn begin(link: &LinkUpstream, wanted: &Wanted, lists: ListChanges) -> Option<Listening> {
         let request = listen_request(&wanted.resources, lists);
         let id = RequestId::new(Json::literal("\"session\""))?;
         let (notifier, notifications) = channel();
-        let link = link.clone();
-        let reply = Box::pin(async move {
-            let requester = Requester {
-                logs: LogFilter::Nothing,
-                notifier: Some(notifier),
-                ..Requester::default()
-            };
-            let limit = link.plan().timeout;
-            let outbound = Outbound::Subscription(request, id);
-            link.request_for(requester, outbound, RetryRule::Never, limit)
-                .await
-        });
+        let requester = Requester {
+            logs: LogFilter::Nothing,
+            notifier: Some(notifier),
+            ..Requester::default()
+        };
+        let reply = link.subscribe(requester, Outbound::Subscription(request, id));
         Some(Listening {
-            reply,
+            // A subscription that could not be sent ends at once.
+            reply: Box::pin(async move { reply?.await }),
             notifications,
             changes: wanted.changes,
             lists,
+            link: link.identity(),
         })
     }
 
@@ -249,7 +245,8 @@ impl Listening {
 
 /// The reason why a subscription is replaced.
 enum StreamEvent {
-    Resources,
+    /// The resources have changed, or the link to the server.
+    Changed,
     Ended,
 }
 
@@ -265,20 +262,20 @@ impl SessionListener {
     }
 
     async fn subscribe(&self) {
+        let mut plan_changes = self.worker.plan_changes();
         let mut delay = RETRY_DELAY;
         let mut earlier: Option<Listening> = None;
         while let Some(mut current) = self.begin() {
-            if is_acknowledged(current.next().await) && current.lists == self.lists() {
+            let link = current.link.clone();
+            let first = tokio::select! {
+                first = current.next() => first,
+                () = self.link_change(&link, &mut plan_changes) => None,
+            };
+            if is_acknowledged(first) && self.is_current(&current) {
                 delay = RETRY_DELAY;
-                self.stream.include(current.changes);
-                if self.link.server_era() == ServerEra::Stateless {
-                    let action = BridgeAction::Subscription;
-                    self.worker.count(|shard| shard.bridged(action));
-                }
-                if let Some(earlier) = earlier.take() {
-                    self.forward_rest(earlier);
-                }
-                if let StreamEvent::Resources = self.forward(&mut current).await {
+                self.on_begun(&current, earlier.take());
+                let event = self.forward(&mut current, &mut plan_changes).await;
+                if let StreamEvent::Changed = event {
                     earlier = Some(current);
                     continue;
                 }
@@ -286,6 +283,8 @@ impl SessionListener {
             earlier = None;
             tokio::select! {
                 () = self.stream.changed() => {}
+                // An error means that the worker is gone, but a worker outlives its calls.
+                _ = plan_changes.changed() => {}
                 () = sleep_until(clock::now() + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
         }
@@ -294,32 +293,52 @@ impl SessionListener {
         }
     }
 
+    /// Records that a subscription has begun, and forwards what the one before it still has.
+    fn on_begun(&self, current: &Listening, earlier: Option<Listening>) {
+        self.stream.include(current.changes);
+        let runtime_plan = self.worker.runtime_plan();
+        let era = session_link(&runtime_plan).map(|link| link.server_era());
+        if era == Some(ServerEra::Stateless) {
+            let action = BridgeAction::Subscription;
+            self.worker.count(|shard| shard.bridged(action));
+        }
+        if let Some(earlier) = earlier {
+            self.forward_rest(earlier);
+        }
+    }
+
     /// Holds a subscription open for a while, because the server could receive its end and the start of the next one in
     /// any order.
     fn outlive(&self, earlier: Option<Listening>) {
+        let permit = self.stream.permit_to_hold();
+        let (Some(earlier), Some(permit)) = (earlier, permit) else {
+            return;
+        };
         let mut drain_signal = self.worker.drain_signal();
         self.worker.tasks().start(async move {
             let drained = drain_signal.wait_for(|is_draining| *is_draining);
             let _ = timeout(OVERLAP, drained).await;
-            drop(earlier);
+            drop((earlier, permit));
         });
     }
 
-    /// Begins the next subscription. Returns `None` if the session needs none.
+    /// Begins the next subscription. Returns `None` if the session needs none, or the plan has no such link.
     fn begin(&self) -> Option<Listening> {
         let StreamState::Current(wanted) = self.stream.state() else {
             return None;
         };
+        let runtime_plan = self.worker.runtime_plan();
+        let link = session_link(&runtime_plan)?;
         match self.client {
             Listener::None if wanted.resources.is_empty() => None,
             Listener::None | Listener::Stream(_) | Listener::Socket(_) => {
-                Listening::begin(&self.link, &wanted, self.lists())
+                Listening::begin(link, &wanted, self.lists(link))
             }
         }
     }
 
-    fn lists(&self) -> ListChanges {
-        let is_told = self.link.server_era() != ServerEra::Stateless;
+    fn lists(&self, link: &LinkUpstream) -> ListChanges {
+        let is_told = link.server_era() != ServerEra::Stateless;
         match self.client {
             Listener::Stream(_) => ListChanges::All,
             Listener::Socket(_) if !is_told => ListChanges::All,
@@ -327,12 +346,42 @@ impl SessionListener {
         }
     }
 
-    async fn forward(&self, current: &mut Listening) -> StreamEvent {
+    /// Returns true if a subscription has the lists that it needs at the server.
+    fn is_current(&self, listening: &Listening) -> bool {
+        let runtime_plan = self.worker.runtime_plan();
+        session_link(&runtime_plan).is_some_and(|link| listening.lists == self.lists(link))
+    }
+
+    /// Waits until a plan has another link; cancel-safe.
+    async fn link_change(
+        &self,
+        link: &Option<LinkIdentity>,
+        plan_changes: &mut watch::Receiver<()>,
+    ) {
         loop {
-            // Both branches are cancel-safe.
+            let runtime_plan = self.worker.runtime_plan();
+            let current = session_link(&runtime_plan).and_then(|link| link.identity());
+            if current != *link {
+                return;
+            }
+            drop(runtime_plan);
+            // An error means that the worker is gone, but a worker outlives its calls.
+            let _ = plan_changes.changed().await;
+        }
+    }
+
+    async fn forward(
+        &self,
+        current: &mut Listening,
+        plan_changes: &mut watch::Receiver<()>,
+    ) -> StreamEvent {
+        let link = current.link.clone();
+        loop {
+            // All branches are cancel-safe.
             let text = tokio::select! {
                 text = current.next() => text,
-                () = self.stream.changed() => return StreamEvent::Resources,
+                () = self.stream.changed() => return StreamEvent::Changed,
+                () = self.link_change(&link, plan_changes) => return StreamEvent::Changed,
             };
             match text {
                 Some(text) => self.tell(text),

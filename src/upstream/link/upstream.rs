@@ -4,13 +4,14 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use super::cancel::CancelSignal;
 use super::handle::{LinkHandle, LinkRequest, ProgressSink};
@@ -43,6 +44,16 @@ pub struct Requester<'a> {
     pub input: InputCapabilities,
     /// The client's notification channel, which also orders the reply among its notifications.
     pub notifier: Option<NotificationSender>,
+}
+
+/// The identity of a link, which distinguishes it from the links of earlier plans.
+#[derive(Debug, Clone)]
+pub struct LinkIdentity(Weak<Notify>);
+
+impl PartialEq for LinkIdentity {
+    fn eq(&self, other: &LinkIdentity) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
 }
 
 /// The links of the client that sends a request.
@@ -92,6 +103,15 @@ impl LinkUpstream {
         }
     }
 
+    /// Returns the identity of the link if all clients share it. It does not keep the link open.
+    #[must_use]
+    pub fn identity(&self) -> Option<LinkIdentity> {
+        match &self.sharing {
+            LinkSharing::Shared(link) => Some(LinkIdentity(link.identity())),
+            LinkSharing::PerClient(_) | LinkSharing::PerAuthorization(_) => None,
+        }
+    }
+
     /// Returns true if all clients share the link.
     #[must_use]
     pub fn is_shared(&self) -> bool {
@@ -137,6 +157,33 @@ impl LinkUpstream {
         repeat: RetryRule,
         limit: Duration,
     ) -> Result<LinkReply, RequestError> {
+        let (slot, wait_until) = self.begin(requester, outbound, repeat, limit)?;
+        slot.answer(wait_until).await
+    }
+
+    /// Opens a subscription over the shared link. The server must acknowledge it by the timeout of the upstream. The
+    /// returned future ends with the subscription, and does not keep the link open; dropping it ends the subscription.
+    ///
+    /// # Errors
+    /// Returns a [`RequestError`] if the link takes no requests.
+    pub fn subscribe(
+        &self,
+        requester: Requester<'_>,
+        outbound: Outbound,
+    ) -> Result<impl Future<Output = Result<LinkReply, RequestError>> + 'static, RequestError> {
+        let limit = self.plan.timeout;
+        let (slot, wait_until) = self.begin(requester, outbound, RetryRule::Never, limit)?;
+        Ok(slot.answer(wait_until))
+    }
+
+    /// Sends a request. Returns the slot of its reply, and the time until which to wait for it.
+    fn begin(
+        &self,
+        requester: Requester<'_>,
+        outbound: Outbound,
+        repeat: RetryRule,
+        limit: Duration,
+    ) -> Result<(ReplySlot, Option<Instant>), RequestError> {
         let Requester {
             links,
             cancel_signal,
@@ -193,7 +240,7 @@ impl LinkUpstream {
             subscription.record();
         }
         let slot = ReplySlot::new(answer, handle.caller_gone.clone());
-        slot.answer(wait_until).await
+        Ok((slot, wait_until))
     }
 }
 

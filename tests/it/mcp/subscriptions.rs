@@ -287,6 +287,35 @@ fn a_subscription_that_the_server_refuses_is_not_kept() {
     becomes(|| subscriptions(&server), &[2, 1]);
 }
 
+/// Puts a proxy before another server.
+fn move_to(proxy: &Proxy, server: &Upstream) {
+    let path = proxy.folder().join("dualgauge.toml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    let start = config.find("url = ").unwrap();
+    let end = start + config[start..].find('\n').unwrap();
+    let url = format!("url = \"http://{}/mcp\"", server.address());
+    std::fs::write(path, [&config[..start], &url, &config[end..]].concat()).unwrap();
+    proxy.signal("HUP");
+}
+
+#[test]
+fn the_stream_of_a_session_moves_to_the_server_of_a_new_plan() {
+    let (first, second) = (with_changes(9), updating());
+    let proxy = before(&first, "");
+    let mut client = open_stream(&proxy);
+    in_session(&proxy, "resources/subscribe", "a:b");
+    assert_eq!(subscriptions(&first)[0], 2);
+    move_to(&proxy, &second);
+    assert_eq!(updated_uri(&mut client), "a:b");
+    // The open stream does not keep the link to the first server.
+    let ended = |server: &Upstream| {
+        asked(server)
+            .iter()
+            .any(|asked| asked.starts_with("DELETE"))
+    };
+    becomes(|| ended(&first), &true);
+}
+
 #[test]
 fn a_client_with_a_link_of_its_own_unsubscribes_at_the_server() {
     let server = with_changes(9);

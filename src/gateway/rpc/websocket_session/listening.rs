@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::gateway::rpc::client_channel::ClientChannel;
-use crate::gateway::rpc::session_stream::{Listener, SessionListener, has_session_streams};
+use crate::gateway::rpc::session_stream::{Listener, SessionListener};
 use crate::gateway::session_streams::SessionStreams;
 use dualgauge_patterns::json::Json;
 
@@ -40,21 +40,12 @@ impl WebSocketSession {
     async fn listen(&self) {
         loop {
             self.begun.notified().await;
-            let runtime_plan = self.worker.runtime_plan();
-            let link = match runtime_plan.upstream(None, Side::Rpc) {
-                Some(Upstream::Link(link)) if has_session_streams(link) => link.clone(),
-                Some(Upstream::Link(_) | Upstream::Http(_) | Upstream::Frames(_)) | None => {
-                    continue;
-                }
-            };
-            drop(runtime_plan);
             let Some(client) = self.origin.links().notifications() else {
                 continue;
             };
             let scope = CancelScope::Socket(self.number);
             let listener = SessionListener {
                 worker: self.worker.clone(),
-                link,
                 stream: self.worker.session_streams().open(scope),
                 client: Listener::Socket(client),
             };
