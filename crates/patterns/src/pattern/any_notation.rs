@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::{
-    Bindings, Codec, HoleFacts, HolePosition, HoleRef, HoleResolver, Pattern, PatternError,
-    PatternReader, PatternWriter, SourceTree, TextPatterns, Token, UnknownMembers, WriteScope,
-    parse_encoded_type, parse_mention, sample, tokens, words_intersection,
+    Bindings, BoundValue, Codec, HoleFacts, HolePosition, HoleRef, HoleResolver, Pattern,
+    PatternError, PatternReader, PatternWriter, SourceTree, TextPatterns, Token, UnknownMembers,
+    WriteScope, parse_encoded_type, parse_mention, sample, tokens, words_intersection,
 };
 use crate::json::{Json, JsonKind};
 use crate::side::Side;
@@ -92,6 +92,12 @@ fn check_words(mentioned: &TextPatterns<HoleRef>) {
     let Some(bindings) = read(&Vec::from_iter(texts.iter().map(String::as_str))) else {
         return;
     };
+    // An empty list has no text of its own, and may come back as a default. `check` reports that.
+    let is_empty_list =
+        |bound: &BoundValue| matches!(bound, BoundValue::Value(list) if list.as_bytes() == b"[]");
+    if (0..facts.holes.len()).any(|hole| is_empty_list(bindings.get(hole))) {
+        return;
+    }
     let Ok(written) = words.write(&writer(&bindings)) else {
         return;
     };
