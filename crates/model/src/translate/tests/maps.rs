@@ -130,26 +130,6 @@ fn a_map_that_cannot_work_is_a_load_error() {
         ("GET /x?s={s:map(a=1)}", "{s}", "the map on the other side"),
         ("GET /x?s={s}", "{=s:map(a=A)}", "has no default, no map"),
         (
-            "GET /x/{s:map(..=A|b=B)}",
-            "{s}",
-            "the left word `..` of the map of `s`: `.` and `..` are refused in a path",
-        ),
-        (
-            "GET /x/{s:map(a.b=A|b=B)}.b",
-            "{s}",
-            "the left word `a.b` of the map of `s`: it contains `.b`, the text that ends it here",
-        ),
-        (
-            "GET /x/{s:map(\"a//b\"=A|b=B)=**}",
-            "{s}",
-            "the left word `a//b` of the map of `s`: an empty segment is refused in a path",
-        ),
-        (
-            "GET /x?s=a{s:map(a-b=A|b=B)}-b",
-            "{s}",
-            "the left word `a-b` of the map of `s`: it contains `-b`, the text that ends it here",
-        ),
-        (
             "GET /x?s={s}&t={_}",
             "{>s:map(a=A)}",
             "the hole `s` is on the rest side only",
@@ -159,6 +139,33 @@ fn a_map_that_cannot_work_is_a_load_error() {
         let errors = parse_route(route_source(rest, "m", &more)).unwrap_err();
         let shown = format!("{errors:?}");
         assert!(shown.contains(words), "{rest} {params}: {shown}");
+    }
+}
+
+#[test]
+fn a_word_that_no_url_can_have_is_a_load_error() {
+    for (rest, words) in [
+        (
+            "GET /x/{s:map(..=A|b=B)}",
+            "the left word `..` of the map of `s`: `.` and `..` are refused in a path",
+        ),
+        (
+            "GET /x/{s:map(a.b=A|b=B)}.b",
+            "the left word `a.b` of the map of `s`: it contains `.b`, the text that ends it here",
+        ),
+        (
+            "GET /x/{s:map(\"a//b\"=A|b=B)=**}",
+            "the left word `a//b` of the map of `s`: an empty segment is refused in a path",
+        ),
+        (
+            "GET /x?s=a{s:map(a-b=A|b=B)}-b",
+            "the left word `a-b` of the map of `s`: it contains `-b`, the text that ends it here",
+        ),
+    ] {
+        let more = r#"{"params":{"s":"{s}"}}"#;
+        let errors = parse_route(route_source(rest, "m", more)).unwrap_err();
+        let shown = format!("{errors:?}");
+        assert!(shown.contains(words), "{rest}: {shown}");
     }
 }
 
