@@ -1,7 +1,7 @@
 //! The body of a response that streams and is translated event by event.
 //!
-//! Laws: whole events only; at most one chunk and one event are buffered, within the memory budget; an upstream that breaks off, falls silent or
-//! takes too long ends the stream with a failure of the call as the last event.
+//! Laws: whole events only; at most one chunk and one event are buffered, within the memory budget; an upstream that
+//! breaks off, falls silent or takes too long ends the stream with a failure of the call as the last event.
 //!
 //! Used by `upstream_stream`.
 
