@@ -10,6 +10,7 @@
 //! edits     changes of the pieces of a block
 //! spelling  drafted tables that an edited file writes without headers
 //! comments  comments of three versions
+//! lines     the line ends of a file
 //! merge     the three-way merge
 //! ```
 //!
@@ -18,6 +19,7 @@
 mod blocks;
 mod comments;
 mod edits;
+mod lines;
 mod merge;
 mod pieces;
 mod spelling;
@@ -63,6 +65,17 @@ pub(in crate::cli) enum RefreshFault {
         /// The fault.
         source: toml::de::Error,
     },
+    /// The merged text is not TOML.
+    #[error(
+        "`{path}` is not TOML with the changes of the documents merged into it; nothing was written. Draft into another file with \
+         `--output`, and copy the changes"
+    )]
+    Merged {
+        /// The table.
+        path: PathBuf,
+        /// The fault of the merged text.
+        source: toml::de::Error,
+    },
     /// A file cannot be written.
     #[error("`{path}` cannot be written")]
     Write {
@@ -101,10 +114,16 @@ pub(super) fn refresh(table: &Path, new: &str) -> Result<Refreshed, RefreshFault
     }
     let base = read(&draft)?;
     for (path, text) in [(table, &edited), (&*draft, &base)] {
-        check(path, text)?;
+        check(text).map_err(|source| RefreshFault::Toml {
+            path: path.to_path_buf(),
+            source,
+        })?;
     }
     let (text, report) = merge::merge(&base, &edited, new);
-    check(table, &text)?;
+    check(&text).map_err(|source| RefreshFault::Merged {
+        path: table.to_path_buf(),
+        source,
+    })?;
     if text != edited {
         replace(table, &text)?;
     }
@@ -155,12 +174,8 @@ fn read(path: &Path) -> Result<String, RefreshFault> {
     fs::read_to_string(path).map_err(unread)
 }
 
-fn check(path: &Path, text: &str) -> Result<(), RefreshFault> {
-    let read = text.parse::<toml::Table>();
-    read.map(drop).map_err(|source| RefreshFault::Toml {
-        path: path.to_path_buf(),
-        source,
-    })
+fn check(text: &str) -> Result<(), toml::de::Error> {
+    text.parse::<toml::Table>().map(drop)
 }
 
 /// Replaces a file as a whole, so that a reader never sees a part of it. A link stays a link.

@@ -79,15 +79,26 @@ impl Layout {
         text
     }
 
-    /// Returns the index of the block that is another version of the given one.
+    /// Returns the index of the block that is another version of the given one: that of its name, else that of its calls.
     pub(super) fn index_of(&self, block: &Block) -> Option<usize> {
-        let same = |wanted: fn(&Identity) -> &Option<String>| {
-            let wanted_value = wanted(&block.identity).as_ref()?;
-            self.blocks.iter().position(|own| {
-                own.table == block.table && wanted(&own.identity).as_ref() == Some(wanted_value)
-            })
-        };
-        same(|identity| &identity.name).or_else(|| same(|identity| &identity.calls))
+        self.index_of_name(block)
+            .or_else(|| self.index_of_calls(block))
+    }
+
+    /// Returns the index of the block with the name of the given one.
+    pub(super) fn index_of_name(&self, block: &Block) -> Option<usize> {
+        self.index_by(block, |identity| identity.name.as_ref())
+    }
+
+    /// Returns the index of the block with the calls of the given one.
+    pub(super) fn index_of_calls(&self, block: &Block) -> Option<usize> {
+        self.index_by(block, |identity| identity.calls.as_ref())
+    }
+
+    fn index_by(&self, block: &Block, property: fn(&Identity) -> Option<&String>) -> Option<usize> {
+        let wanted = property(&block.identity)?;
+        let mut own = self.blocks.iter();
+        own.position(|own| own.table == block.table && property(&own.identity) == Some(wanted))
     }
 }
 

@@ -70,10 +70,10 @@ pub(super) fn merge_paragraphs(ours: &mut Layout, base: &Layout, theirs: &Layout
             }
         }
     };
-    for block in &mut ours.blocks {
-        if let Some(first) = block.pieces.first_mut() {
-            rewrite(&mut first.lead);
-        }
+    let first_pieces = ours.blocks.iter_mut();
+    let first_pieces = first_pieces.filter_map(|block| block.pieces.first_mut());
+    for piece in ours.head.iter_mut().chain(first_pieces) {
+        rewrite(&mut piece.lead);
     }
     rewrite(&mut ours.tail);
     let present = paragraphs(ours);
@@ -98,8 +98,10 @@ fn find(text: &str, paragraph: &str) -> Option<usize> {
 
 /// Returns the paragraphs of comments that belong to no block.
 fn paragraphs(layout: &Layout) -> Vec<String> {
-    let leads = layout.blocks.iter();
-    let leads = leads.filter_map(|block| Some(split_lead(&block.pieces.first()?.lead).0));
+    let first_pieces = layout.blocks.iter();
+    let first_pieces = first_pieces.filter_map(|block| block.pieces.first());
+    let pieces = layout.head.iter().chain(first_pieces);
+    let leads = pieces.map(|piece| split_lead(&piece.lead).0);
     let mut found = Vec::new();
     for text in leads.chain([layout.tail.as_str()]) {
         let mut paragraph = String::new();

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::{Block, Layout};
 use super::comments::{self, split_lead};
+use super::lines::LineEnds;
 use super::spelling;
 
 /// The parts of a refreshed table that differ from the edited one.
@@ -38,9 +39,18 @@ struct Versions<'v> {
 
 /// Merges the changes between two drafts into an edited table. All texts are valid TOML.
 pub(super) fn merge(base: &str, edited: &str, new: &str) -> (String, RefreshReport) {
+    // Version control may have changed the line ends of a draft.
+    let base = base.replace("\r\n", "\n");
     if base == new {
         return (edited.to_owned(), RefreshReport::default());
     }
+    let lines = LineEnds::of(edited);
+    let (merged, report) = merge_lines(&base, &lines.unified(edited), new);
+    (lines.restored(&merged), report)
+}
+
+/// Merges texts whose lines all end with a line feed.
+fn merge_lines(base: &str, edited: &str, new: &str) -> (String, RefreshReport) {
     let (base, mut edited, theirs) = (Layout::new(base), Layout::new(edited), Layout::new(new));
     let drafted = base.blocks.iter().chain(&theirs.blocks);
     let drafted = drafted.map(|block| block.table.as_str()).collect();
@@ -65,10 +75,10 @@ impl Versions<'_> {
             follow_on(&mut block, at);
             blocks.push(block);
         }
-        let mut found = BTreeSet::new();
+        let former = self.former(&edited);
+        let found: BTreeSet<usize> = former.iter().copied().flatten().collect();
         let mut apart = String::new();
-        for (at, block) in edited.blocks.iter().enumerate() {
-            let old = self.base.index_of(block).filter(|old| found.insert(*old));
+        for (at, (block, old)) in edited.blocks.iter().zip(former).enumerate() {
             let kept = match old {
                 Some(old) => self.block(block, &self.base.blocks[old]),
                 None => Some(block.clone()),
@@ -107,6 +117,25 @@ impl Versions<'_> {
             tail,
             ..edited
         }
+    }
+
+    /// Returns the index of the old draft's block for each edited one. A block with the same name precedes a copy of it.
+    fn former(&self, edited: &Layout) -> Vec<Option<usize>> {
+        let mut taken = BTreeSet::new();
+        let blocks = edited.blocks.iter();
+        let by_name = blocks.map(|block| {
+            let old = self.base.index_of_name(block);
+            old.filter(|old| taken.insert(*old))
+        });
+        let by_name: Vec<Option<usize>> = by_name.collect();
+        let blocks = edited.blocks.iter().zip(by_name);
+        let found = blocks.map(|(block, old)| {
+            old.or_else(|| {
+                let old = self.base.index_of_calls(block);
+                old.filter(|old| taken.insert(*old))
+            })
+        });
+        found.collect()
     }
 
     /// Returns the blocks that only the new draft has, by the edited block that they follow. Each has its place in the

@@ -21,19 +21,34 @@ pub(super) fn open_tables(layout: &mut Layout, drafted: &BTreeSet<&str>) {
     if !layout.head.iter().any(is_drafted) {
         return;
     }
-    let (mut head, mut opened) = (String::new(), String::new());
-    let mut tables: BTreeSet<String> = BTreeSet::new();
+    let mut head = String::new();
+    // A table may be spelled in several entries with others between them.
+    let mut opened: Vec<(&str, String)> = Vec::new();
     for piece in &layout.head {
-        if !is_drafted(piece) {
+        let keys = match &piece.kind {
+            PieceKind::Entry(keys) => keys.split_first(),
+            PieceKind::Header(_) => None,
+        };
+        let Some((table, more)) = keys.filter(|(table, _)| drafted.contains(table.as_str())) else {
             head.push_str(&piece.lead);
             head.push_str(&piece.text);
             continue;
+        };
+        let known = opened.iter().position(|(name, _)| name == table);
+        let at = known.unwrap_or_else(|| {
+            opened.push((table, String::new()));
+            opened.len() - 1
+        });
+        let text = &mut opened[at].1;
+        text.push_str(&piece.lead);
+        let value = piece.key_and_value().1.trim_end();
+        let is_array = more.is_empty() && value.starts_with('[');
+        if known.is_none() && !is_array {
+            text.push_str(&format!("[{table}]\n"));
         }
-        opened.push_str(&piece.lead);
-        if let PieceKind::Entry(keys) = &piece.kind {
-            open(keys, piece, &mut tables, &mut opened);
-        }
+        open(table, more, value, text);
     }
+    let opened: String = opened.into_iter().map(|(_, text)| text).collect();
     let blocks: String = layout
         .blocks
         .iter()
@@ -44,17 +59,9 @@ pub(super) fn open_tables(layout: &mut Layout, drafted: &BTreeSet<&str>) {
     *layout = Layout::new(&text);
 }
 
-/// Writes one entry as headers and entries below them.
-fn open(keys: &[String], piece: &Piece, tables: &mut BTreeSet<String>, text: &mut String) {
-    let [table, more @ ..] = keys else { return };
-    let value = piece.key_and_value().1.trim_end();
-    let mut header = |text: &mut String| {
-        if tables.insert(table.clone()) {
-            text.push_str(&format!("[{table}]\n"));
-        }
-    };
+/// Writes an entry of a table as entries below its header, or as tables of an array.
+fn open(table: &str, more: &[String], value: &str, text: &mut String) {
     if !more.is_empty() {
-        header(text);
         let keys: Vec<String> = more.iter().filter_map(|name| key(name)).collect();
         text.push_str(&format!("{} = {value}\n", keys.join(".")));
         return;
@@ -62,7 +69,6 @@ fn open(keys: &[String], piece: &Piece, tables: &mut BTreeSet<String>, text: &mu
     let (own, after) = inside(value);
     comment(after, text);
     if value.starts_with('{') {
-        header(text);
         members(own, text);
         return;
     }

@@ -362,6 +362,87 @@ fn an_array_of_routes_is_refreshed() {
 }
 
 #[test]
+fn dotted_schemas_around_an_array_of_routes_stay_schemas() {
+    let drafted = |value: u8| {
+        format!(
+            "# A draft\n\n[[route]]\nname = \"a\"\nrest = \"GET /a\"\nrpc = \"a\"\n\n[schemas]\nA = '{value}'\nB = '{value}'\n"
+        )
+    };
+    let edited = "schemas.A = '1'\n# ours\nroute = [{ name = \"a\", rest = \"GET /a\", rpc = \"a\" }]\nschemas.B = '1'\n";
+    let (text, report) = merge(&drafted(1), edited, &drafted(2));
+    let wanted: Table = drafted(2).parse().unwrap();
+    assert_eq!(text.parse::<Table>(), Ok(wanted), "{text}");
+    assert!(text.contains("# ours"), "{text}");
+    assert_eq!(report.conflicts, Vec::<String>::new(), "{text}");
+}
+
+#[test]
+fn a_file_without_a_last_line_end_is_refreshed() {
+    let edited = "route = [{ name = \"pets.get\", rest = \"GET /pets/{id}\", rpc = \"pets.get\" }]\nunrouted = \"reject\"";
+    let dotted = "schemas.A = '1'\nunrouted = \"reject\"";
+    for edited in [edited, dotted, BASE.trim_end(), "unrouted = \"reject\""] {
+        let (text, report) = merge(BASE, edited, NEW);
+        assert!(text.parse::<Table>().is_ok(), "{text}");
+        assert!(text.contains("rpc = \"pets.find\""), "{text}");
+        assert_eq!((report.added, text.ends_with('\n')), (1, false), "{text}");
+        assert_eq!(merge(BASE, edited, BASE).0, edited);
+    }
+}
+
+#[test]
+fn a_copy_of_a_route_keeps_its_text_and_the_original_is_refreshed() {
+    let route = "[[route]]\nname = \"pets.get\"\nrest = \"GET /pets/{id}\"\nrpc = \"pets.get\"\n";
+    let copy = route.replace("\"pets.get\"\nrest", "\"copied\"\nfrom = \"rest\"\nrest");
+    for copy in [
+        copy,
+        route.replace("name = \"pets.get\"", "name = \"copied\""),
+    ] {
+        let edited = BASE.replacen("# paired", &format!("{copy}\n# paired"), 1);
+        let (text, _) = merge(BASE, &edited, NEW);
+        assert!(text.contains(&copy), "{text}");
+        let refreshed = "name = \"pets.get\"\nrest = \"GET /pets/{id}?full={full?}\"\n";
+        assert!(text.contains(refreshed), "{text}");
+    }
+}
+
+#[test]
+fn the_heading_of_a_file_with_keys_before_its_routes_is_refreshed() {
+    let keys = "\nunrouted = \"reject\"\n\n# paired";
+    for edited in [
+        BASE.replacen("\n# paired", keys, 1),
+        BASE.replacen(
+            "#   api.json\n\n",
+            "#   api.json\nunrouted = \"reject\"\n\n",
+            1,
+        ),
+    ] {
+        let (text, _) = merge(BASE, &edited, NEW);
+        let lines: Vec<&str> = text.lines().take(2).collect();
+        assert_eq!(lines.last(), Some(&"#   api-2.json"), "{text}");
+        assert_eq!(text.matches("# A draft of").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_file_with_the_line_ends_of_windows_keeps_them() {
+    let windows = |text: &str| text.replace('\n', "\r\n");
+    let edited = BASE.replace(
+        "name = \"pets.get\"",
+        "timeout = \"2s\"\nname = \"pets.get\"",
+    );
+    let (plain, wanted) = merge(BASE, &edited, NEW);
+    // Version control may also have changed the line ends of the draft.
+    for base in [BASE.to_owned(), windows(BASE)] {
+        let (text, report) = merge(&base, &windows(&edited), NEW);
+        assert_eq!(text, windows(&plain));
+        assert_eq!(report, wanted);
+        let (text, report) = merge(&base, &windows(&edited), BASE);
+        assert_eq!(text, windows(&edited));
+        assert_eq!(report, RefreshReport::default());
+    }
+}
+
+#[test]
 fn a_large_table_of_schemas_is_merged_in_linear_time() {
     let schemas = |value: u8| -> String {
         let lines = (0..20_000).map(|at| format!("S{at} = '{value}'\n"));
