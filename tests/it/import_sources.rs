@@ -97,6 +97,61 @@ fn a_document_is_read_from_standard_input() {
     );
 }
 
+/// A server over HTTP with SSE whose stream has these events.
+fn sse_server(get: &'static str, events: &'static str, post: &'static str) -> Upstream {
+    Upstream::serving(move |request| {
+        let words: Vec<&str> = request.head.start.split(' ').collect();
+        let stream = [("Content-Type", "text/event-stream")];
+        match words[..2] {
+            ["GET", _] => answer(get, &stream, events),
+            ["POST", "/messages"] => answer(post, &[], ""),
+            _ => answer("405 Method Not Allowed", &[], ""),
+        }
+    })
+}
+
+#[test]
+fn a_server_over_sse_that_does_not_list_its_tools_says_why() {
+    let endpoint = "event: endpoint\ndata: /messages\n\n";
+    let refused = "event: endpoint\ndata: /messages\n\nevent: message\n\
+        data: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"no licence\"}}\n\n";
+    let foreign = "event: endpoint\ndata: http://other.example/messages\n\n";
+    let (accepted, failed) = ("202 Accepted", "500 Internal Server Error");
+    for (get, events, post, reason) in [
+        (
+            "200 OK",
+            refused,
+            accepted,
+            "`initialize` was refused: {\"code\":-32000,\"message\":\"no licence\"}",
+        ),
+        (
+            "200 OK",
+            endpoint,
+            failed,
+            "`initialize` was answered with the status 500",
+        ),
+        ("200 OK", foreign, accepted, "it is on another origin"),
+        (
+            "401 Unauthorized",
+            "",
+            accepted,
+            "`GET` was answered with the status 401",
+        ),
+        (
+            "404 Not Found",
+            "",
+            accepted,
+            "`tools/list` was answered with the status 405",
+        ),
+    ] {
+        let server = sse_server(get, events, post);
+        let url = format!("http://{}/sse", server.address);
+        let ended = import(&["--method", "tools/list", "--from", &url]);
+        assert_eq!(ended.code, Some(1), "{}", ended.output);
+        assert!(ended.errors.contains(reason), "{reason}: {}", ended.errors);
+    }
+}
+
 /// A server over standard input and output, with one tool on each of two pages.
 const SERVER: &str = r#"
 echo "started with $1" >&2

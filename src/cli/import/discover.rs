@@ -24,6 +24,7 @@ use super::message::message;
 use super::{LARGEST, Method};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
 use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
+use dualgauge_model::mcp::EndpointFault;
 use dualgauge_net::Connector;
 use dualgauge_net::tls_config::{Alpn, TlsFault, client};
 use dualgauge_transport::tls::{ClientTls, Pem};
@@ -107,6 +108,9 @@ pub(in crate::cli) enum DiscoverError {
     /// A signal to stop came first.
     #[error("stopped before the server answered")]
     Interrupted,
+    /// A server over HTTP with SSE names an address of its own that messages may not go to.
+    #[error("the endpoint that the event stream of {0} names is refused")]
+    Endpoint(String, #[source] EndpointFault),
     /// Neither method succeeded.
     #[error("the server does not describe itself: {0}; {1}")]
     Neither(Box<DiscoverError>, Box<DiscoverError>),
@@ -278,7 +282,8 @@ impl DiscoverServer {
                 let headers = match self.initialize().await {
                     Ok(headers) => headers,
                     Err(DiscoverError::Status { status, .. }) if status.is_client_error() => {
-                        return self.tools_over_sse().await.map_err(|_| fault);
+                        let tools = self.tools_over_sse().await;
+                        return tools.map_err(|own| own.after(fault));
                     }
                     Err(_) => return Err(fault),
                 };
@@ -431,6 +436,7 @@ impl DiscoverError {
             | DiscoverError::TooLargeTogether
             | DiscoverError::NotText(_)
             | DiscoverError::Document(..)
+            | DiscoverError::Endpoint(..)
             | DiscoverError::Neither(..) => false,
         }
     }

@@ -33,6 +33,33 @@ struct EventStream<'a> {
     next_id: u64,
 }
 
+/// The reason why a server over HTTP with SSE did not list its tools.
+#[derive(Debug)]
+pub(super) enum SseFault {
+    /// The server opened no event stream.
+    Closed(DiscoverError),
+    /// The server failed after it had named its endpoint.
+    Open(DiscoverError),
+}
+
+impl SseFault {
+    /// Returns the fault for people, after the server refused a call over Streamable HTTP.
+    pub(super) fn after(self, refusal: DiscoverError) -> DiscoverError {
+        let has_stream = |status: StatusCode| {
+            status.is_server_error()
+                || [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
+        };
+        match self {
+            SseFault::Open(own) => own,
+            SseFault::Closed(DiscoverError::NoRpc(_)) => refusal,
+            SseFault::Closed(DiscoverError::Status { status, .. }) if !has_stream(status) => {
+                refusal
+            }
+            SseFault::Closed(own) => DiscoverError::Neither(Box::new(refusal), Box::new(own)),
+        }
+    }
+}
+
 impl DiscoverServer {
     /// Returns true if the server speaks HTTP with SSE. A server that cannot be reached does not.
     pub(in crate::cli::import) fn speaks_sse(&self, limit: Duration) -> bool {
@@ -51,7 +78,7 @@ impl DiscoverServer {
     }
 
     /// Lists the tools of a server over HTTP with SSE.
-    pub(super) async fn tools_over_sse(&self) -> Result<SourceDocument, DiscoverError> {
+    pub(super) async fn tools_over_sse(&self) -> Result<SourceDocument, SseFault> {
         let tools = self.over_sse(async |mut stream| {
             stream.call("initialize", greeting()).await?;
             let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -73,7 +100,7 @@ impl DiscoverServer {
     async fn over_sse<T>(
         &self,
         then: impl AsyncFnOnce(EventStream<'_>) -> Result<T, DiscoverError>,
-    ) -> Result<T, DiscoverError> {
+    ) -> Result<T, SseFault> {
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.uri_mut() = self.target();
         *request.headers_mut() = self.headers.clone();
@@ -82,13 +109,14 @@ impl DiscoverServer {
         self.add_host(&mut request);
         let outcome = exchange(&self.connector, async |mut sender| {
             let response = sender.send_request(request).await;
-            let response = response.map_err(|source| DiscoverError::Broken(self.name(), source))?;
+            let broken = |source| DiscoverError::Broken(self.name(), source);
+            let response = response.map_err(broken).map_err(SseFault::Closed)?;
             let status = response.status();
             if status != StatusCode::OK {
-                return Err(DiscoverError::Status {
+                return Err(SseFault::Closed(DiscoverError::Status {
                     method: GET,
                     status,
-                });
+                }));
             }
             let mut stream = EventStream {
                 server: self,
@@ -98,9 +126,10 @@ impl DiscoverServer {
                 next_id: 1,
             };
             stream.read_endpoint().await?;
-            then(stream).await
+            then(stream).await.map_err(SseFault::Open)
         });
-        outcome.await.map_err(|fault| self.fault(fault))?
+        let closed = |fault| SseFault::Closed(self.fault(fault));
+        outcome.await.map_err(closed)?
     }
 
     pub(super) fn add_host(&self, request: &mut Request<Full<Bytes>>) {
@@ -119,17 +148,19 @@ impl DiscoverServer {
 
 impl EventStream<'_> {
     /// Reads the stream up to the `endpoint` event, which must be the first.
-    async fn read_endpoint(&mut self) -> Result<(), DiscoverError> {
-        let event = self.event(GET).await?;
-        let endpoint = endpoint_of_event(&event).ok_or(DiscoverError::NoRpc(GET))?;
+    async fn read_endpoint(&mut self) -> Result<(), SseFault> {
+        let event = self.event(GET).await.map_err(SseFault::Closed)?;
+        let endpoint = endpoint_of_event(&event);
+        let endpoint = endpoint.ok_or(SseFault::Closed(DiscoverError::NoRpc(GET)))?;
         let stream = StreamUrl {
             scheme: self.server.uri.scheme_str().unwrap_or("http"),
             authority: &self.server.authority,
             path: self.server.uri.path(),
         };
         // Messages carry the headers of the command, so they stay with the origin.
-        let target = endpoint_target(&endpoint, stream).map_err(|_| DiscoverError::NoRpc(GET))?;
-        self.endpoint = Uri::from(target);
+        let refused = |source| DiscoverError::Endpoint(self.server.name(), source);
+        let target = endpoint_target(&endpoint, stream).map_err(refused);
+        self.endpoint = Uri::from(target.map_err(SseFault::Open)?);
         Ok(())
     }
 
