@@ -50,6 +50,19 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
     })
 }
 
+/// Returns the problems that `check` reports.
+#[cfg(test)]
+pub(super) fn problems(sources: &Sources) -> Option<Problems> {
+    match Configuration::inspect(sources) {
+        Ok(configuration) => {
+            let reports = check::check(&configuration.plan.routes);
+            let events = check::check_events(&configuration.plan.events);
+            Checked::new(&configuration, reports, events, false).problems
+        }
+        Err(flawed) => Some(with_those_of_routes(flawed)),
+    }
+}
+
 /// Adds the losses and examples of the routes without another problem. Routes with a set are left out if a set has a
 /// problem.
 fn with_those_of_routes(flawed: Flawed) -> Problems {

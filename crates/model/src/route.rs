@@ -23,6 +23,7 @@ mod overlaps;
 mod parse;
 mod path;
 mod path_order;
+mod path_texts;
 mod query;
 mod segments;
 mod source;
@@ -49,6 +50,7 @@ pub use options::{
 };
 pub use overlaps::{OverlapGroup, TableError};
 pub use path::PathMatch;
+pub(crate) use path_texts::PathTexts;
 pub use query::{Query, refuse_unknown};
 pub use segments::{AmbiguousPath, Segments, without_slash};
 pub use source::{Example, ExampleReply, ExampleWay, RouteSource, Schemas};

@@ -1,5 +1,6 @@
 //! A draft is a route file, whatever the documents are.
 
+mod checked;
 mod public_documents;
 mod round_trip;
 
@@ -8,6 +9,7 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::cli::check;
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
 use dualgauge_model::document::{ApiInfo, openapi, tools};
@@ -20,7 +22,7 @@ const MAIN: &str = "include = ['routes.toml']\n\
                     [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
                     [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
 
-/// What is wrong with a route file.
+/// What `check` says against a route file.
 fn problems(routes: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dualgauge.toml");
@@ -30,8 +32,7 @@ fn problems(routes: &str) -> String {
         file: Some(file),
         ..Sources::default()
     };
-    let read = Configuration::read(&sources);
-    read.err()
+    check::problems(&sources)
         .map(|problems| problems.to_string())
         .unwrap_or_default()
 }

@@ -124,11 +124,16 @@ fn operation() -> impl Strategy<Value = Value> {
     let parameters = prop::collection::vec(parameter(), 0..4);
     let kind = prop::sample::select(&["application/json", "text/plain", "image/png"][..]);
     let status = prop::sample::select(&["200", "201", "204", "2XX", "default", "400"][..]);
-    (id, parameters, prop::option::of(schema()), kind, status).prop_map(
-        |(id, parameters, body, kind, status)| {
+    let response = prop::option::of(kind).prop_map(|kind| match kind {
+        Some(kind) => json!({ "content": { kind: {} } }),
+        None => json!({}),
+    });
+    let responses = prop::collection::btree_map(status, response, 0..3);
+    (id, parameters, prop::option::of(schema()), responses).prop_map(
+        |(id, parameters, body, responses)| {
             let mut operation = json!({ "parameters": parameters });
             operation["operationId"] = json!(id);
-            operation["responses"] = json!({ status: { "content": { kind: {} } } });
+            operation["responses"] = json!(responses);
             if let Some(schema) = body {
                 let content = json!({ "application/json": { "schema": schema } });
                 operation["requestBody"] = json!({ "content": content });
@@ -143,7 +148,20 @@ pub fn api() -> impl Strategy<Value = Value> {
     let segment = prop_oneof![
         prop::sample::select(
             &[
-                "pets", "toys", "a b", "v1", "{id}", "{x-y}", "{id}:go", "50%"
+                "pets",
+                "toys",
+                "a b",
+                "v1",
+                "{id}",
+                "{x-y}",
+                "{id}:go",
+                "50%",
+                "{id}.json",
+                "{x-y}...{b}",
+                "tx-{n}",
+                "{a}:{b}",
+                "{id}*",
+                "{a}{b}",
             ][..]
         )
         .prop_map(str::to_owned),

@@ -6,7 +6,7 @@ use super::drafted::Drafted;
 use super::model::{CallModel, Operations, RestOperation, RpcOperation};
 use super::name_words;
 use super::refs::shown;
-use crate::route::without_slash;
+use crate::route::{PathTexts, without_slash};
 
 /// Paths on which POST is JSON-RPC in the default configuration.
 const RPC_PATHS: &[&str] = &["/", "/rpc", "/jsonrpc", "/mcp"];
@@ -33,6 +33,8 @@ pub(super) enum RouteOrigin {
 pub(super) struct ClaimedKeys {
     rest: BTreeSet<String>,
     rpc: BTreeSet<String>,
+    /// The paths with text beside a parameter.
+    texts: PathTexts,
     reserved: BTreeSet<String>,
     /// The operationIds, which no generated name may equal.
     ids: BTreeSet<String>,
@@ -57,6 +59,11 @@ impl ClaimedKeys {
             drafted.refused = Some(format!(
                 "`{}` is already the RPC side of another route",
                 shown(&keys.rpc)
+            ));
+        } else if drafted.from != Some(RPC_ONLY) && !self.texts.add(&drafted.rest) {
+            drafted.refused = Some(format!(
+                "`{}` shares paths with another route, and neither is more specific; order the two by `after`",
+                shown(&drafted.rest)
             ));
         } else {
             self.rest.insert(keys.rest.clone());

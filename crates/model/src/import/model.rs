@@ -136,6 +136,40 @@ pub(super) enum Segment {
         name: String,
         verb: Option<String>,
     },
+    /// Texts and parameters: `{base}...{head}`.
+    Mixed(Vec<SegmentPart>),
+}
+
+/// A part of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SegmentPart {
+    Text(String),
+    Hole(String),
+}
+
+impl Segment {
+    /// Returns true if a parameter is in the segment.
+    pub(super) fn has_hole(&self) -> bool {
+        match self {
+            Segment::Literal(_) => false,
+            Segment::Hole { .. } | Segment::Mixed(_) => true,
+        }
+    }
+
+    /// Returns the names of the parameters.
+    pub(super) fn holes(&self) -> Vec<&str> {
+        match self {
+            Segment::Literal(_) => Vec::new(),
+            Segment::Hole { name, .. } => vec![name],
+            Segment::Mixed(parts) => {
+                let holes = parts.iter().filter_map(|part| match part {
+                    SegmentPart::Hole(name) => Some(name.as_str()),
+                    SegmentPart::Text(_) => None,
+                });
+                holes.collect()
+            }
+        }
+    }
 }
 
 /// A parameter of a path, a query or a header.

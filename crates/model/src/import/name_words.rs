@@ -4,7 +4,7 @@
 //!
 //! Used by `import`.
 
-use super::model::{RestOperation, Segment};
+use super::model::{RestOperation, Segment, SegmentPart};
 
 /// Words that mean the same kind of operation.
 const VERBS: &[(&str, &[&str])] = &[
@@ -154,6 +154,7 @@ pub(super) fn path_words(operation: &RestOperation) -> Vec<String> {
         .filter_map(|segment| match segment {
             Segment::Literal(text) => Some(text.as_str()),
             Segment::Hole { verb, .. } => verb.as_deref(),
+            Segment::Mixed(_) => None,
         });
     let known = literals.filter(|text| !is_uninformative(text));
     known.flat_map(words).collect()
@@ -168,7 +169,7 @@ fn is_uninformative(segment: &str) -> bool {
 
 /// Returns the verb that the HTTP method and the path of an operation imply.
 pub(super) fn method_verb(operation: &RestOperation) -> &'static str {
-    let ends_in_hole = matches!(operation.last_segment(), Some(Segment::Hole { .. }));
+    let ends_in_hole = operation.last_segment().is_some_and(Segment::has_hole);
     match operation.method.as_str() {
         "GET" | "HEAD" if ends_in_hole => "get",
         "GET" | "HEAD" => {
@@ -197,7 +198,7 @@ pub(super) fn from_last_literal(operation: &RestOperation) -> NameWords {
     let last = literals
         .filter_map(|segment| match segment {
             Segment::Literal(text) => Some(text.as_str()),
-            Segment::Hole { .. } => None,
+            Segment::Hole { .. } | Segment::Mixed(_) => None,
         })
         .find(|text| !text.is_empty() && !is_uninformative(text));
     let words = last.map(words).unwrap_or_default();
@@ -232,10 +233,19 @@ pub(super) fn invented(operation: &RestOperation) -> String {
 /// Returns a name that includes the path parameters: `users.id.section.get`.
 pub(super) fn invented_with_holes(operation: &RestOperation) -> String {
     let segments = operation.segments.iter().flat_map(|segment| match segment {
-        Segment::Literal(text) => [Some(text.as_str()), None],
-        Segment::Hole { name, verb } => [Some(name.as_str()), verb.as_deref()],
+        Segment::Literal(text) => vec![text.as_str()],
+        Segment::Hole { name, verb } => {
+            let verb = verb.as_deref();
+            std::iter::once(name.as_str()).chain(verb).collect()
+        }
+        Segment::Mixed(parts) => {
+            let parts = parts.iter().map(|part| match part {
+                SegmentPart::Text(text) | SegmentPart::Hole(text) => text.as_str(),
+            });
+            parts.collect()
+        }
     });
-    let known = segments.flatten().filter(|text| !is_uninformative(text));
+    let known = segments.filter(|text| !is_uninformative(text));
     with_verb(operation, known.flat_map(words).collect())
 }
 
@@ -254,7 +264,7 @@ fn with_verb(operation: &RestOperation, mut words: Vec<String>) -> String {
     let has_verb = match operation.last_segment() {
         Some(Segment::Literal(text)) => text.contains(':'),
         Some(Segment::Hole { verb, .. }) => verb.is_some(),
-        None => false,
+        Some(Segment::Mixed(_)) | None => false,
     };
     if !has_verb {
         words.push(verb);

@@ -179,7 +179,13 @@ pub(super) fn rows(reply: ReplyModel, bindings: &Bindings) -> Vec<DraftedOutcome
     let row = match reply {
         ReplyModel::Usual => return Vec::new(),
         ReplyModel::Json(status) => json(status, result),
-        ReplyModel::JsonOrNothing(status) => return vec![empty(204), json(status, result)],
+        ReplyModel::JsonOrNothing(status) => {
+            let json = DraftedOutcome {
+                lossy: Some("a body of null is sent as 204"),
+                ..json(status, result)
+            };
+            return vec![empty(204), json];
+        }
         ReplyModel::Empty(status) => empty(status),
         ReplyModel::Text(status) => {
             let words = text(&format!("{{{hole}:string}}"));

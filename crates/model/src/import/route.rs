@@ -10,7 +10,9 @@ use super::bind;
 use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
-use super::model::{BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment};
+use super::model::{
+    BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment, SegmentPart,
+};
 use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
@@ -28,7 +30,7 @@ pub(super) fn from_pair(
     rest: &RestOperation,
     rpc: &RpcOperation,
     pair: &OperationPair,
-    declared: &RestDeclaration,
+    declared: &RestDeclaration<'_>,
 ) -> Result<(Drafted, RouteKeys), String> {
     let named = rpc.by_name();
     let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
@@ -73,7 +75,7 @@ fn bound_pair(
     rpc: &RpcOperation,
     pair: &OperationPair,
     bindings: Bindings,
-    declared: &RestDeclaration,
+    declared: &RestDeclaration<'_>,
 ) -> (Drafted, RouteKeys) {
     let decided = match pair.decided {
         Decided::ByRule => "",
@@ -135,6 +137,14 @@ fn rest_key(rest: &RestOperation) -> String {
                 if let Some(verb) = verb {
                     key.push(':');
                     key.push_str(&percent::normalise(verb));
+                }
+            }
+            Segment::Mixed(parts) => {
+                for part in parts {
+                    match part {
+                        SegmentPart::Text(text) => key.push_str(&percent::normalise(text)),
+                        SegmentPart::Hole(_) => key.push_str("{}"),
+                    }
                 }
             }
         }
@@ -222,7 +232,7 @@ fn invented_rest(segments: &[Segment], prefix: Option<String>) -> RestOperation 
     let segments: Vec<Segment> = first.into_iter().chain(segments.iter().cloned()).collect();
     let literals = segments.iter().filter_map(|segment| match segment {
         Segment::Literal(text) => Some(text.as_str()),
-        Segment::Hole { .. } => None,
+        Segment::Hole { .. } | Segment::Mixed(_) => None,
     });
     RestOperation {
         method: "POST".to_owned(),
@@ -358,16 +368,27 @@ fn url(rest: &RestOperation, bindings: &Bindings) -> String {
             | RestLocation::Body => None,
         });
     let in_path: BTreeMap<&str, &BoundParameter> = in_path.collect();
+    let declared = |name: &str| {
+        let bound = in_path.get(name);
+        bound.map(|bound| bound.declared()).unwrap_or_default()
+    };
     for segment in &rest.segments {
         url.push('/');
         match segment {
             Segment::Literal(text) => url.push_str(text),
             Segment::Hole { name, verb } => {
-                let bound = in_path.get(name.as_str());
-                url.push_str(&bound.map(|bound| bound.declared()).unwrap_or_default());
+                url.push_str(&declared(name));
                 if let Some(verb) = verb {
                     url.push(':');
                     url.push_str(verb);
+                }
+            }
+            Segment::Mixed(parts) => {
+                for part in parts {
+                    match part {
+                        SegmentPart::Text(text) => url.push_str(text),
+                        SegmentPart::Hole(name) => url.push_str(&declared(name)),
+                    }
                 }
             }
         }

@@ -17,7 +17,7 @@ use super::refs::shown;
 use super::report::{ImportReport, LeftOut, RouteNote};
 use super::route;
 use super::sources::Sources;
-use super::tool_rows::{ItemPath, RestDeclaration};
+use super::tool_rows::{ItemPaths, RestDeclaration};
 
 /// All routes, and the operations without one.
 #[derive(Debug, Default)]
@@ -37,12 +37,13 @@ pub(super) fn table(found: Operations, sources: &Sources<'_>) -> Table {
     let mut refusals: Vec<(usize, usize, String)> = Vec::new();
     let mut proposed = std::mem::take(&mut pairs.pairs);
     proposed.sort_by_key(|pair| pair.rest);
+    let items = ItemPaths::new(&found.rest);
     for pair in proposed {
         let (rest, rpc) = (&found.rest[pair.rest], &found.rpc[pair.rpc]);
         let declared = match rpc.call {
             CallModel::Tool => RestDeclaration {
                 responses: sources.responses(rest),
-                item: ItemPath::find(rest, &found.rest),
+                item: items.of(rest),
             },
             CallModel::ByName | CallModel::ByPosition => RestDeclaration::default(),
         };

@@ -319,7 +319,8 @@ fn whatever_is_no_route_is_told_with_its_reason() {
     let paths = json!({
         "/a//": { "get": {} },
         "/b?c": { "get": {} },
-        "/{x}-{y}": { "get": {} },
+        "/{x}{y}": { "get": {} },
+        "/{x}-{y": { "get": {} },
         "/{x}/{x}": { "get": {} },
         "/:id": { "get": {} },
         "/50%": { "get": {} },
@@ -329,13 +330,49 @@ fn whatever_is_no_route_is_told_with_its_reason() {
         "/both": { "get": {}, "head": {}, "options": {} },
     });
     let found = drafted([rest(paths)]);
-    assert_eq!((found.report.rest, found.report.rest_alone), (12, 1));
+    assert_eq!((found.report.rest, found.report.rest_alone), (13, 1));
     let lines = found.report.left_out.iter();
     let lines: Vec<String> = lines
         .map(|one| format!("{}: {}", one.what, one.why))
         .collect();
     assert!(lines.iter().all(|line| found.toml.contains(line.as_str())));
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn a_path_with_text_beside_its_parameters_is_drafted() {
+    let integer =
+        json!([{ "name": "n", "in": "path", "required": true, "schema": { "type": "integer" } }]);
+    let paths = json!({
+        "/block/{hash}.json": { "get": {} },
+        "/block/{hash}.hex": { "get": {} },
+        "/compare/{base}...{head}/files": { "get": {} },
+        "/tx/{n}.json": { "get": { "parameters": integer } },
+        "/{project}:{place}": { "get": {} },
+    });
+    let found = drafted([rest(paths)]);
+    assert_eq!(
+        (found.report.rest_alone, found.report.left_out.len()),
+        (5, 0)
+    );
+    let lines: Vec<&str> = found.toml.lines().collect();
+    for (name, rest) in [
+        ("block.get", "GET /block/{hash}.hex"),
+        ("block.hash.json.get", "GET /block/{hash}.json"),
+        ("compare.files.list", "GET /compare/{base}...{head}/files"),
+        ("tx.get", "GET /tx/{n:integer}.json"),
+        ("root.get", "GET /{project}:{place}"),
+    ] {
+        let line = format!("rest = {rest:?}");
+        let at = lines.iter().position(|own| *own == line);
+        let at = at.unwrap_or_else(|| panic!("{line}\nin\n{}", found.toml));
+        assert_eq!(lines[at - 1], format!("name = {name:?}"));
+    }
+    // Neither is more specific.
+    let paths = json!({ "/files/tx-{n}": { "get": {} }, "/files/{name}.json": { "get": {} } });
+    let found = drafted([rest(paths)]);
+    let counts = (found.report.rest_alone, found.report.left_out.len());
+    assert_eq!(counts, (1, 1), "{}", found.toml);
 }
 
 #[test]
@@ -383,7 +420,7 @@ fn an_answer_that_the_built_in_table_does_not_write_gets_a_row() {
     assert_eq!(
         answered(json!({ "201": json, "204": {} })),
         "rest = { status = 204 }\nrpc = { result = \"{_:null}\" }\n[[route.outcome]]\n\
-         rest = { status = 201, body = \"{reply}\" }\nrpc = { result = \"{reply}\" }"
+         lossy = \"a body of null is sent as 204\"\nrest = { status = 201, body = \"{reply}\" }\nrpc = { result = \"{reply}\" }"
     );
     assert_eq!(
         answered(json!({ "202": {} })),

@@ -23,7 +23,7 @@ use super::shape::Shape;
 use super::values::{Bindings, RestLocation, RpcLocation};
 use failures::Failures;
 use location::Address;
-pub(super) use location::ItemPath;
+pub(super) use location::{ItemPath, ItemPaths};
 
 /// The outcomes of a route, and what a person should know of them.
 #[derive(Debug, Default)]
@@ -38,13 +38,13 @@ pub(super) struct ToolRows {
 
 /// The parts of the REST document that describe the responses of an operation.
 #[derive(Debug, Default)]
-pub(super) struct RestDeclaration {
+pub(super) struct RestDeclaration<'a> {
     pub(super) responses: Vec<DeclaredResponse>,
     /// The operation that gets what this one creates.
-    pub(super) item: Option<ItemPath>,
+    pub(super) item: Option<ItemPath<'a>>,
 }
 
-impl RestDeclaration {
+impl RestDeclaration<'_> {
     /// Returns the address of a created resource, if a response declares it and the documents say it.
     fn address<'a>(
         &'a self,
@@ -91,7 +91,7 @@ pub(super) fn draft(
     rest: &RestOperation,
     rpc: &RpcOperation,
     bindings: &Bindings,
-    declared: &RestDeclaration,
+    declared: &RestDeclaration<'_>,
 ) -> ToolRows {
     let mut found = ToolRows::default();
     found.success(rpc, bindings, declared);
@@ -109,7 +109,7 @@ impl ToolRows {
         self.notes.push(format!("look: {text}"));
     }
 
-    fn success(&mut self, rpc: &RpcOperation, bindings: &Bindings, declared: &RestDeclaration) {
+    fn success(&mut self, rpc: &RpcOperation, bindings: &Bindings, declared: &RestDeclaration<'_>) {
         let successes = declared
             .responses
             .iter()
@@ -237,7 +237,11 @@ impl ToolRows {
                 (rest, rpc, Some(REWRITES_LOCATION))
             }
             None => {
-                let lossy = (rest != rpc).then_some(IGNORES_MEMBERS);
+                let lossy = match (rest != rpc, self.is_located) {
+                    (true, _) => Some(IGNORES_MEMBERS),
+                    (false, true) => Some(REWRITES_LOCATION),
+                    (false, false) => None,
+                };
                 (rest, rpc, lossy)
             }
         };

@@ -43,7 +43,7 @@ impl PathOrder {
 }
 
 /// Returns the order of two templates.
-pub(super) fn path_order(one: &Template, other: &Template) -> PathOrder {
+pub(super) fn path_order<H>(one: &Template<H>, other: &Template<H>) -> PathOrder {
     let ((left, left_slash), (right, right_slash)) = (one.before_slash(), other.before_slash());
     let verbs_differ = match (&one.verb, &other.verb) {
         (Some(one), Some(other)) => one != other,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::import::model::{Parameter, ParameterLocation, Segment};
+use crate::import::model::{Parameter, ParameterLocation, Segment, SegmentPart};
 use crate::import::refs::shown;
 use crate::import::schema;
 use crate::import::unsupported::Unsupported;
@@ -45,7 +45,7 @@ fn segment(text: &str, is_last: bool) -> Result<Segment, Unsupported> {
     }
     let Some(inside) = text.strip_prefix('{') else {
         if text.contains(['{', '}']) {
-            return Err(mixed_segment(text));
+            return mixed(text, is_last);
         }
         // In a route the text after the last colon is a verb.
         let parts = text.rsplit_once(':').filter(|_| is_last);
@@ -60,19 +60,57 @@ fn segment(text: &str, is_last: bool) -> Result<Segment, Unsupported> {
         }
         return Ok(Segment::Literal(text.to_owned()));
     };
-    let (name, after) = inside.split_once('}').ok_or_else(|| mixed_segment(text))?;
-    if name.is_empty() || name.contains('{') || after.contains(['{', '}']) {
-        return Err(mixed_segment(text));
-    }
+    let (name, after) = inside.split_once('}').ok_or_else(|| unclear(text))?;
     let verb = match after.strip_prefix(':') {
-        Some(verb) if is_last && is_literal(verb) && !verb.contains(':') => Some(verb.to_owned()),
+        Some(verb) if is_last && !verb.contains([':', '{', '}']) && is_literal(verb) => {
+            Some(verb.to_owned())
+        }
         None if after.is_empty() => None,
-        Some(_) | None => return Err(mixed_segment(text)),
+        Some(_) | None => return mixed(text, is_last),
     };
+    if name.is_empty() || name.contains('{') {
+        return Err(unclear(text));
+    }
     Ok(Segment::Hole {
         name: name.to_owned(),
         verb,
     })
+}
+
+/// Reads a segment with texts and parameters.
+fn mixed(segment: &str, is_last: bool) -> Result<Segment, Unsupported> {
+    let mut parts = Vec::new();
+    let mut rest = segment;
+    while !rest.is_empty() {
+        let (text, after) = match rest.split_once('{') {
+            Some((text, after)) => (text, Some(after)),
+            None => (rest, None),
+        };
+        if text.contains('}') || percent::decode(text, Plus::Literal).is_err() {
+            return Err(unclear(segment));
+        }
+        if !text.is_empty() {
+            parts.push(SegmentPart::Text(text.to_owned()));
+        } else if matches!(parts.last(), Some(SegmentPart::Hole(_))) && after.is_some() {
+            return Err(Unsupported::left_out(format!(
+                "the segment `{}` of its path has two parameters without text between them",
+                shown(segment)
+            )));
+        }
+        let Some(after) = after else { break };
+        let (name, after) = after.split_once('}').ok_or_else(|| unclear(segment))?;
+        if name.is_empty() || name.contains('{') {
+            return Err(unclear(segment));
+        }
+        parts.push(SegmentPart::Hole(name.to_owned()));
+        rest = after;
+    }
+    // In a route the text after the last colon is a verb.
+    let is_verb = |text: &String| is_last && text.contains(':');
+    match parts.last() {
+        Some(SegmentPart::Text(text)) if is_verb(text) => Err(unclear(segment)),
+        Some(_) | None => Ok(Segment::Mixed(parts)),
+    }
 }
 
 /// Returns true when a route can contain this segment or verb literally.
@@ -80,9 +118,9 @@ fn is_literal(text: &str) -> bool {
     !matches!(text, "" | "." | ".." | "*" | "**")
 }
 
-fn mixed_segment(segment: &str) -> Unsupported {
+fn unclear(segment: &str) -> Unsupported {
     Unsupported::left_out(format!(
-        "the segment `{}` of its path mixes text and a parameter",
+        "the segment `{}` of its path cannot be spelled in a route",
         shown(segment)
     ))
 }
@@ -99,11 +137,8 @@ pub(super) fn complete_path(
     let named = path.map(|parameter| (parameter.named.name.clone(), parameter));
     let mut declared: BTreeMap<String, Parameter> = named.collect();
     let mut seen = BTreeSet::new();
-    for segment in segments {
-        let Segment::Hole { name, .. } = segment else {
-            continue;
-        };
-        if !seen.insert(name.as_str()) {
+    for name in segments.iter().flat_map(Segment::holes) {
+        if !seen.insert(name) {
             return Err(Unsupported::left_out(format!(
                 "its path has the parameter `{}` twice",
                 shown(name)
@@ -112,7 +147,7 @@ pub(super) fn complete_path(
         let mut parameter = declared.remove(name).unwrap_or_else(|| Parameter {
             location: ParameterLocation::Path,
             named: schema::NamedValue {
-                name: name.clone(),
+                name: name.to_owned(),
                 ..schema::NamedValue::default()
             },
             list: None,

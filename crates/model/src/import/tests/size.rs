@@ -6,8 +6,10 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value};
 
 use crate::import::model::{CallModel, Forms, Operations, RpcOperation};
+use crate::import::openapi;
 use crate::import::pair::Pairs;
 use crate::import::table::SkipReasons;
+use crate::import::tool_rows::ItemPaths;
 
 use super::{DocumentKind, draft, fault, given, json, left_out, rest, routes, rpc};
 
@@ -152,6 +154,24 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
         let doubts = SkipReasons::new(found, &pairs, refusals);
         let lines = (0..refusals.len()).filter_map(|at| doubts.for_rest(at));
         assert_eq!(lines.count(), refusals.len());
+    });
+}
+
+#[test]
+fn the_time_of_items_of_collections_grows_with_their_number() {
+    let prepare = |count: usize| {
+        let paths = (0..count).map(|number| {
+            let create = (format!("/c{number}"), json!({ "post": {} }));
+            [create, (format!("/c{number}/{{id}}"), json!({ "get": {} }))]
+        });
+        let paths: Map<String, Value> = paths.flatten().collect();
+        let document = json!({ "openapi": "3.1.0", "paths": paths });
+        openapi::read_normal(&document).unwrap().rest
+    };
+    expect_growth(500, prepare, |all| {
+        let items = ItemPaths::new(all);
+        let found = all.iter().filter_map(|one| items.of(one));
+        assert_eq!(found.count(), all.len() / 2);
     });
 }
 

@@ -167,10 +167,7 @@ impl Failures<'_> {
         if found.is_empty() && of_http.contains(&400) {
             found.push(400);
         }
-        let has_hole = self.rest.segments.iter();
-        let has_hole = has_hole
-            .into_iter()
-            .any(|segment| matches!(segment, Segment::Hole { .. }));
+        let has_hole = self.rest.segments.iter().any(Segment::has_hole);
         // A resource that is named in the path may be absent; without a name, the call conflicts or is invalid.
         found.sort_by_key(|status| (*status == 404 && !has_hole, *status));
         found

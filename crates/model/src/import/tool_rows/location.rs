@@ -5,66 +5,87 @@
 //!
 //! Used by `import::table` and `import::tool_rows`.
 
+use std::collections::BTreeMap;
+
 use crate::import::drafted::Pattern;
-use crate::import::model::{RestOperation, RpcOperation, Segment};
+use crate::import::model::{RestOperation, RpcOperation, Segment, SegmentPart};
 use crate::import::name_words;
 use crate::import::shape::{Shape, ShapeMember};
 use crate::import::values::{Bindings, RestLocation};
 
+/// The operations that get one resource, by the collection that it is in.
+#[derive(Debug, Default)]
+pub(in crate::import) struct ItemPaths<'o> {
+    /// `None` for a collection with several such operations.
+    by_collection: BTreeMap<Collection<'o>, Option<&'o RestOperation>>,
+}
+
+/// A document, and the segments of a collection without the names of their parameters.
+type Collection<'o> = (usize, Vec<CollectionSegment<'o>>);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum CollectionSegment<'o> {
+    Literal(&'o str),
+    Hole { verb: Option<&'o str> },
+    Mixed(Vec<Option<&'o str>>),
+}
+
 /// The operation that gets a created resource: that of the collection, with one parameter at its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::import) struct ItemPath {
+#[derive(Debug, Clone, Copy)]
+pub(in crate::import) struct ItemPath<'o> {
     /// `GET /orders/{orderId}`
-    title: String,
-    /// The segments, without the parameter.
-    collection: Vec<Segment>,
-    parameter: String,
+    get: &'o RestOperation,
+    /// The segments of the operation that creates it. Their parameters are those of the call.
+    collection: &'o [Segment],
 }
 
 /// The address of a created resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Address<'a> {
-    item: &'a ItemPath,
+    item: ItemPath<'a>,
     /// The member of the body with the value of the parameter.
     member: &'a str,
 }
 
-impl ItemPath {
+impl<'o> ItemPaths<'o> {
+    pub(in crate::import) fn new(all: &'o [RestOperation]) -> ItemPaths<'o> {
+        let mut found = ItemPaths::default();
+        for get in all.iter().filter(|one| one.method == "GET") {
+            let last = trimmed(&get.segments).split_last();
+            if let Some((Segment::Hole { verb: None, .. }, before)) = last {
+                let known = found.by_collection.entry(collection(get.document, before));
+                known.and_modify(|one| *one = None).or_insert(Some(get));
+            }
+        }
+        found
+    }
+
     /// Finds the operation that gets what `create` makes; `None` if there is none, or more than one.
-    pub(in crate::import) fn find(
-        create: &RestOperation,
-        all: &[RestOperation],
-    ) -> Option<ItemPath> {
-        let collection = trimmed(&create.segments);
-        let items = all.iter().filter_map(|get| {
-            let is_near = get.method == "GET" && get.document == create.document;
-            let (last, before) = trimmed(&get.segments).split_last().filter(|_| is_near)?;
-            let Segment::Hole { name, verb: None } = last else {
-                return None;
-            };
-            let is_item = before.len() == collection.len()
-                && before
-                    .iter()
-                    .zip(collection)
-                    .all(|(one, other)| same(one, other));
-            is_item.then(|| ItemPath {
-                title: get.title(),
-                collection: collection.to_vec(),
-                parameter: name.clone(),
-            })
-        });
-        let mut items = items.take(2);
-        let item = items.next()?;
-        items.next().is_none().then_some(item)
+    pub(in crate::import) fn of(&self, create: &'o RestOperation) -> Option<ItemPath<'o>> {
+        let own = trimmed(&create.segments);
+        let get = self.by_collection.get(&collection(create.document, own))?;
+        Some(ItemPath {
+            get: (*get)?,
+            collection: own,
+        })
+    }
+}
+
+impl<'o> ItemPath<'o> {
+    /// Returns the name of the parameter at the end.
+    fn parameter(self) -> Option<&'o str> {
+        match trimmed(&self.get.segments).last()? {
+            Segment::Hole { name, verb: None } => Some(name),
+            Segment::Hole { .. } | Segment::Literal(_) | Segment::Mixed(_) => None,
+        }
     }
 
     /// Finds the member of the body with the value of the parameter, which the tool's result must have, too.
-    pub(super) fn address<'a>(
-        &'a self,
-        body: &'a Shape,
-        rpc: &RpcOperation,
-    ) -> Option<Address<'a>> {
-        let member = named(body, &self.parameter)?;
+    pub(super) fn address<'a>(self, body: &'a Shape, rpc: &RpcOperation) -> Option<Address<'a>>
+    where
+        'o: 'a,
+    {
+        let member = named(body, self.parameter()?)?;
         let result = rpc.result.as_ref()?;
         let inside = match result {
             Shape::Object(members) => members.iter().map(|member| &member.shape).collect(),
@@ -85,7 +106,8 @@ impl Address<'_> {
     pub(super) fn note(&self) -> String {
         format!(
             "`location` of the 201 is the path of `{}`, with `{}` of the result",
-            self.item.title, self.member
+            self.item.get.title(),
+            self.member
         )
     }
 
@@ -122,37 +144,59 @@ impl Address<'_> {
         let is_plain = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let header = self.path(bindings)? + &format!("/{{>{name}}}");
+        let segments = &self.item.get.segments;
+        // A path that ends in a slash is a resource of its own.
+        let end = if trimmed(segments).len() < segments.len() {
+            "/"
+        } else {
+            ""
+        };
+        let header = self.path(bindings)? + &format!("/{{>{name}}}{end}");
         is_plain.then_some((rest, rpc, Pattern::Text(header)))
     }
 
-    /// Renders the path of the collection. Its parameters are those of the call.
+    /// Renders the path of the collection.
     fn path(&self, bindings: &Bindings) -> Option<String> {
         let mut path = String::new();
-        for segment in &self.item.collection {
+        for segment in self.item.collection {
             path.push('/');
             match segment {
-                Segment::Literal(text) => {
-                    path.push_str(&text.replace('{', "{{").replace('}', "}}"));
-                }
+                Segment::Literal(text) => path.push_str(&escaped(text)),
                 Segment::Hole { name, verb } => {
-                    let mut bounds = bindings.bounds.iter();
-                    let bound = bounds.find(|bound| match &bound.rest {
-                        RestLocation::Path(own) => own == name,
-                        RestLocation::Query(_)
-                        | RestLocation::Header(_)
-                        | RestLocation::Member(_)
-                        | RestLocation::Body => false,
-                    });
-                    path.push_str(&format!("{{>{}}}", bound?.hole));
+                    path.push_str(&of_call(name, bindings)?);
                     if let Some(verb) = verb {
                         path.push_str(&format!(":{verb}"));
+                    }
+                }
+                Segment::Mixed(parts) => {
+                    for part in parts {
+                        match part {
+                            SegmentPart::Text(text) => path.push_str(&escaped(text)),
+                            SegmentPart::Hole(name) => path.push_str(&of_call(name, bindings)?),
+                        }
                     }
                 }
             }
         }
         Some(path)
     }
+}
+
+/// Returns the pattern that writes a parameter of the path of the call.
+fn of_call(name: &str, bindings: &Bindings) -> Option<String> {
+    let mut bounds = bindings.bounds.iter();
+    let bound = bounds.find(|bound| match &bound.rest {
+        RestLocation::Path(own) => own == name,
+        RestLocation::Query(_)
+        | RestLocation::Header(_)
+        | RestLocation::Member(_)
+        | RestLocation::Body => false,
+    });
+    Some(format!("{{>{}}}", bound?.hole))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
 }
 
 /// Returns the segments without the empty one after a slash at the end.
@@ -163,12 +207,22 @@ fn trimmed(segments: &[Segment]) -> &[Segment] {
     }
 }
 
-fn same(one: &Segment, other: &Segment) -> bool {
-    match (one, other) {
-        (Segment::Literal(one), Segment::Literal(other)) => one == other,
-        (Segment::Hole { verb: one, .. }, Segment::Hole { verb: other, .. }) => one == other,
-        (Segment::Literal(_) | Segment::Hole { .. }, _) => false,
-    }
+/// Returns the key of a collection. Its parameters may have another name in each operation.
+fn collection(document: usize, segments: &[Segment]) -> Collection<'_> {
+    let segments = segments.iter().map(|segment| match segment {
+        Segment::Literal(text) => CollectionSegment::Literal(text),
+        Segment::Hole { verb, .. } => CollectionSegment::Hole {
+            verb: verb.as_deref(),
+        },
+        Segment::Mixed(parts) => {
+            let parts = parts.iter().map(|part| match part {
+                SegmentPart::Text(text) => Some(text.as_str()),
+                SegmentPart::Hole(_) => None,
+            });
+            CollectionSegment::Mixed(parts.collect())
+        }
+    });
+    (document, segments.collect())
 }
 
 /// Returns the required member of this name: a text or a number.
