@@ -9,58 +9,22 @@
     reason = "a server that does not do as the test says fails the test"
 )]
 
+#[path = "peers/processes.rs"]
+mod processes;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::{Command, Stdio};
 
-/// A process that ends with the test.
-struct Process(Child);
+use processes::{Process, installed, started, try_started};
 
-impl Process {
-    /// Asks the process to end, and waits for its end.
-    fn end(mut self) {
-        let asked = Command::new("kill").arg(self.0.id().to_string()).status();
-        assert!(asked.unwrap().success());
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts a process, and returns what follows `start` on a line of its output.
-fn started(command: &mut Command, start: &str) -> (Process, String) {
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let process = Process(child);
-    let found = lines.find_map(|line| {
-        line.unwrap()
-            .split_once(start)
-            .map(|(_, rest)| rest.to_owned())
-    });
-    // A process that cannot write its output would stop.
-    thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-    (process, found.unwrap())
-}
-
-/// Returns a folder of `.ci/install-kits`.
-fn installed(name: &str) -> PathBuf {
-    let own = Path::new(env!("CARGO_BIN_EXE_dualgauge"));
-    let folder = own.ancestors().nth(2).unwrap().join(name);
-    assert!(
-        folder.exists(),
-        "{} is missing; run .ci/install-kits",
-        folder.display()
-    );
-    folder
+/// Asks a process to end, and waits for its end.
+fn end(mut process: Process) {
+    let id = process.0.id().to_string();
+    assert!(Command::new("kill").arg(id).status().unwrap().success());
+    process.0.wait().unwrap();
 }
 
 /// Runs a client to its end and returns what it printed.
@@ -74,10 +38,16 @@ fn dualgauge() -> Command {
     Command::new(env!("CARGO_BIN_EXE_dualgauge"))
 }
 
-/// Returns an address that no process listens at.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
+/// Starts a process at an address that it cannot choose by itself. Another process may take a free address before it does,
+/// so several are tried.
+fn at_free_address(start: impl Fn(SocketAddr) -> Option<(Process, String)>) -> (Process, String) {
+    let mut attempts = (0..5).filter_map(|_| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        start(address)
+    });
+    attempts.next().unwrap()
 }
 
 /// Returns the log of the proxy that has this main file.
@@ -87,11 +57,11 @@ fn log_of(config: &Path) -> PathBuf {
 
 /// Starts a proxy and returns its address.
 fn proxy(config: &Path) -> (Process, String) {
-    proxy_at(config, "127.0.0.1:0")
+    proxy_at(config, "127.0.0.1:0").unwrap()
 }
 
-/// Starts a proxy at this address and returns its URL.
-fn proxy_at(config: &Path, listen: &str) -> (Process, String) {
+/// Starts a proxy at this address and returns its URL; `None` if it does not start.
+fn proxy_at(config: &Path, listen: &str) -> Option<(Process, String)> {
     let mut command = dualgauge();
     command.args([
         "run",
@@ -102,9 +72,8 @@ fn proxy_at(config: &Path, listen: &str) -> (Process, String) {
         "--config",
     ]);
     command.stderr(File::create(log_of(config)).unwrap());
-    let (process, rest) = started(command.arg(config), "serving ");
-    let address = rest.split(',').next().unwrap().to_owned();
-    (process, address)
+    let (process, rest) = try_started(command.arg(config), "serving ")?;
+    Some((process, rest.split(',').next().unwrap().to_owned()))
 }
 
 /// A kit with a client for it.
@@ -173,7 +142,7 @@ fn written_kit(kit: &str, folder: &Path, replaced: impl Fn(&str) -> Option<Strin
 
 /// Ends the proxy of a main file and returns the routes whose calls it translated.
 fn translated_routes(proxy: Process, config: &Path) -> BTreeSet<String> {
-    proxy.end();
+    end(proxy);
     let log = fs::read_to_string(log_of(config)).unwrap();
     let routes = log
         .lines()
@@ -245,22 +214,20 @@ fn aria2p_gets_the_same_results_through_the_kit() {
         path: "/jsonrpc",
         uncalled: &[],
         server: || {
-            // aria2 cannot choose a port by itself.
-            let port = free_address().port();
-            let mut command = Command::new("aria2c");
-            command.args([
-                "--no-conf",
-                "--enable-rpc",
-                "--rpc-secret=secret",
-                "--enable-dht=false",
-                "--listen-port=1024-65535",
-                "--rpc-save-upload-metadata=false",
-            ]);
-            let (process, _) = started(
-                command.arg(format!("--rpc-listen-port={port}")),
-                "listening on TCP port ",
-            );
-            (process, format!("http://127.0.0.1:{port}"))
+            at_free_address(|address| {
+                let mut command = Command::new("aria2c");
+                command.args([
+                    "--no-conf",
+                    "--enable-rpc",
+                    "--rpc-secret=secret",
+                    "--enable-dht=false",
+                    "--listen-port=1024-65535",
+                    "--rpc-save-upload-metadata=false",
+                ]);
+                command.arg(format!("--rpc-listen-port={}", address.port()));
+                let (process, _) = try_started(&mut command, "listening on TCP port ")?;
+                Some((process, format!("http://{address}")))
+            })
         },
         client: |url| {
             let mut command = Command::new(installed("kits-python").join("bin/python"));
@@ -273,7 +240,7 @@ fn aria2p_gets_the_same_results_through_the_kit() {
 
 /// Starts an agent with a binding of A2A and returns its address.
 fn agent(binding: &str) -> (Process, String) {
-    let mut command = Command::new(installed("kits-a2a").join("bin/python"));
+    let mut command = Command::new(installed("peers-a2a").join("bin/python"));
     started(
         command.arg("tests/kits/a2a_server.py").arg(binding),
         "serving ",
@@ -282,7 +249,7 @@ fn agent(binding: &str) -> (Process, String) {
 
 /// Returns the results of a client with a binding of A2A.
 fn a2a_client(url: &str, binding: &str) -> String {
-    let mut command = Command::new(installed("kits-a2a").join("bin/python"));
+    let mut command = Command::new(installed("peers-a2a").join("bin/python"));
     client(command.arg("tests/kits/a2a_client.py").args([url, binding]))
 }
 
@@ -292,16 +259,20 @@ fn assert_a2a(binding: &str, other: &str, stages: &str) {
     let direct = a2a_client(&url, binding);
     let (_other, url) = agent(other);
     let folder = tempfile::tempdir().unwrap();
-    // The card names the address of the proxy, so it is known before its start.
-    let listen = free_address().to_string();
     let replaced = |line: &str| match line.split(' ').next()? {
         "default" => Some(format!("default = {stages}")),
-        "public_url" => Some(format!("public_url = \"http://{listen}\"")),
+        "public_url" => Some("public_url = \"http://PROXY\"".to_owned()),
         "url" => Some(format!("url = \"{url}\"")),
         _ => None,
     };
     let main = written_kit("a2a", folder.path(), replaced);
-    let (proxy, url) = proxy_at(&main, &listen);
+    let text = fs::read_to_string(&main).unwrap();
+    // The card names the address of the proxy, so it is known before its start.
+    let (proxy, url) = at_free_address(|listen| {
+        let listen = listen.to_string();
+        fs::write(&main, text.replace("PROXY", &listen)).unwrap();
+        proxy_at(&main, &listen)
+    });
     assert_equal_results(&direct, &a2a_client(&url, binding));
     // a2a-sdk subscribes by `POST`.
     let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
@@ -321,4 +292,44 @@ fn rest_clients_of_a2a_get_the_results_of_a_json_rpc_agent() {
 fn json_rpc_clients_of_a2a_get_the_results_of_a_rest_agent() {
     let stages = r#"{ rest = "passthrough", rpc = "translate" }"#;
     assert_a2a("JSONRPC", "HTTP+JSON", stages);
+}
+
+/// Takes the comment signs from the tables that a file has as comments.
+fn with_examples(file: &Path) {
+    let text = fs::read_to_string(file).unwrap();
+    let mut is_table = false;
+    let lines = text.lines().map(|line| {
+        let example = line.strip_prefix("#     ");
+        is_table = example.is_some_and(|example| is_table || example.starts_with('['));
+        example.filter(|_| is_table).unwrap_or(line)
+    });
+    let lines: Vec<&str> = lines.collect();
+    fs::write(file, lines.join("\n")).unwrap();
+}
+
+#[test]
+fn the_canary_of_a2a_takes_its_comments_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let main = written_kit("a2a", folder.path(), |_| None);
+    let flags = main.with_file_name("flags.toml");
+    with_examples(&main);
+    with_examples(&flags);
+    let checked = client(dualgauge().args(["check", "--config"]).arg(&main));
+    assert!(checked.contains("1 flag, 1 client"), "{checked}");
+    // All callers, to see which calls are taken.
+    let text = fs::read_to_string(&flags).unwrap();
+    fs::write(&flags, text.replace("percent = 5", "percent = 100")).unwrap();
+    for (params, is_taken) in [
+        (r#"{"id":"7"}"#, true),
+        (r#"{"tenant":"acme","id":"7"}"#, true),
+        (r#"{"tenant":"acme","message":{}}"#, false),
+    ] {
+        let method = if is_taken { "GetTask" } else { "SendMessage" };
+        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let mut command = dualgauge();
+        command.args(["explain", "--config"]).arg(&main);
+        let explained = client(command.args(["--from", "127.0.0.1", "-d", &call, "/"]));
+        let found = explained.contains("canary");
+        assert_eq!(found, is_taken, "{explained}");
+    }
 }

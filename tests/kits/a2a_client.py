@@ -102,13 +102,25 @@ async def running(client, streaming, tenant, keep):
     events = streaming.send_message(message("wait", tenant))
     first, second = await anext(events), await anext(events)
     task = first.task.id
-    followed = asyncio.create_task(keep("subscribe", streaming.subscribe(a2a.SubscribeToTaskRequest(tenant=tenant, id=task))))
-    await asyncio.sleep(0.3)
+    subscribed = asyncio.Event()
+    subscription = streaming.subscribe(a2a.SubscribeToTaskRequest(tenant=tenant, id=task))
+    followed = asyncio.create_task(keep("subscribe", announced(subscription, subscribed)))
+    await subscribed.wait()
     await keep("cancel", client.cancel_task(a2a.CancelTaskRequest(tenant=tenant, id=task, metadata={"why": "test"})))
     await followed
     await keep("wait", rest_of([first, second], events))
     await keep("cancel_again", client.cancel_task(a2a.CancelTaskRequest(tenant=tenant, id=task)))
     await keep("subscribe_ended", streaming.subscribe(a2a.SubscribeToTaskRequest(tenant=tenant, id=task)))
+
+
+async def announced(events, begun):
+    """Yields events, and tells that the first one is there, or none will come."""
+    try:
+        async for event in events:
+            begun.set()
+            yield event
+    finally:
+        begun.set()
 
 
 async def rest_of(first, events):

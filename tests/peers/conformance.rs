@@ -9,7 +9,8 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::installed::{Linked, installed, node, own, started};
+use crate::installed::{Linked, node, own};
+use crate::processes::{installed, started};
 
 /// The checks that a link prevents, with the reasons: `SUITE SERVER SCENARIO CHECK: reason`.
 const KNOWN: &str = "tests/data/mcp/conformance.txt";
@@ -118,7 +119,7 @@ fn serve(index: usize) -> (Passed, Passed) {
     let mut server = Command::new(node(&packages));
     server.arg(own("tests/data/mcp").join(script));
     server.arg(packages.join("package.json"));
-    let (_process, port) = started(server, "");
+    let (_process, port) = started(&mut server, "");
     let direct = format!("http://127.0.0.1:{}/mcp", port.trim());
     let link = Linked::before(&direct);
     let suites = SUITES.iter().enumerate();

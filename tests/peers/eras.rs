@@ -9,7 +9,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::installed::{Linked, installed, node, own, started};
+use crate::installed::{Linked, node, own};
+use crate::processes::{installed, started};
 use serde_json::Value;
 
 /// The scripts of clients and servers.
@@ -195,7 +196,7 @@ fn used(client: &Client, url: &str) -> Used {
     lines.collect()
 }
 
-/// What the clients used of one server.
+/// The features that the clients used of one server.
 struct Served {
     server: &'static Server,
     direct: BTreeMap<&'static str, Used>,
@@ -209,7 +210,7 @@ fn meets(client: &Client, server: &Server) -> bool {
 
 /// Starts a server and a proxy before it, and runs the clients with both.
 fn serve(server: &'static Server) -> Served {
-    let (_process, port) = started(command(server.script, server.python), "");
+    let (_process, port) = started(&mut command(server.script, server.python), "");
     let direct = format!("http://127.0.0.1:{}/mcp", port.trim());
     let linked = Linked::before(&direct);
     let clients = CLIENTS.iter().filter(|client| meets(client, server));

@@ -1,49 +1,12 @@
 //! Real peers, which `.ci/install-peers` installs beside the programs that cargo builds, and proxies before them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A process that ends with the test.
-pub(crate) struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts a process, and returns what follows `start` on a line of its output.
-pub(crate) fn started(mut command: Command, start: &str) -> (Process, String) {
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let found = lines.find_map(|line| line.unwrap().strip_prefix(start).map(str::to_owned));
-    thread::spawn(move || lines.for_each(drop));
-    (Process(child), found.unwrap())
-}
-
-/// Starts a process whose output nobody reads.
-pub(crate) fn running(mut command: Command) -> Process {
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
-/// Returns a file of the peers.
-pub(crate) fn installed(path: &str) -> PathBuf {
-    let own = Path::new(env!("CARGO_BIN_EXE_dualgauge"));
-    let peer = own.ancestors().nth(2).unwrap().join(path);
-    assert!(
-        peer.exists(),
-        "{} is missing; run .ci/install-peers",
-        peer.display()
-    );
-    peer
-}
+use crate::processes::{Process, started};
 
 /// Returns a Node.js of version 22 or later, from a folder of packages if that has one.
 pub(crate) fn node(packages: &Path) -> PathBuf {
@@ -81,7 +44,7 @@ impl Linked {
         let mut proxy = Command::new(env!("CARGO_BIN_EXE_dualgauge"));
         proxy.arg("run").arg("--config").arg(&config);
         proxy.current_dir(folder.path()).stderr(Stdio::null());
-        let (process, line) = started(proxy, "serving ");
+        let (process, line) = started(&mut proxy, "serving ");
         Linked {
             _process: process,
             _folder: folder,

@@ -10,3 +10,4 @@ mod conformance;
 mod eras;
 mod installed;
 mod originals;
+mod processes;

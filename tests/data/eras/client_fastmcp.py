@@ -1,38 +1,20 @@
-"""A client of the matrix by fastmcp. Usage: client_fastmcp.py URL MODE"""
+"""A client of the matrix by fastmcp, which uses the official Python library. Usage: client_fastmcp.py URL MODE"""
 
 import asyncio
 import contextlib
 import logging
 import sys
-import warnings
 
-import mcp_types as types
+import client_second
 from fastmcp import Client as Library
 from fastmcp.client.elicitation import ElicitResult
 from features import report
-from mcp import MCPError
 from mcp.client.subscriptions import listen
 
-LEVEL = "io.modelcontextprotocol/logLevel"
-warnings.simplefilter("ignore")
 logging.disable()
 
 
-class Client:
-    def __init__(self) -> None:
-        self.library: Library
-        self.logs, self.updates, self.changes = [], [], []
-
-    def modern(self) -> bool:
-        return self.library.protocol_version == "2026-07-28"
-
-    async def hears(self, message) -> None:
-        match message:
-            case types.ResourceUpdatedNotification(params=params):
-                self.updates.append(str(params.uri))
-            case types.ToolListChangedNotification():
-                self.changes.append("tools")
-
+class Client(client_second.Client):
     async def logged(self, message) -> None:
         self.logs.append(message.data)
 
@@ -45,20 +27,8 @@ class Client:
     async def tools(self):
         return [tool.name for tool in await self.library.list_tools()]
 
-    async def call(self, name, arguments, progress=None, level=None):
-        meta = None
-        if level and self.modern():
-            meta = {LEVEL: level}
-        elif level:
-            await self.library.set_logging_level(level)
-        result = await self.library.call_tool_mcp(name, arguments, progress_handler=progress, meta=meta)
-        return {"text": result.content[0].text, "structured": result.structured_content, "error": result.is_error}
-
-    async def code(self, call):
-        try:
-            await call
-        except MCPError as error:
-            return error.error.code
+    async def calls(self, name, arguments, progress, meta):
+        return await self.library.call_tool_mcp(name, arguments, progress_handler=progress, meta=meta)
 
     async def resources(self):
         return [str(resource.uri) for resource in await self.library.list_resources()]
@@ -72,18 +42,11 @@ class Client:
     async def prompts(self):
         return [prompt.name for prompt in await self.library.list_prompts()]
 
-    async def prompt(self, name, arguments):
-        return (await self.library.get_prompt(name, arguments)).messages[0].content.text
-
-    async def complete(self, name, argument, value):
-        reference = types.PromptReference(name=name)
-        return (await self.library.complete(reference, {"name": argument, "value": value})).values
+    async def completions(self, reference, argument):
+        return (await self.library.complete(reference, argument)).values
 
     async def ping(self):
         await self.library.ping()
-
-    async def cancel(self, call):
-        call.cancel()
 
     @contextlib.asynccontextmanager
     async def subscribed(self, uri):

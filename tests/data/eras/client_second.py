@@ -52,8 +52,11 @@ class Client:
             meta = {LEVEL: level}
         elif level:
             await self.library.set_logging_level(level)
-        result = await self.library.call_tool(name, arguments, progress_callback=progress, meta=meta)
+        result = await self.calls(name, arguments, progress, meta)
         return {"text": result.content[0].text, "structured": result.structured_content, "error": result.is_error}
+
+    async def calls(self, name, arguments, progress, meta):
+        return await self.library.call_tool(name, arguments, progress_callback=progress, meta=meta)
 
     async def code(self, call):
         try:
@@ -78,7 +81,10 @@ class Client:
 
     async def complete(self, name, argument, value):
         reference = types.PromptReference(name=name)
-        return (await self.library.complete(reference, {"name": argument, "value": value})).completion.values
+        return await self.completions(reference, {"name": argument, "value": value})
+
+    async def completions(self, reference, argument):
+        return (await self.library.complete(reference, argument)).completion.values
 
     async def ping(self):
         await self.library.send_ping()
@@ -112,4 +118,5 @@ async def main(url: str, mode: str) -> None:
         await report(client)
 
 
-asyncio.run(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,11 +1,10 @@
-"""Waits for a REST API, and prints its operations and its answers to some requests as JSON.
+"""Prints the operations of a REST API and its answers to some requests as JSON.
 
 Usage: calls_rest.py URL KEY PATH=BODY…
 """
 
 import json
 import sys
-import time
 import urllib.error
 import urllib.request
 
@@ -22,21 +21,8 @@ def send(url: str, key: str, body: str | None = None):
         return [error.code, None]
 
 
-def document(url: str, key: str):
-    for _ in range(1200):
-        try:
-            status, found = send(f"{url}/openapi.json", key)
-            # `dualgauge rest -- COMMAND` serves nothing until the command has listed its tools.
-            if status == 200:
-                return found
-        except OSError:
-            pass
-        time.sleep(0.1)
-    raise SystemExit("the API does not start")
-
-
 url, key, *calls = sys.argv[1:]
-described = document(url, key)
+described = send(f"{url}/openapi.json", key)[1]
 
 
 def schema(operation):
