@@ -28,7 +28,8 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
         } => {
             found.has_others = *has_others;
             for member in members {
-                add_member(member, None, &mut found);
+                let inside = rest.inside(&member.name);
+                add_member(member, inside.map(own_object), &mut found);
             }
         }
         BodyModel::Whole { kind, is_required } => {
@@ -42,9 +43,14 @@ pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
 /// Returns the location, among the params, of a parameter without a matching param.
 fn unmatched_location(parameter: &Parameter, hole: &str) -> RpcLocation {
     match &parameter.inside {
-        Some(inside) => in_object(inside, RpcLocation::Named(inside.object.clone())),
+        Some(inside) => own_object(inside),
         None => RpcLocation::Named(hole.to_owned()),
     }
+}
+
+/// Returns the location in an object that no param of the RPC operation is.
+fn own_object(inside: &Inside) -> RpcLocation {
+    in_object(inside, RpcLocation::Named(inside.object.clone()))
 }
 
 fn in_object(inside: &Inside, object: RpcLocation) -> RpcLocation {
@@ -119,7 +125,19 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
                     CallModel::ByName | CallModel::Tool => *has_others,
                 };
                 for (at, member) in members.iter().enumerate() {
-                    paired_member(member, matching.members[at], rpc, &mut found)?;
+                    let inside = rest.inside(&member.name);
+                    match (inside, matching.members[at]) {
+                        (Some(inside), Some(twin)) => {
+                            let object = in_object(inside, location(rpc, twin));
+                            add_member(member, Some(object), &mut found);
+                        }
+                        (Some(inside), None) if rpc.call != CallModel::ByPosition => {
+                            add_member(member, Some(own_object(inside)), &mut found);
+                        }
+                        (Some(_), None) | (None, _) => {
+                            paired_member(member, matching.members[at], rpc, &mut found)?;
+                        }
+                    }
                 }
             }
         }

@@ -4,15 +4,15 @@
 //!
 //! Used by `import::openapi` and `import::route`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::drafted::{FieldSchemas, Pattern};
 use super::hole::Absence;
-use super::model::{BodyModel, FieldKind, FormModel, List, RestOperation};
-use super::refs::{Refs, shown, text};
-use super::schema::{FieldType, Files, NamedValue, Schema, Type};
+use super::model::{BodyModel, FieldKind, FormModel, Inside, List, RestOperation};
+use super::refs::{DocumentFault, Refs, shown, text};
+use super::schema::{self, FieldType, Files, NamedValue, Schema, Type};
 use super::unsupported::Unsupported;
 use super::values::{Bindings, BoundParameter, RestLocation};
 use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
@@ -47,12 +47,30 @@ pub(super) fn read(
     let mut form = FormModel {
         format,
         fields: BTreeMap::new(),
+        inside: BTreeMap::new(),
     };
     let mut members = Vec::new();
+    let names = schema.members.iter().map(|member| member.name.clone());
+    let mut names: BTreeSet<String> = names.collect();
     for mut member in schema.members {
         refs.steps(1)?;
         let field = schema.fields.get(&member.name).cloned().unwrap_or_default();
         let encoding = encoding.and_then(|encoding| encoding.get(&member.name));
+        let spread = encoding.and_then(SpreadObject::new);
+        if let Some(spread) = spread.filter(|_| field.kind == Type::Object) {
+            let object = property(refs, media.get("schema"), &member.name)?;
+            let object = schema::read(refs, object)?;
+            for (named, inside) in spread.fields(refs, &member, &object, notes)? {
+                if names.insert(named.name.clone()) {
+                    form.inside.insert(named.name.clone(), inside);
+                    members.push(named);
+                } else {
+                    let why = "another field has its name";
+                    left_out(&named.name, named.is_required, why, notes)?;
+                }
+            }
+            continue;
+        }
         match kind(format, &member, &field, encoding) {
             Ok(None) => {}
             Ok(Some(kind)) => {
@@ -63,17 +81,8 @@ pub(super) fn read(
                 };
                 form.fields.insert(member.name.clone(), kind);
             }
-            Err(why) if member.is_required => {
-                let name = shown(&member.name);
-                return Err(Unsupported::left_out(format!(
-                    "the field `{name}` of its form is required, and {why}"
-                )));
-            }
             Err(why) => {
-                let name = shown(&member.name);
-                notes.push(format!(
-                    "look: the field `{name}` of its form is left out: {why}"
-                ));
+                left_out(&member.name, member.is_required, why, notes)?;
                 continue;
             }
         }
@@ -84,6 +93,122 @@ pub(super) fn read(
         has_others: schema.has_others,
     };
     Ok((body, form))
+}
+
+/// Leaves out a field, or the operation that requires it.
+fn left_out(
+    name: &str,
+    is_required: bool,
+    why: &str,
+    notes: &mut Vec<String>,
+) -> Result<(), Unsupported> {
+    let name = shown(name);
+    if is_required {
+        return Err(Unsupported::left_out(format!(
+            "the field `{name}` of its form is required, and {why}"
+        )));
+    }
+    notes.push(format!(
+        "look: the field `{name}` of its form is left out: {why}"
+    ));
+    Ok(())
+}
+
+/// Returns the schema of a property of an object.
+fn property<'v>(
+    refs: &Refs<'v>,
+    schema: Option<&'v Value>,
+    name: &str,
+) -> Result<Option<&'v Value>, DocumentFault> {
+    /// The most parts of `allOf` that are looked at.
+    const MOST: usize = 100;
+    let mut pending: Vec<&Value> = schema.into_iter().collect();
+    for _ in 0..MOST {
+        let Some(schema) = pending.pop() else { break };
+        refs.steps(1)?;
+        let schema = refs.follow(schema)?;
+        if let Some(found) = schema.get("properties").and_then(|all| all.get(name)) {
+            return Ok(Some(found));
+        }
+        let parts = schema.get("allOf").and_then(Value::as_array);
+        pending.extend(parts.into_iter().flatten().rev());
+    }
+    Ok(None)
+}
+
+/// An object whose members are fields of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SpreadObject {
+    /// `filter[eq]`
+    Deep,
+    /// `eq`
+    Exploded,
+}
+
+/// A member of an object that is a field of the form.
+type MemberField = (NamedValue, Inside);
+
+impl SpreadObject {
+    /// Reads the encoding of a field (OpenAPI 3.0 §4.7.15.1). Without `style`, an object is JSON.
+    fn new(encoding: &Value) -> Option<SpreadObject> {
+        let explode = encoding.get("explode").and_then(Value::as_bool);
+        match text(encoding, "style")? {
+            "deepObject" => Some(SpreadObject::Deep),
+            "form" if explode != Some(false) => Some(SpreadObject::Exploded),
+            _ => None,
+        }
+    }
+
+    fn name(self, object: &str, member: &str) -> String {
+        match self {
+            SpreadObject::Deep => format!("{object}[{member}]"),
+            SpreadObject::Exploded => member.to_owned(),
+        }
+    }
+
+    /// Returns the members of an object as fields.
+    fn fields(
+        self,
+        refs: &Refs<'_>,
+        field: &NamedValue,
+        object: &Schema,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<MemberField>, Unsupported> {
+        if object.members.is_empty() {
+            let why = "its members are fields of their own, which the document does not name";
+            left_out(&field.name, field.is_required, why, notes)?;
+        }
+        let mut found = Vec::new();
+        for member in &object.members {
+            // The name of the object is repeated in each member, so it counts each time.
+            refs.text(&field.name)?;
+            let name = self.name(&field.name, &member.name);
+            let is_required = field.is_required && member.is_required;
+            if object.fields.contains_key(&member.name) || member.name.is_empty() {
+                let why = "it is a list, an object or a file inside an object, which has no standard form";
+                left_out(&name, is_required, why, notes)?;
+                continue;
+            }
+            let inside = Inside {
+                object: field.name.clone(),
+                member: member.name.clone(),
+            };
+            let named = NamedValue {
+                name,
+                kind: member.kind.clone(),
+                is_required,
+                default: None,
+            };
+            found.push((named, inside));
+        }
+        if object.has_others && !object.members.is_empty() {
+            notes.push(format!(
+                "look: only the named members of `{}` are fields of the form",
+                shown(&field.name)
+            ));
+        }
+        Ok(found)
+    }
 }
 
 /// Returns the kind of a field; `None` for a plain text.
@@ -123,9 +248,9 @@ fn kind(
             }
             Ok(Some(FieldKind::List(list, items)))
         }
-        (Type::Object, _) if style == Some("deepObject") => Err(
-            "its members are fields of their own (`deepObject`); name them as `\"field[member]\"`",
-        ),
+        (Type::Object, _) if style.is_some() => {
+            Err("its members are separated in one text, which a route cannot name")
+        }
         (Type::Object, _) => Ok(Some(FieldKind::Json)),
         // In a pattern, a member without a type is a text.
         _ if member.name.is_empty() => Err("it has no name"),

@@ -60,11 +60,10 @@ impl ClaimedKeys {
                 "`{}` is already the RPC side of another route",
                 shown(&keys.rpc)
             ));
-        } else if drafted.from != Some(RPC_ONLY) && !self.texts.add(&drafted.rest) {
-            drafted.refused = Some(format!(
-                "`{}` shares paths with another route, and neither is more specific; order the two by `after`",
-                shown(&drafted.rest)
-            ));
+        } else if drafted.from != Some(RPC_ONLY)
+            && let Err(why) = self.texts.add(&drafted.rest)
+        {
+            drafted.refused = Some(format!("`{}` {why}", shown(&drafted.rest)));
         } else {
             self.rest.insert(keys.rest.clone());
             self.rpc.insert(keys.rpc.clone());

@@ -105,7 +105,7 @@ impl Matching {
         found
     }
 
-    /// Matches the members of an object in the query with the param that is the object.
+    /// Matches the members of an object in the query, or in a form, with the param that is the object.
     fn match_objects(&mut self, rest: &RestOperation, rpc: &RpcOperation) {
         let mut objects: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for at in self.unmatched(rpc) {
@@ -113,8 +113,16 @@ impl Matching {
                 .entry(name_words::plain(&rpc.params[at].name))
                 .or_insert(at);
         }
-        for (parameter, twin) in rest.parameters.iter().zip(&mut self.parameters) {
-            if let Some(inside) = &parameter.inside
+        let parameters = rest.parameters.iter();
+        let parameters = parameters.map(|parameter| parameter.inside.as_ref());
+        let members = match &rest.body {
+            BodyModel::Members { members, .. } => members.as_slice(),
+            BodyModel::None | BodyModel::Whole { .. } => &[],
+        };
+        let fields = members.iter().map(|member| rest.inside(&member.name));
+        let twins = self.parameters.iter_mut().chain(&mut self.members);
+        for (inside, twin) in parameters.chain(fields).zip(twins) {
+            if let Some(inside) = inside
                 && twin.is_none()
             {
                 *twin = objects.get(&name_words::plain(&inside.object)).copied();

@@ -116,6 +116,11 @@ impl RestOperation {
         self.form.as_ref()?.fields.get(name)
     }
 
+    /// Returns the place of a field of its form in an object, if it is a member of one.
+    pub(super) fn inside(&self, field: &str) -> Option<&Inside> {
+        self.form.as_ref()?.inside.get(field)
+    }
+
     /// Returns true when members can be added to its body.
     pub(super) fn has_members(&self) -> bool {
         matches!(self.body, BodyModel::Members { .. })
@@ -153,6 +158,30 @@ impl Segment {
         match self {
             Segment::Literal(_) => false,
             Segment::Hole { .. } | Segment::Mixed(_) => true,
+        }
+    }
+
+    /// Renders the segment by the functions for its texts and its parameters; `None` if one parameter has no spelling.
+    pub(super) fn render(
+        &self,
+        text: impl Fn(&str) -> String,
+        hole: impl Fn(&str) -> Option<String>,
+    ) -> Option<String> {
+        match self {
+            Segment::Literal(own) => Some(text(own)),
+            Segment::Hole { name, verb } => {
+                let hole = hole(name)?;
+                let verb = verb.as_ref();
+                let verb = verb.map(|verb| format!(":{}", text(verb)));
+                Some(hole + &verb.unwrap_or_default())
+            }
+            Segment::Mixed(parts) => {
+                let parts = parts.iter().map(|part| match part {
+                    SegmentPart::Text(own) => Some(text(own)),
+                    SegmentPart::Hole(name) => hole(name),
+                });
+                parts.collect()
+            }
         }
     }
 
@@ -319,6 +348,8 @@ pub(super) struct FormModel {
     pub(super) format: BodyFormat,
     /// The kinds of the fields that are not plain texts.
     pub(super) fields: BTreeMap<String, FieldKind>,
+    /// The fields that are members of an object: `filter[eq]`.
+    pub(super) inside: BTreeMap<String, Inside>,
 }
 
 /// The kind of a field.

@@ -10,9 +10,7 @@ use super::bind;
 use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
-use super::model::{
-    BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment, SegmentPart,
-};
+use super::model::{BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Decided, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
@@ -130,24 +128,9 @@ fn rest_key(rest: &RestOperation) -> String {
     let mut key = format!("{} ", rest.method);
     for segment in &rest.segments {
         key.push('/');
-        match segment {
-            Segment::Literal(text) => key.push_str(&percent::normalise(text)),
-            Segment::Hole { verb, .. } => {
-                key.push_str("{}");
-                if let Some(verb) = verb {
-                    key.push(':');
-                    key.push_str(&percent::normalise(verb));
-                }
-            }
-            Segment::Mixed(parts) => {
-                for part in parts {
-                    match part {
-                        SegmentPart::Text(text) => key.push_str(&percent::normalise(text)),
-                        SegmentPart::Hole(_) => key.push_str("{}"),
-                    }
-                }
-            }
-        }
+        let text = |text: &str| percent::normalise(text).into_owned();
+        let segment = segment.render(text, |_| Some("{}".to_owned()));
+        key.push_str(&segment.unwrap_or_default());
     }
     if rest.segments.is_empty() {
         key.push('/');
@@ -368,30 +351,11 @@ fn url(rest: &RestOperation, bindings: &Bindings) -> String {
             | RestLocation::Body => None,
         });
     let in_path: BTreeMap<&str, &BoundParameter> = in_path.collect();
-    let declared = |name: &str| {
-        let bound = in_path.get(name);
-        bound.map(|bound| bound.declared()).unwrap_or_default()
-    };
+    let declared = |name: &str| Some(in_path.get(name)?.declared());
     for segment in &rest.segments {
         url.push('/');
-        match segment {
-            Segment::Literal(text) => url.push_str(text),
-            Segment::Hole { name, verb } => {
-                url.push_str(&declared(name));
-                if let Some(verb) = verb {
-                    url.push(':');
-                    url.push_str(verb);
-                }
-            }
-            Segment::Mixed(parts) => {
-                for part in parts {
-                    match part {
-                        SegmentPart::Text(text) => url.push_str(text),
-                        SegmentPart::Hole(name) => url.push_str(&declared(name)),
-                    }
-                }
-            }
-        }
+        let segment = segment.render(str::to_owned, declared);
+        url.push_str(&segment.unwrap_or_default());
     }
     if url.is_empty() {
         url.push('/');

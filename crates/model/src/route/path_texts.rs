@@ -21,23 +21,31 @@ pub(crate) struct PathTexts {
 }
 
 impl PathTexts {
-    /// Adds `METHOD /path`, unless a known path overlaps with it only in part. A path without text beside a hole is not kept.
-    pub(crate) fn add(&mut self, rest: &str) -> bool {
+    /// Adds `METHOD /path`. A path without text beside a hole is not kept.
+    ///
+    /// # Errors
+    /// The reason why a table with the known paths may not have this one.
+    pub(crate) fn add(&mut self, rest: &str) -> Result<(), &'static str> {
         let Ok(spelling) = parse_rest(rest) else {
-            return true;
+            return Ok(());
         };
         let is_text = |segment: &SegmentPattern| matches!(segment, SegmentPattern::Text(_));
         if !spelling.path.segments.iter().any(is_text) {
-            return true;
+            return Ok(());
         }
         let mut known = self.known.iter();
         let overlaps = known.any(|(method, path)| {
             *method == spelling.method && path_order(path, &spelling.path) == PathOrder::Undecided
         });
-        if overlaps || self.known.len() == MOST {
-            return false;
+        if overlaps {
+            return Err(
+                "shares paths with another route, and neither is more specific; order the two by `after`",
+            );
+        }
+        if self.known.len() == MOST {
+            return Err("comes after 1000 other paths with text beside a parameter");
         }
         self.known.push((spelling.method, spelling.path));
-        true
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DocumentKind, drafted, fault, left_out, rest, routes};
+use super::{DocumentKind, drafted, fault, left_out, rest, routes, rpc};
 use crate::route::test_syntax::tree;
 use dualgauge_patterns::pattern::SourceTree;
 
@@ -35,6 +35,49 @@ body = {
 }
 params = { age = "{age}", ids = "{ids}", meta = "{meta}", name = "{name}", tags = "{tags}" }"#;
     assert!(found.contains(wanted), "{found}");
+}
+
+#[test]
+fn the_members_of_a_deep_object_are_fields_of_their_own() {
+    let string = || json!({ "type": "string" });
+    let filter = json!({ "allOf": [{ "type": "object", "required": ["eq"], "additionalProperties": false, "properties": {
+        "eq": string(), "n": { "type": "integer" }, "tags": { "type": "array" }, "deep": { "type": "object" },
+    } }], "type": "object" });
+    let content = |required: Value| {
+        let properties = json!({ "filter": filter, "filter[n]": string(), "a": string() });
+        let schema = json!({ "type": "object", "required": required, "properties": properties });
+        let encoding = json!({ "filter": { "style": "deepObject", "explode": true } });
+        json!({ "application/x-www-form-urlencoded": { "schema": { "allOf": [schema], "type": "object" }, "encoding": encoding } })
+    };
+    let found = drafted([with_body(content(json!(["filter"])))]).toml;
+    for line in [
+        r#"body = { a = "{a:string?}", "filter[eq]" = "{filter_eq:string}", "filter[n]" = "{filter_n:string?}" }"#,
+        r#"params = { a = "{a}", filter = { eq = "{filter_eq}" }, "filter[n]" = "{filter_n}" }"#,
+        "# look: the field `filter[n]` of its form is left out: another field has its name",
+        "# look: the field `filter[tags]` of its form is left out: it is a list, an object or a file inside an object, which has no standard form",
+    ] {
+        assert!(found.lines().any(|own| own == line), "{line}\nin\n{found}");
+    }
+    let found = drafted([with_body(content(json!([])))]).toml;
+    assert!(
+        found.contains(r#""filter[eq]" = "{filter_eq:string?}""#),
+        "{found}"
+    );
+    let exploded = content(json!(["filter"])).to_string();
+    let exploded = exploded.replace("\"deepObject\"", "\"form\"");
+    let exploded: Value = serde_json::from_str(&exploded).unwrap();
+    let found = drafted([with_body(exploded)]).toml;
+    let line = r#"body = { a = "{a:string?}", eq = "{eq:string}", n = "{n:integer?}", "filter[n]" = "{filter_n:string?}" }"#;
+    assert!(found.lines().any(|own| own == line), "{found}");
+    // The param of a method is the object.
+    let param = json!({ "name": "Filter", "schema": { "type": "object" } });
+    let method =
+        json!({ "name": "m", "params": [param, { "name": "a" }, { "name": "filter[n]" }] });
+    let found = drafted([with_body(content(json!([]))), rpc(json!([method]))]).toml;
+    assert!(
+        found.contains(r#"Filter = { eq = "{filter_eq}" }"#),
+        "{found}"
+    );
 }
 
 #[test]

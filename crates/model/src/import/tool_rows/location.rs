@@ -160,23 +160,7 @@ impl Address<'_> {
         let mut path = String::new();
         for segment in self.item.collection {
             path.push('/');
-            match segment {
-                Segment::Literal(text) => path.push_str(&escaped(text)),
-                Segment::Hole { name, verb } => {
-                    path.push_str(&of_call(name, bindings)?);
-                    if let Some(verb) = verb {
-                        path.push_str(&format!(":{verb}"));
-                    }
-                }
-                Segment::Mixed(parts) => {
-                    for part in parts {
-                        match part {
-                            SegmentPart::Text(text) => path.push_str(&escaped(text)),
-                            SegmentPart::Hole(name) => path.push_str(&of_call(name, bindings)?),
-                        }
-                    }
-                }
-            }
+            path.push_str(&segment.render(escaped, |name| of_call(name, bindings))?);
         }
         Some(path)
     }

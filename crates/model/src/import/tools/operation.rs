@@ -181,7 +181,11 @@ impl<'d> OperationDocs<'d> {
             RestLocation::Path(name) => self.parameter("path", name),
             RestLocation::Query(name) => self.parameter("query", name),
             RestLocation::Header(name) => self.parameter("header", name),
-            RestLocation::Member(name) => self.member_of_body(name).map(|schema| (schema, None)),
+            RestLocation::Member(name) => {
+                let found = self.member_of_body(name);
+                let found = found.or_else(|| self.member_of_object(&bound.rpc));
+                found.map(|schema| (schema, None))
+            }
             RestLocation::Body => self.body().map(|schema| (schema, None)),
         };
         let Some((schema, description)) = found else {
@@ -273,6 +277,18 @@ impl<'d> OperationDocs<'d> {
                 .unwrap_or_default()
         });
         members.get(name).copied()
+    }
+
+    /// Returns the schema of a member of an object of a form, whose members are fields of their own.
+    fn member_of_object(&self, param: &RpcLocation) -> Option<&'d Value> {
+        let RpcLocation::Inside(object, member) = param else {
+            return None;
+        };
+        let RpcLocation::Named(object) = &**object else {
+            return None;
+        };
+        let members = together::members(self.document, self.member_of_body(object)?);
+        members.get(member.as_str()).copied()
     }
 
     /// Returns the documented result of a success.
