@@ -32,7 +32,7 @@ use dualgauge_model::rollout::Glob;
 /// Maximum size of a file or a response.
 pub(super) const LARGEST: usize = 32 * 1024 * 1024;
 
-/// What a server is asked.
+/// The method by which a server describes itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
     /// Its OpenRPC document

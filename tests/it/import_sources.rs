@@ -145,7 +145,7 @@ fn a_server_over_sse_that_does_not_list_its_tools_says_why() {
         ),
     ] {
         let server = sse_server(get, events, post);
-        let url = format!("http://{}/sse", server.address);
+        let url = format!("http://{}/sse", server.address());
         let ended = import(&["--method", "tools/list", "--from", &url]);
         assert_eq!(ended.code, Some(1), "{}", ended.output);
         assert!(ended.errors.contains(reason), "{reason}: {}", ended.errors);

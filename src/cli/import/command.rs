@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::discover::tools::greeting;
+use super::message::error_of;
 use super::{LARGEST, json};
 use crate::cli::connection::within;
 use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
@@ -31,7 +32,7 @@ pub(in crate::cli) enum CommandFault {
     /// The command cannot be started.
     #[error("`{0}` cannot be started")]
     Start(String, #[source] io::Error),
-    /// The command could not be asked, or its answer is of no use.
+    /// The command did not list its tools.
     #[error("`{command}` did not list its tools: {what}{said}")]
     Asked {
         /// The command.
@@ -232,8 +233,7 @@ impl Conversation {
             if message.get("id").and_then(Value::as_u64) != Some(self.id) {
                 continue;
             }
-            if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-                let error: String = printable(&error.to_string()).chars().take(200).collect();
+            if let Some(error) = error_of(&message) {
                 return Ok(Err(error));
             }
             if let Some(result) = message.get_mut("result").map(Value::take) {

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use self::tools::all_pages;
-use super::message::message;
+use super::message::{error_of, message};
 use super::{LARGEST, Method};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
-use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
+use dualgauge_model::import::{DocumentKind, SourceDocument};
 use dualgauge_model::mcp::EndpointFault;
 use dualgauge_net::Connector;
 use dualgauge_net::tls_config::{Alpn, TlsFault, client};
@@ -52,7 +52,7 @@ pub(in crate::cli) enum DiscoverError {
     #[error("`{0}` cannot be read")]
     Unreadable(PathBuf, #[source] io::Error),
     /// The CA file has no valid CAs.
-    #[error("`{0}` is of no use")]
+    #[error("`{0}` has no CA certificate that can be used")]
     Authorities(PathBuf, #[source] TlsFault),
     /// A header is invalid.
     #[error("the header `{0}` cannot be sent; write `Name: value`")]
@@ -184,8 +184,17 @@ impl DiscoverServer {
         method: Option<Method>,
         limit: Duration,
     ) -> Result<SourceDocument, DiscoverError> {
+        self.in_time(limit, self.tell(method, limit))
+    }
+
+    /// Runs a request to its end, or to the time limit.
+    fn in_time<T>(
+        &self,
+        limit: Duration,
+        asking: impl Future<Output = Result<T, DiscoverError>>,
+    ) -> Result<T, DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
-        let outcome = within(limit, self.tell(method, limit)).map_err(unreachable)?;
+        let outcome = within(limit, asking).map_err(unreachable)?;
         outcome.unwrap_or_else(|| {
             Err(DiscoverError::Late {
                 server: self.name(),
@@ -196,14 +205,7 @@ impl DiscoverServer {
 
     /// Gets a document from the address; returns its name and its text.
     pub(super) fn fetch(&self, limit: Duration) -> Result<(String, String), DiscoverError> {
-        let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
-        let outcome = within(limit, self.get()).map_err(unreachable)?;
-        let text = outcome.unwrap_or_else(|| {
-            Err(DiscoverError::Late {
-                server: self.name(),
-                limit,
-            })
-        })?;
+        let text = self.in_time(limit, self.get())?;
         let text = String::from_utf8(text).map_err(|_| DiscoverError::NotText(self.name()))?;
         Ok((self.name(), text))
     }
@@ -327,8 +329,7 @@ impl DiscoverServer {
         let (session, text) = self.post(method, &call, headers).await?;
         let message = message(&text).map_err(|source| DiscoverError::Document(method, source))?;
         let mut message = message.ok_or(DiscoverError::NoRpc(method))?;
-        if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-            let error: String = printable(&error.to_string()).chars().take(200).collect();
+        if let Some(error) = error_of(&message) {
             return Err(DiscoverError::Refused { method, error });
         }
         let result = message.get_mut("result").map(Value::take);
@@ -418,7 +419,7 @@ impl DiscoverServer {
 }
 
 impl DiscoverError {
-    /// Returns whether the server responded without knowing the method.
+    /// Returns true if the server responded without knowing the method.
     fn is_refusal(&self) -> bool {
         match self {
             DiscoverError::Status { status, .. } => status.is_client_error(),

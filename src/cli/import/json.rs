@@ -20,18 +20,18 @@ const MOST_NODES: usize = 1_000_000;
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     let nodes = Cell::new(0);
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = PrintNode { nodes: &nodes }.deserialize(&mut parser)?;
+    let value = ValueSeed { nodes: &nodes }.deserialize(&mut parser)?;
     parser.end()?;
     Ok(value)
 }
 
 /// A value that is being parsed, with all values in it.
 #[derive(Clone, Copy)]
-struct PrintNode<'n> {
+struct ValueSeed<'n> {
     nodes: &'n Cell<usize>,
 }
 
-impl<'de> DeserializeSeed<'de> for PrintNode<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -44,7 +44,7 @@ impl<'de> DeserializeSeed<'de> for PrintNode<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for PrintNode<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,19 @@
-//! The JSON-RPC message in a response. Used by `import::discover`.
+//! The JSON-RPC message in a response. Used by `import::command` and `import::discover`.
 
 use serde_json::Value;
 
 use super::json;
+use dualgauge_model::import::printable;
+
+/// The longest part of an error that is shown.
+const SHOWN: usize = 200;
+
+/// Returns the `error` member of a response, for people.
+pub(super) fn error_of(message: &Value) -> Option<String> {
+    let error = message.get("error").filter(|error| !error.is_null())?;
+    let text = printable(&error.to_string());
+    Some(text.chars().take(SHOWN).collect())
+}
 
 /// Returns the response in the body: JSON, or the event that contains it.
 ///

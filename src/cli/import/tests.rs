@@ -22,7 +22,7 @@ const MAIN: &str = "include = ['routes.toml']\n\
                     [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
                     [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
 
-/// What `check` says against a route file.
+/// Returns the problems that `check` reports for a route file.
 fn problems(routes: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dualgauge.toml");

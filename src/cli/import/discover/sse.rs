@@ -20,7 +20,8 @@ use super::{
 };
 use crate::cli::connection::{exchange, within};
 use crate::cli::import::json;
-use dualgauge_model::import::{DocumentKind, printable};
+use crate::cli::import::message::error_of;
+use dualgauge_model::import::DocumentKind;
 use dualgauge_model::mcp::{StreamUrl, endpoint_of_event, endpoint_target};
 use dualgauge_model::sse::{EVENT_STREAM, MESSAGE, RawEvent, SseReader, StreamPiece};
 
@@ -207,8 +208,7 @@ impl EventStream<'_> {
             if message["id"] != id || message.get("method").is_some() {
                 continue;
             }
-            if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-                let error = printable(&error.to_string()).chars().take(200).collect();
+            if let Some(error) = error_of(&message) {
                 return Err(DiscoverError::Refused { method, error });
             }
             return Ok(DiscoverAnswer {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{DiscoverAnswer, DiscoverError, DiscoverServer, LARGEST, MOST_PAGES, SourceDocument};
-use crate::cli::connection::within;
 use dualgauge_model::import::printable;
 
 /// The MCP revision that is offered; a server replies with the one it speaks.
@@ -33,13 +32,7 @@ impl DiscoverServer {
                 _ = terminated.recv() => Err(DiscoverError::Interrupted),
             }
         };
-        let outcome = within(limit, asking).map_err(unreachable)?;
-        outcome.unwrap_or_else(|| {
-            Err(DiscoverError::Late {
-                server: self.name(),
-                limit,
-            })
-        })
+        self.in_time(limit, asking)
     }
 
     async fn named_tools(&self) -> Result<(SourceDocument, Option<String>), DiscoverError> {

@@ -24,7 +24,7 @@ pub(super) struct RefreshReport {
     pub(super) changed: usize,
     pub(super) added: usize,
     pub(super) removed: usize,
-    /// What both sides changed, for people.
+    /// The parts that both sides changed, for people.
     pub(super) conflicts: Vec<String>,
     /// Changes of the documents to routes that the table does not have any more.
     pub(super) deleted: Vec<String>,
