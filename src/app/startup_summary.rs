@@ -80,7 +80,9 @@ fn files(config: &RawConfig) -> String {
 fn rest(base: &str, plan: &Plan) -> String {
     match plan.unrouted {
         Unrouted::Passthrough => format!("{base}/ (every path; calls of no route pass through)"),
-        Unrouted::Reject => format!("{base}/ (the paths of routes; calls of no route are refused)"),
+        Unrouted::Reject | Unrouted::Unavailable => {
+            format!("{base}/ (the paths of routes; calls of no route are refused)")
+        }
     }
 }
 

@@ -44,6 +44,8 @@ A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows
 const LISTEN: &str = "127.0.0.1:8080";
 /// The file with the routes of the tools.
 const ROUTES: &str = "routes.toml";
+/// The line of the main file with which calls get 503 until the tools are listed.
+const UNAVAILABLE: &str = "unrouted = \"unavailable\"\n";
 /// The most operations, and the most notes, that are printed.
 const MOST_PRINTED: usize = 20;
 /// The most requests to load the routes.
@@ -116,11 +118,15 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     let key = arguments.serve.key().map_err(RestFault::from)?;
     arguments.probe().map_err(RestFault::from)?;
     let folder = arguments.serve.folder().map_err(RestFault::from)?;
-    arguments.write_first(&folder, key.as_deref())?;
+    let main = arguments.write_first(&folder, key.as_deref())?;
     let mut failed = None;
     let mut loading = None;
     let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
         let drafted = arguments.draft(&folder, started.addresses, key.as_deref());
+        let drafted = drafted.and_then(|api| {
+            folder.write_main(&main.replace(UNAVAILABLE, ""))?;
+            Ok(api)
+        });
         match drafted {
             Ok(api) => {
                 let text = arguments.introduction(&api, started.addresses, &folder, key.is_some());
@@ -207,8 +213,8 @@ impl RestArguments {
         })
     }
 
-    /// Writes the configuration with the server only.
-    fn write_first(&self, folder: &ConfigFolder, key: Option<&str>) -> Result<(), RestFault> {
+    /// Writes the configuration with the server only, and returns its main file.
+    fn write_first(&self, folder: &ConfigFolder, key: Option<&str>) -> Result<String, RestFault> {
         folder.write(ROUTES, "")?;
         let headers = folder.write_headers(&self.serve.headers()?)?;
         let upstream = match &self.mcp {
@@ -231,7 +237,7 @@ impl RestArguments {
             r#"# An MCP server as a REST API. Written by `dualgauge rest`; serve it again with `dualgauge run --config`.
 
 include = ["{ROUTES}"]
-
+{UNAVAILABLE}
 {access}
 [upstream.tools]
 side = "rpc"
@@ -249,7 +255,8 @@ answer = "docs"
 "#,
             access = self.serve.access(key, LISTEN, "")
         );
-        Ok(folder.write_main(&main)?)
+        folder.write_main(&main)?;
+        Ok(main)
     }
 
     /// Asks the server for its tools, and writes the routes and the document.

@@ -55,6 +55,7 @@ use dualgauge_model::plan::Unrouted;
 const UNROUTED_WORDS: &[(&str, Unrouted)] = &[
     ("passthrough", Unrouted::Passthrough),
     ("reject", Unrouted::Reject),
+    ("unavailable", Unrouted::Unavailable),
 ];
 const IRREGULAR_WORDS: &[(&str, IrregularWord)] = &[
     ("pass", IrregularWord::Pass),

@@ -126,8 +126,11 @@ async fn pass_through(
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let upstream = passthrough_upstream(&runtime_plan, route, head.uri.path())
-        .ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
+    let upstream =
+        passthrough_upstream(&runtime_plan, route, head.uri.path()).ok_or_else(|| {
+            let treatment = runtime_plan.plan.unrouted;
+            rejections::unrouted(treatment, &head.method, head.uri.path())
+        })?;
     if let Some(card) = requested_card(&runtime_plan.plan, RequestHead::new(&head)) {
         agent_card::ask_for_whole(&mut head);
         let call = unchanged(head, content);

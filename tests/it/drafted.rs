@@ -2,6 +2,7 @@
 
 mod child;
 mod faults;
+mod pending;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -54,32 +55,33 @@ fn mcp_server() -> Upstream {
 
 /// The same with other tools, of those that [`tool`] knows.
 pub(crate) fn mcp_server_of(tools: Value) -> Upstream {
-    Upstream::serving(move |request| {
-        if !request.head.start.starts_with("POST") {
-            return answer("405 Method Not Allowed", &[], "");
+    Upstream::serving(move |request| reply(request, &tools))
+}
+
+/// The reply of an MCP server with these tools.
+fn reply(request: &Message, tools: &Value) -> Vec<u8> {
+    if !request.head.start.starts_with("POST") {
+        return answer("405 Method Not Allowed", &[], "");
+    }
+    let called = Called::of(request);
+    let Some(id) = called.id else {
+        return answer("202 Accepted", &[], "");
+    };
+    let params: Value = serde_json::from_str(called.params()).unwrap();
+    let result = match called.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": { "tools": {} },
+            "serverInfo": { "name": "peer", "version": "1" },
+        }),
+        "tools/list" => json!({ "tools": tools }),
+        "tools/call" => tool(params["name"].as_str().unwrap(), &params["arguments"]),
+        _ => {
+            let error = json!({ "code": -32601, "message": "Method not found" });
+            return json_answer(json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string());
         }
-        let called = Called::of(request);
-        let Some(id) = called.id else {
-            return answer("202 Accepted", &[], "");
-        };
-        let params: Value = serde_json::from_str(called.params()).unwrap();
-        let result = match called.method() {
-            "initialize" => json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "peer", "version": "1" },
-            }),
-            "tools/list" => json!({ "tools": tools }),
-            "tools/call" => tool(params["name"].as_str().unwrap(), &params["arguments"]),
-            _ => {
-                let error = json!({ "code": -32601, "message": "Method not found" });
-                return json_answer(
-                    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string(),
-                );
-            }
-        };
-        json_answer(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string())
-    })
+    };
+    json_answer(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string())
 }
 
 fn launched(arguments: &[&str]) -> Proxy {

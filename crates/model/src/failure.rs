@@ -197,6 +197,8 @@ pub enum Reason {
     MemoryFull,
     /// The process stopped before the upstream responded.
     Draining,
+    /// A call without a route, while the routes are still to come.
+    RoutesPending,
     /// An internal error of the proxy.
     Internal,
 }
@@ -248,7 +250,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> FailureRow {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 48] = [
+    pub const ALL: [Reason; 49] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,
@@ -296,6 +298,7 @@ impl Reason {
         Reason::Overloaded,
         Reason::MemoryFull,
         Reason::Draining,
+        Reason::RoutesPending,
         Reason::Internal,
     ];
 
@@ -353,6 +356,7 @@ impl Reason {
             Reason::Overloaded => proxy(503, -31042, "overloaded"),
             Reason::MemoryFull => proxy(503, -31043, "memory_full"),
             Reason::Draining => proxy(503, -31044, "draining"),
+            Reason::RoutesPending => proxy(503, -31045, "routes_pending"),
             Reason::Internal => proxy(500, -32603, "internal"),
         }
     }

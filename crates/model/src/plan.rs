@@ -349,6 +349,8 @@ pub enum Unrouted {
     Passthrough,
     /// They are rejected.
     Reject,
+    /// They are rejected with a status that says to retry: the routes are still to come.
+    Unavailable,
 }
 
 /// The limits of a call.

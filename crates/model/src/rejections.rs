@@ -13,7 +13,7 @@ use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
 use super::mcp::HeaderMismatch;
 use super::outcome::{RestReply, envelope_of, redirect};
-use super::plan::{Plan, UpstreamPlan};
+use super::plan::{Plan, Unrouted, UpstreamPlan};
 use super::rollout::{Clients, CredentialFault};
 use super::route::{MatchError, Route};
 use super::stream::Stream;
@@ -31,6 +31,18 @@ mod unknown;
 pub use body::{body_type, media_type, no_form, no_json, parse_body};
 pub use path::{irregular_local_path, irregular_path, irregular_rpc_path, near_route, near_stream};
 pub use unknown::unknown_method;
+
+/// Returns the failure of a REST call without a route and an upstream for such calls.
+#[must_use]
+pub fn unrouted(treatment: Unrouted, method: &Method, path: &str) -> Failure {
+    match treatment {
+        Unrouted::Passthrough | Unrouted::Reject => no_route(method, path),
+        Unrouted::Unavailable => {
+            let message = "the routes are not loaded yet; retry later";
+            Failure::new(Reason::RoutesPending, message).advise(Advice::RetryAfter(1))
+        }
+    }
+}
 
 /// Returns the failure of a REST call without a route.
 #[must_use]

@@ -326,7 +326,7 @@ fn other_methods(plan: &Plan, head: RequestHead<'_>, mut methods: Vec<Method>) -
     let path = head.uri.path();
     methods.extend(plan.locals.methods(path));
     if methods.is_empty() {
-        return rejections::no_route(head.method, path);
+        return rejections::unrouted(plan.unrouted, head.method, path);
     }
     methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
     methods.dedup();
@@ -361,7 +361,7 @@ pub fn by_body(
 #[must_use]
 pub fn other_path<'p>(plan: &'p Plan, path: &str) -> Option<&'p UpstreamPlan> {
     let mut all = plan.upstreams.all.iter();
-    if plan.unrouted == Unrouted::Reject || all.any(|upstream| upstream.side == Side::Rest) {
+    if plan.unrouted != Unrouted::Passthrough || all.any(|upstream| upstream.side == Side::Rest) {
         return None;
     }
     let upstream = plan.rpc_over_http()?;

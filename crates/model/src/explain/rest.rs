@@ -56,7 +56,7 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
         (None, Some(index)) => Err(refused(plan, decision.why, index, Side::Rest, case.at())),
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
-            let none = || rejections::no_route(head.method, head.uri.path());
+            let none = || rejections::unrouted(plan.unrouted, head.method, head.uri.path());
             let upstream = plan.upstream_for(route, Side::Rest);
             let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
             let upstream = upstream.ok_or_else(none)?;
