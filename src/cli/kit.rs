@@ -81,9 +81,9 @@ const KITS: &[Kit] = &[
 pub(super) enum KitFault {
     #[error("there is no kit `{name}`; the kits are {known}")]
     Unknown { name: String, known: String },
-    #[error("{} exists; write the kit into another folder, or move the file away", path.display())]
+    #[error("`{}` exists; write the kit into another folder, or move the file away", path.display())]
     Exists { path: PathBuf },
-    #[error("{} cannot be written", path.display())]
+    #[error("`{}` cannot be written", path.display())]
     Unwritable {
         path: PathBuf,
         #[source]
@@ -140,8 +140,9 @@ fn report(kit: &Kit, folder: &Path, out: &mut impl Write) -> io::Result<()> {
     let main = folder.join("dualgauge.toml");
     writeln!(
         out,
-        "\nSet the `url` of the upstream in {}, then:",
-        main.display()
+        "\nSet the `url` of each upstream in `{}`, as `{}` says, then:",
+        main.display(),
+        folder.join(README).display()
     )?;
     writeln!(out, "  dualgauge check --config {}", main.display())?;
     writeln!(out, "  dualgauge run --config {}", main.display())

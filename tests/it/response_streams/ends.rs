@@ -1,7 +1,7 @@
 //! Ends of responses that stream: the client leaves, the upstream breaks off, falls silent or takes too long.
 
 use super::{HEAD, ROUTES, Streamed, before_rest, before_rpc, events, expect, get, post, rpc_call};
-use crate::support::{Upstream, becomes};
+use crate::support::{Proxy, Upstream, becomes};
 
 /// An upstream that may be silent for a short time only.
 fn impatient(upstream: &Upstream, side: &str) -> String {
@@ -9,6 +9,15 @@ fn impatient(upstream: &Upstream, side: &str) -> String {
     format!(
         "[upstream.one]\nside = \"{side}\"\nurl = \"http://{}{path}\"\nidle_timeout = \"150ms\"\n",
         upstream.address()
+    )
+}
+
+/// Opens a stream by a JSON-RPC call with the id 7.
+fn open_rpc(proxy: &Proxy, upstream: &Upstream) -> Streamed {
+    Streamed::open(
+        proxy,
+        upstream,
+        &rpc_call("SendStreamingMessage", "{}", "7"),
     )
 }
 
@@ -30,11 +39,7 @@ fn the_upstream_call_ends_when_the_client_leaves() {
 fn a_stream_that_breaks_off_ends_with_a_failure_and_no_half_event() {
     let upstream = Upstream::start();
     let proxy = before_rest(&upstream, ROUTES);
-    let mut call = Streamed::open(
-        &proxy,
-        &upstream,
-        &rpc_call("SendStreamingMessage", "{}", "7"),
-    );
+    let mut call = open_rpc(&proxy, &upstream);
     call.server.send(HEAD);
     call.tell("data: 1\n\ndata: {\"a\":");
     call.client.read_head();
@@ -54,11 +59,7 @@ fn a_stream_that_breaks_off_ends_with_a_failure_and_no_half_event() {
 fn an_unfinished_event_at_the_end_is_no_event() {
     let upstream = Upstream::start();
     let proxy = before_rest(&upstream, ROUTES);
-    let mut call = Streamed::open(
-        &proxy,
-        &upstream,
-        &rpc_call("SendStreamingMessage", "{}", "7"),
-    );
+    let mut call = open_rpc(&proxy, &upstream);
     call.server.send(HEAD);
     call.tell("data: 1\n\ndata: 2\n");
     call.server.send("0\r\n\r\n");
@@ -75,7 +76,7 @@ fn an_unfinished_event_at_the_end_is_no_event() {
 fn a_silent_upstream_ends_the_stream_with_a_failure() {
     let upstream = Upstream::start();
     let config = format!("{}{}", impatient(&upstream, "rpc"), ROUTES);
-    let proxy = crate::support::Proxy::start(&config);
+    let proxy = Proxy::start(&config);
     let mut call = Streamed::open(&proxy, &upstream, &get("/tasks/7", ""));
     call.server.send(HEAD);
     call.client.read_head();
