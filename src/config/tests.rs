@@ -334,7 +334,7 @@ fn a_syntax_error_has_a_column_and_the_parsers_words() {
         .file("r.toml", "[[route]]\nname = 'ä' x\n");
     assert_eq!(
         fixture.problems(),
-        "dualgauge.toml:2: unrouted: `no` is not allowed here; write `passthrough` or `reject`\n\
+        "dualgauge.toml:2: unrouted: `no` is not allowed here; write `passthrough`, `reject` or `unavailable`\n\
          r.toml:2:12: unexpected key or value, expected newline, `#`"
     );
     let fixture = Fixture::new("include = ['r.toml']\n").file("r.toml", b"a = 1\nb = '\xff'\n");
