@@ -1,5 +1,5 @@
 //! Alternatives: `["{|}", p1, p2]` pairs by position with the alternatives of the other side; `["{/}", p1, p2]` has
-//! several forms of the same holes on one side.
+//! several forms of the same holes on one side. A form other than the first one may lack holes that may be absent.
 //!
 //! Reading chooses the most specific alternative that matches. Laws: every two alternatives are ordered by
 //! specificity or have no value in common; a written value is read by the alternative that wrote it.
@@ -52,7 +52,7 @@ impl EitherPattern {
         either.order = order;
         either.plans = plans;
         either.find_holes();
-        either.expect_same_holes()?;
+        either.find_absent()?;
         Ok(either)
     }
 
@@ -131,18 +131,41 @@ impl EitherPattern {
         relations
     }
 
-    fn expect_same_holes(&self) -> Result<(), PatternError> {
+    /// Finds the holes that only the first form has, which is the one that is written.
+    fn find_absent(&mut self) -> Result<(), PatternError> {
         if self.choice.is_some() {
             return Ok(());
         }
-        let first = self.plans.first().map(|plan| &plan.holes);
-        for (index, plan) in self.plans.iter().enumerate() {
-            if Some(&plan.holes) != first {
-                let what = "every form has the same holes; those of this one differ from those of the first";
-                return Err(PatternError::new(what).under(&format!("[{}]", index + 1)));
+        let Some((first, others)) = self.plans.split_first_mut() else {
+            return Ok(());
+        };
+        let mut values = Vec::new();
+        self.alternatives[0].values_of_absence(&mut values);
+        for (index, plan) in others.iter_mut().enumerate() {
+            let known = |hole: &usize| first.holes.contains(hole);
+            let lacked = first
+                .holes
+                .iter()
+                .filter(|hole| !plan.holes.contains(*hole));
+            let absent: Option<Vec<_>> = lacked
+                .map(|hole| values.iter().find(|(absent, _)| absent == hole).cloned())
+                .collect();
+            match absent {
+                Some(absent) if plan.holes.iter().all(known) => plan.absent = absent,
+                Some(_) | None => {
+                    let what = "the first form has all holes, and the others at least those that are required; this one has others";
+                    return Err(PatternError::new(what).under(&format!("[{}]", index + 2)));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Forgets the values of holes that only the first form has, before holes get other numbers.
+    pub(super) fn forget_absent(&mut self) {
+        for plan in &mut self.plans {
+            plan.absent.clear();
+        }
     }
 
     pub(super) fn read(&self, value: &Json, reading: &mut PatternReader) -> Result<(), MatchError> {
@@ -158,7 +181,7 @@ impl EitherPattern {
                 Ok(()) => {
                     return match &self.choice {
                         Some(choice) => reading.bind(choice, BoundValue::Value(number(*index))),
-                        None => Ok(()),
+                        None => self.plans[*index].bind_absent(reading),
                     };
                 }
                 Err(fault) => faults.push((*index, fault)),
@@ -232,6 +255,17 @@ impl EitherPattern {
     }
 }
 
+impl AlternativePlan {
+    /// Binds the holes that only the first form has.
+    fn bind_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
+        for (hole, value) in &self.absent {
+            let bound = reading.bind_hole(*hole, value.clone());
+            bound.map_err(|()| MatchError::here("a value that this form lacks is elsewhere"))?;
+        }
+        Ok(())
+    }
+}
+
 /// Returns the value of the choice.
 fn number(index: usize) -> Json {
     Json::string(&(index + 1).to_string())
@@ -284,6 +318,39 @@ fn overlap(one: usize, other: usize, relation: &Relation) -> PatternError {
 }
 
 impl Pattern {
+    /// Finds the holes that may be absent, with the values that they have then.
+    fn values_of_absence(&self, found: &mut Vec<(usize, BoundValue)>) {
+        match self {
+            Pattern::Literal(_) | Pattern::Each(_) => {}
+            Pattern::Hole(_) | Pattern::Text(_) => self.slots(&mut |slot| {
+                if let (Some(hole), Ok(value)) = (slot.binds(), slot.read_absent()) {
+                    found.push((hole, value));
+                }
+            }),
+            Pattern::Object(object) => {
+                for (_, member) in &object.members {
+                    member.values_of_absence(found);
+                }
+                // Without other members, the captured ones are an empty object.
+                let rest = object
+                    .rest
+                    .iter()
+                    .filter_map(|rest| Some((rest.binds()?, rest)));
+                found.extend(rest.filter_map(|(hole, rest)| Some((hole, rest.no_members().ok()?))));
+            }
+            Pattern::List(list) => {
+                for item in &list.items {
+                    item.values_of_absence(found);
+                }
+            }
+            Pattern::Either(either) => {
+                let forms = either.alternatives.iter().take(1);
+                let forms = forms.filter(|_| either.choice.is_none());
+                forms.for_each(|form| form.values_of_absence(found));
+            }
+        }
+    }
+
     /// Lets the objects of this pattern refuse members that another pattern requires at the same place. Members that an
     /// object names stay allowed; the rule also holds for objects that receive unnamed members.
     fn refuse_names_of(&mut self, twin: &Pattern) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bindings::BoundValue;
 use super::object_plan::{ObjectTemplate, ReadPlan};
 use super::slot::{Absence, Codec, Slot};
 use crate::json::{Json, encode};
@@ -129,6 +130,8 @@ pub struct EitherPattern<H = Slot> {
 pub(super) struct AlternativePlan {
     /// The holes inside.
     pub(super) holes: Vec<usize>,
+    /// The holes that only the first form has, with their values if this form is read.
+    pub(super) absent: Vec<(usize, BoundValue)>,
     /// The alternatives that match only some of its values.
     pub(super) narrower: Vec<usize>,
 }

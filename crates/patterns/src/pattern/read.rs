@@ -213,13 +213,18 @@ impl ObjectPattern {
             read.map_err(|error| error.within(name))?;
         }
         match &self.rest {
-            Some(rest) => reading.bind(rest, rest.members(Json::literal("{}"), None)?),
+            Some(rest) => reading.bind(rest, rest.no_members()?),
             None => Ok(()),
         }
     }
 }
 
 impl Slot {
+    /// Returns the value of the hole for unnamed members, if there are none.
+    pub(super) fn no_members(&self) -> Result<BoundValue, MatchError> {
+        self.members(Json::literal("{}"), None)
+    }
+
     /// Returns the value of the hole for unnamed members.
     fn members(
         &self,

@@ -125,6 +125,64 @@ fn params_have_several_forms() {
 }
 
 #[test]
+fn forms_lack_holes_that_may_be_absent() {
+    let route = route(
+        "POST /read",
+        "call",
+        r#"{
+            "body": { "ids": "{ids:integer[]}", "fields": "{fields?}", "load": "{load=all}", "...": "{more}" },
+            "params": ["{/}",
+                ["kw", ["{ids}"], { "fields": "{fields}", "load": "{load}", "...": "{more}" }],
+                ["kw", ["{ids}", "{fields}"], { "load": "{load}", "...": "{more}" }],
+                ["kw", ["{ids}", "{fields}", "{load}"], { "...": "{more}" }],
+                ["list", "{ids}", "{fields}"]
+            ]
+        }"#,
+    );
+    both_ways(
+        &route,
+        &[
+            (
+                r#"/read {"ids":[1],"fields":["a"],"load":"x","context":{}}"#,
+                r#"call ["kw",[[1]],{"fields":["a"],"load":"x","context":{}}]"#,
+            ),
+            (
+                r#"/read {"ids":[1],"load":"all"}"#,
+                r#"call ["kw",[[1]],{"load":"all"}]"#,
+            ),
+        ],
+    );
+    from_rpc(
+        &route,
+        &[
+            (
+                r#"call ["kw",[[1],["a"]],{"load":"x","context":{}}]"#,
+                Ok((
+                    r#"/read {"ids":[1],"fields":["a"],"load":"x","context":{}}"#,
+                    0,
+                )),
+            ),
+            (
+                r#"call ["kw",[[1],["a"],"x"]]"#,
+                Ok((r#"/read {"ids":[1],"fields":["a"],"load":"x"}"#, 0)),
+            ),
+            (
+                r#"call ["list",[1],["a"]]"#,
+                Ok((r#"/read {"ids":[1],"fields":["a"],"load":"all"}"#, 0)),
+            ),
+            (
+                r#"call ["list",[1]]"#,
+                Ok((r#"/read {"ids":[1],"load":"all"}"#, 0)),
+            ),
+            (
+                r#"call ["kw",[[1],["a"]],{"fields":["b"]}]"#,
+                Err("`fields` is already given elsewhere"),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn alternatives_that_cannot_work_are_load_errors() {
     for (body, params, words) in [
         (
@@ -161,7 +219,12 @@ fn alternatives_that_cannot_work_are_load_errors() {
         (
             r#"["{/}", ["{a}"], { "a": "{a}", "b": "{b}" }]"#,
             r#"["{a}", "{b}"]"#,
-            "every form has the same holes",
+            "the first form has all holes",
+        ),
+        (
+            r#"["{/}", { "a": "{a}", "b": "{b}" }, ["{a}"]]"#,
+            r#"["{a}", "{b}"]"#,
+            "the first form has all holes",
         ),
         (r#"["x", "{|}"]"#, "1", "is the first element"),
         (

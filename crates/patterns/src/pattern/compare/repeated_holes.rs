@@ -113,6 +113,7 @@ fn number(pattern: &mut Pattern, was: &mut Vec<usize>) {
                 .iter_mut()
                 .for_each(|choice| renumber(choice, was));
             either.change(|alternative| number(alternative, was));
+            either.forget_absent();
         }
     }
 }
