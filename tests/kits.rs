@@ -9,8 +9,12 @@
     reason = "a server that does not do as the test says fails the test"
 )]
 
+#[path = "kits/odoo.rs"]
+mod odoo;
 #[path = "peers/processes.rs"]
 mod processes;
+#[path = "kits/truenas.rs"]
+mod truenas;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

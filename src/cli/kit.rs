@@ -74,6 +74,11 @@ const KITS: &[Kit] = &[
         "ethereum",
         "the execution API of an Ethereum node as a REST API"
     ),
+    kit!("odoo", "Odoo's JSON-RPC clients before its JSON-2 API"),
+    kit!(
+        "truenas",
+        "TrueNAS's REST v2.0 clients before its JSON-RPC on a WebSocket"
+    ),
 ];
 
 /// The reason why a kit cannot be shown or written.
