@@ -9,6 +9,10 @@
     reason = "a server that does not do as the test says fails the test"
 )]
 
+#[path = "kits/bitcoin.rs"]
+mod bitcoin;
+#[path = "kits/imitations.rs"]
+mod imitations;
 #[path = "kits/odoo.rs"]
 mod odoo;
 #[path = "peers/processes.rs"]

@@ -71,6 +71,10 @@ const KITS: &[Kit] = &[
     kit!("a2a", "both bindings of an A2A 1.0 agent, with streams"),
     kit!("aria2", "aria2's JSON-RPC methods as a REST API"),
     kit!(
+        "bitcoin",
+        "the REST interface of Bitcoin Core before its JSON-RPC, and back"
+    ),
+    kit!(
         "ethereum",
         "the execution API of an Ethereum node as a REST API"
     ),

@@ -1,64 +1,40 @@
-//! TrueNAS: clients of REST v2.0 before a server that has only JSON-RPC over a WebSocket. The servers are imitations with
-//! the same records.
+//! TrueNAS: clients of REST v2.0 before a server that has only JSON-RPC over a WebSocket.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use super::{
-    Process, assert_equal_results, client, installed, proxy, started, translated_routes,
-    uncalled_routes, written_kit,
-};
-
-fn python(script: &str) -> Command {
-    let mut command = Command::new(installed("kits-python").join("bin/python"));
-    command.arg(format!("tests/kits/{script}"));
-    command
-}
-
-/// Starts a server with one of the APIs over TLS, and returns its address.
-fn server(api: &str, folder: &Path) -> (Process, String) {
-    let mut command = python("truenas_server.py");
-    command.arg(api).arg(folder.join("cert.pem"));
-    started(command.arg(folder.join("key.pem")), "serving ")
-}
+use super::imitations::Migration;
 
 /// Writes a certificate for this address, and its key.
-fn write_certificate(folder: &Path) {
+fn write_certificate(certificate: &Path, key: &Path) {
     let issued = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    fs::write(folder.join("cert.pem"), issued.cert.pem()).unwrap();
-    fs::write(folder.join("key.pem"), issued.signing_key.serialize_pem()).unwrap();
+    fs::write(certificate, issued.cert.pem()).unwrap();
+    fs::write(key, issued.signing_key.serialize_pem()).unwrap();
 }
 
 #[test]
 #[ignore = "needs .ci/install-kits"]
 fn clients_of_rest_get_its_results_from_json_rpc() {
     let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    write_certificate(folder);
-    let (_rest, url) = server("rest", folder);
-    let direct = client(python("truenas.py").arg(&url));
-
-    let (_rpc, url) = server("rpc", folder);
-    let certificate = folder.join("cert.pem");
-    let key = folder.join("key.pem");
-    let replaced = |line: &str| {
-        if line == "[listen]" {
-            let tls = format!("tls = {{ certificate = {certificate:?}, key = {key:?} }}");
-            return Some(format!("{line}\n{tls}"));
-        }
-        if line.starts_with("# tls = ") {
-            return Some(format!("tls = {{ ca = {certificate:?} }}"));
-        }
-        line.starts_with("url = ")
-            .then(|| format!("url = \"{url}\""))
+    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
+    write_certificate(&certificate, &key);
+    let replaced = |line: &str, url: &str| match line {
+        "[listen]" => Some(format!(
+            "{line}\ntls = {{ certificate = {certificate:?}, key = {key:?} }}"
+        )),
+        _ if line.starts_with("# tls = ") => Some(format!("tls = {{ ca = {certificate:?} }}")),
+        _ if line.starts_with("url = ") => Some(format!("url = \"{url}\"")),
+        _ => None,
     };
-    let main = written_kit("truenas", folder, replaced);
-    let (proxy, url) = proxy(&main);
-    assert_equal_results(&direct, &client(python("truenas.py").arg(&url)));
-    let none: [&str; 0] = [];
-    assert_eq!(
-        uncalled_routes("truenas", &translated_routes(proxy, &main)),
-        none
-    );
+    Migration {
+        kit: "truenas",
+        client: "truenas.py",
+        server: "truenas_server.py",
+        arguments: &[certificate.clone().into(), key.clone().into()],
+        own: "rest",
+        other: "rpc",
+        replaced: &replaced,
+        uncalled: &[],
+    }
+    .run();
 }
