@@ -153,7 +153,7 @@ impl EitherPattern {
             match absent {
                 Some(absent) if plan.holes.iter().all(known) => plan.absent = absent,
                 Some(_) | None => {
-                    let what = "the first form has all holes, and the others at least those that are required; this one has others";
+                    let what = "every form has the holes of the first one, except those that may be absent; this one has others";
                     return Err(PatternError::new(what).under(&format!("[{}]", index + 2)));
                 }
             }
@@ -260,7 +260,7 @@ impl AlternativePlan {
     fn bind_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         for (hole, value) in &self.absent {
             let bound = reading.bind_hole(*hole, value.clone());
-            bound.map_err(|()| MatchError::here("a value that this form lacks is elsewhere"))?;
+            bound.map_err(|()| MatchError::here("a hole that this form lacks has a value elsewhere"))?;
         }
         Ok(())
     }

@@ -219,12 +219,12 @@ fn alternatives_that_cannot_work_are_load_errors() {
         (
             r#"["{/}", ["{a}"], { "a": "{a}", "b": "{b}" }]"#,
             r#"["{a}", "{b}"]"#,
-            "the first form has all holes",
+            "every form has the holes of the first one",
         ),
         (
             r#"["{/}", { "a": "{a}", "b": "{b}" }, ["{a}"]]"#,
             r#"["{a}", "{b}"]"#,
-            "the first form has all holes",
+            "every form has the holes of the first one",
         ),
         (r#"["x", "{|}"]"#, "1", "is the first element"),
         (
