@@ -304,7 +304,7 @@ fn the_stream_of_a_session_moves_to_the_server_of_a_new_plan() {
     let proxy = before(&first, "");
     let mut client = open_stream(&proxy);
     in_session(&proxy, "resources/subscribe", "a:b");
-    assert_eq!(subscriptions(&first)[0], 2);
+    becomes(|| subscriptions(&first)[0], &2);
     move_to(&proxy, &second);
     assert_eq!(updated_uri(&mut client), "a:b");
     // The open stream does not keep the link to the first server.
