@@ -55,8 +55,8 @@ pub struct RuntimePlan {
     targets: Vec<OnceCell<PathAndQuery>>,
     /// Verified tokens, by the keys of this plan.
     tokens: RefCell<TokenCache>,
-    /// Set if any server may send messages in the response stream of a call.
-    has_response_streams: bool,
+    /// Set if any server may send its caller messages during a call.
+    sends_during_calls: bool,
     /// Set if any server has links for each `Authorization` of clients.
     has_authorized_links: bool,
     /// The headers of clients that logins of links take values from.
@@ -141,7 +141,7 @@ impl RuntimePlan {
             login_headers: login_headers(&plan),
             has_authorized_links: any_server(&plan, has_authorized_links),
             targets: vec![OnceCell::new(); plan.routes.routes().len()],
-            has_response_streams: any_server(&plan, Transport::has_response_streams),
+            sends_during_calls: any_server(&plan, Transport::sends_during_calls),
             plan,
             budget,
             upstreams,
@@ -170,7 +170,7 @@ impl RuntimePlan {
                 flag_history: FlagHistory::default(),
                 targets: Vec::new(),
                 tokens: RefCell::default(),
-                has_response_streams: self.has_response_streams,
+                sends_during_calls: self.sends_during_calls,
                 has_authorized_links: self.has_authorized_links,
                 login_headers: self.login_headers.clone(),
                 for_reports: OnceCell::new(),
@@ -194,9 +194,9 @@ impl RuntimePlan {
         Ok(Uri::from(target.clone()))
     }
 
-    /// Returns true when a server may send messages in the response stream of a call.
-    pub(super) fn has_response_streams(&self) -> bool {
-        self.has_response_streams
+    /// Returns true when a server may send its caller messages during a call.
+    pub(super) fn sends_during_calls(&self) -> bool {
+        self.sends_during_calls
     }
 
     /// Returns the headers of clients that logins of links take values from.

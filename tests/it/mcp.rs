@@ -6,6 +6,7 @@ mod coded;
 mod eras;
 mod explained;
 mod mirrored;
+mod one_stream;
 mod own_stream;
 mod pair;
 pub(crate) mod peers;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::headers;
+use super::stdio::attributed;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawHeaders, RawMcp};
 use dualgauge_model::mcp::{Revision, accepted_revisions};
@@ -77,7 +78,10 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         backoff: BACKOFF,
         max_consecutive_timeouts: 0,
         heartbeat: None,
-        log_messages: server.log_messages.value,
+        log_messages: match server.transport.value {
+            McpTransport::Streamable => server.log_messages.value,
+            McpTransport::Sse => attributed(server.log_messages.value),
+        },
         server_requests: server.server_requests.value,
         // Several clients may have the same `Authorization`.
         clients: LinkClients::Several,

@@ -8,7 +8,9 @@ use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
 use dualgauge_model::mcp::accepted_revisions;
-use dualgauge_model::pending::{AnswerOrder, Backoff, LinkClients, LinkSettings, ServerRequests};
+use dualgauge_model::pending::{
+    AnswerOrder, Backoff, LinkClients, LinkSettings, LogMessages, ServerRequests,
+};
 use dualgauge_model::plan::{LinkPlan, SecretMap, StdioPlan};
 use dualgauge_model::rollout::Glob;
 use dualgauge_patterns::json::Json;
@@ -75,7 +77,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         backoff: BACKOFF,
         max_consecutive_timeouts: child.unanswered.value,
         heartbeat: None,
-        log_messages: child.log_messages.value,
+        log_messages: log_messages(child),
         server_requests: ServerRequests::Caller,
         clients: LinkClients::Several,
         depth: u16::try_from(config.limits.depth.value).unwrap_or(u16::MAX),
@@ -114,6 +116,25 @@ fn inherited<'c>(
     let chosen = variables
         .filter(move |(name, _)| is_inherited(name) || globs.iter().any(|glob| glob.fits(name)));
     chosen.cloned()
+}
+
+/// Returns the recipients of log messages. A pipelined child without a handshake is no MCP server, so its messages may be
+/// about any client.
+fn log_messages(child: &RawStdio) -> LogMessages {
+    match (child.mode.value, child.handshake.value) {
+        (ModeWord::Pipelined, HandshakeWord::None) => child.log_messages.value,
+        (ModeWord::Serial, _) | (ModeWord::Pipelined, HandshakeWord::Mcp) => {
+            attributed(child.log_messages.value)
+        }
+    }
+}
+
+/// Returns the recipients of log messages on a link without response streams.
+pub(super) fn attributed(log_messages: LogMessages) -> LogMessages {
+    match log_messages {
+        LogMessages::Drop | LogMessages::OnlyCaller => LogMessages::OnlyCaller,
+        LogMessages::AllSubscribers => LogMessages::AllSubscribers,
+    }
 }
 
 /// Returns the handshake of each link, if there is one.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::stdio::{BACKOFF, initialize_params};
+use super::stdio::{BACKOFF, attributed, initialize_params};
 use super::{headers, login};
-use crate::config::raw::{RawConfig, RawWebSocket};
+use crate::config::raw::{HandshakeWord, RawConfig, RawWebSocket};
 use dualgauge_model::mcp::accepted_revisions;
 use dualgauge_model::pending::{
     AnswerOrder, Heartbeat, LinkClients, LinkSettings, LogMessages, ServerRequests,
@@ -33,11 +33,17 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
     (!heartbeat.every.is_zero()).then_some(heartbeat)
 }
 
-/// Returns the recipients of log messages. A private socket has one subscriber, so only that client gets them.
+/// Returns the recipients of log messages. A private socket has one subscriber, so only that client gets them. A server
+/// without a handshake is no MCP server, so its messages may be about any client.
 fn log_messages(socket: &RawWebSocket) -> LogMessages {
-    match socket.sharing.value {
-        Sharing::Client => LogMessages::AllSubscribers,
-        Sharing::Shared | Sharing::Authorization => socket.log_messages.value,
+    match (socket.sharing.value, socket.handshake.value) {
+        (Sharing::Client, _) => LogMessages::AllSubscribers,
+        (Sharing::Shared | Sharing::Authorization, HandshakeWord::Mcp) => {
+            attributed(socket.log_messages.value)
+        }
+        (Sharing::Shared | Sharing::Authorization, HandshakeWord::None) => {
+            socket.log_messages.value
+        }
     }
 }
 

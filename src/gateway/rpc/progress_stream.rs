@@ -23,7 +23,7 @@ use http::{Response, header};
 type CallFuture = Pin<Box<dyn Future<Output = (ItemReply, ResponseAnnotations)>>>;
 
 /// Returns true if the client accepts event streams and notifications about the call are possible: the call has a
-/// progress token or a log level, an upstream sends response streams, or the call is a subscription.
+/// progress token or a log level, an upstream is an MCP server, or the call is a subscription.
 pub(super) fn is_wanted(request: &RpcRequest, item: &MessageItem) -> bool {
     let MessageItem::Call(call) = item else {
         return false;
@@ -32,7 +32,7 @@ pub(super) fn is_wanted(request: &RpcRequest, item: &MessageItem) -> bool {
     let mut accept = accept.filter_map(|accept| accept.to_str().ok());
     call.id.is_some()
         && accept.any(sse::is_accepted)
-        && (request.runtime_plan.has_response_streams()
+        && (request.runtime_plan.sends_during_calls()
             || has_token(call)
             || has_log_level(call)
             || *call.method == *LISTEN)

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::scene::{Called, answer, json, json_with};
 use crate::support::{Message, Upstream, chunked};
@@ -181,4 +181,46 @@ pub(crate) fn last(server: &Upstream, method: &str) -> Message {
         body["method"] == method
     });
     of_method.next().unwrap()
+}
+
+/// The messages of a server with sessions that sends everything on one stream: for a call of a tool with the name of a
+/// request, a log message and that request; for the client's response, the result of the call. `None` for anything else.
+pub(crate) fn asking_on_one_stream(message: &Value) -> Option<Vec<Value>> {
+    let id = &message["id"];
+    let Some(method) = message["method"].as_str() else {
+        let call: u64 = id.as_str()?.strip_prefix("q-")?.parse().unwrap();
+        let got = [&message["result"], &message["error"]["code"]];
+        let got = got.into_iter().find(|got| !got.is_null());
+        return Some(vec![
+            json!({ "jsonrpc": "2.0", "id": call, "result": { "got": got } }),
+        ]);
+    };
+    match method {
+        "logging/setLevel" => Some(vec![json!({ "jsonrpc": "2.0", "id": id, "result": {} })]),
+        "tools/call" => Some(vec![
+            json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": 1 } }),
+            json!({ "jsonrpc": "2.0", "id": format!("q-{id}"), "method": message["params"]["name"], "params": {} }),
+        ]),
+        _ => None,
+    }
+}
+
+/// The messages of a stateless server that sends everything on one stream, for a call of a tool with the name of a
+/// request: a log message if the call has a level, and a result that asks for input or repeats it.
+pub(crate) fn requiring_on_one_stream(message: &Value) -> Option<Vec<Value>> {
+    let (id, params) = (&message["id"], &message["params"]);
+    if message["method"] != "tools/call" {
+        return None;
+    }
+    if let Some(got) = params["inputResponses"].get("one") {
+        let result = json!({ "resultType": "complete", "got": got });
+        return Some(vec![json!({ "jsonrpc": "2.0", "id": id, "result": result })]);
+    }
+    let level = &params["_meta"]["io.modelcontextprotocol/logLevel"];
+    let asks = json!({ "resultType": "input_required",
+        "inputRequests": { "one": { "method": params["name"], "params": {} } } });
+    let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": level, "data": 1 } });
+    let logs = Some(log).filter(|_| level.is_string());
+    let end = json!({ "jsonrpc": "2.0", "id": id, "result": asks });
+    Some(logs.into_iter().chain([end]).collect())
 }

@@ -11,14 +11,14 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::peers::{installed, script};
-use super::scripted::{response, result, stateless, stream, with_sessions};
+use super::scripted::{asking_on_one_stream, response, result, stateless, stream, with_sessions};
 use super::{ROUTE, ask};
 use crate::links::telling::{begins, event, json_of, progress, token};
 use crate::scene::{answer, body_of, call};
 use crate::support::{Message, Proxy, Upstream, Wire, becomes, program, run_to_end};
 
 /// A server of 2024-11-05: an event stream for each session, and POSTs.
-struct SseServer {
+pub(super) struct SseServer {
     address: SocketAddr,
     state: Arc<State>,
 }
@@ -28,14 +28,20 @@ struct State {
     /// The streams, by the id of their session.
     streams: Mutex<HashMap<String, TcpStream>>,
     requests: Mutex<Vec<Message>>,
+    /// True if the calls of the server ask for input.
+    asks: bool,
 }
 
 impl SseServer {
     /// A server that names this endpoint, where `{}` is the id of the session.
     fn naming(endpoint: &'static str) -> SseServer {
+        SseServer::with(State::default(), endpoint)
+    }
+
+    fn with(state: State, endpoint: &'static str) -> SseServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::<State>::default();
+        let state = Arc::new(state);
         let shared = state.clone();
         thread::spawn(move || {
             for socket in listener.incoming() {
@@ -50,7 +56,16 @@ impl SseServer {
         SseServer::naming("/messages/?session={}")
     }
 
-    fn before(&self, keys: &str) -> Proxy {
+    /// A server whose calls ask for input.
+    pub(super) fn asking() -> SseServer {
+        let state = State {
+            asks: true,
+            ..State::default()
+        };
+        SseServer::with(state, "/messages/?session={}")
+    }
+
+    pub(super) fn before(&self, keys: &str) -> Proxy {
         let address = self.address;
         Proxy::start(&format!(
             "[listen]\nworkers = 2\n[upstream.m]\nside = \"rpc\"\nurl = \"http://{address}/sse\"\nprotocol = \"mcp\"\n\
@@ -75,6 +90,11 @@ impl SseServer {
 }
 
 impl State {
+    fn replies(&self, called: &Value) -> Vec<Value> {
+        let asked = asking_on_one_stream(called).filter(|_| self.asks);
+        asked.unwrap_or_else(|| reply(called).into_iter().collect())
+    }
+
     fn serve(&self, socket: TcpStream, endpoint: &str) {
         let mut writer = socket.try_clone().unwrap();
         let mut wire = Wire::over(socket);
@@ -121,7 +141,7 @@ impl State {
                 return;
             }
             wire.send(answer("202 Accepted", &[], "Accepted"));
-            if let Some(said) = reply(&request.json()) {
+            for said in self.replies(&request.json()) {
                 stream
                     .write_all(format!("event: message\ndata: {said}\n\n").as_bytes())
                     .unwrap();

@@ -4,9 +4,11 @@ use std::io::{BufRead, Write, stdin, stdout};
 
 use serde_json::{Value, json};
 
+use crate::mcp::scripted::{asking_on_one_stream, requiring_on_one_stream};
+
 /// The variable that makes a child of the program, and says which revision it speaks: `yes` is one with a handshake,
 /// a date is that one, `none` says no revision at all, and `silent` and `mortal` are what it does at a question that it does
-/// not know. A path in front, behind `once `, is a file: the first child that is asked makes it, and ends.
+/// not know. `asking` has a handshake, `requiring` has none, and both ask for input. A path in front, behind `once `, is a file: the first child that is asked makes it, and ends.
 const CHILD: &str = "DUALGAUGE_TEST_CHILD";
 
 /// The command and the variable of a child, as keys of an upstream.
@@ -67,7 +69,7 @@ fn speaks() {
         {
             return;
         }
-        if method == "server/discover" && era != "2026-07-28" {
+        if method == "server/discover" && era != "2026-07-28" && era != "requiring" {
             // Each child is asked, and most do not know it.
             match era {
                 "silent" => {}
@@ -82,6 +84,15 @@ fn speaks() {
                 Some(id) => format!("{method} {id}"),
                 None => method.to_owned(),
             });
+        let asked = match era {
+            "asking" => asking_on_one_stream(&message),
+            "requiring" => requiring_on_one_stream(&message),
+            _ => None,
+        };
+        if let Some(asked) = asked {
+            asked.iter().for_each(|message| say(&message.to_string()));
+            continue;
+        }
         if method == "leave" {
             say(&result(&message["id"], &json!("bye")));
             return;

@@ -258,7 +258,7 @@ impl ServedRoute<'_> {
             Change::LinkAnswer => self.link.is_some(),
             Change::LinkMessages => self.has_link(|upstream| {
                 let link = upstream.transport.link();
-                link.is_some_and(|link| link.settings.log_messages == LogMessages::Drop)
+                link.is_some_and(|link| link.settings.log_messages != LogMessages::AllSubscribers)
             }),
             Change::ClientSocket => {
                 self.has_link(|upstream| upstream.transport.sharing() == Sharing::Client)

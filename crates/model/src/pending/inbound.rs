@@ -9,7 +9,7 @@ use super::recipients::recipients;
 use super::server_requests::ServerRequest;
 use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
-use super::{AnswerOrder, LinkFault, LinkOutput, LogMessages, MessageOrigin, RequestError};
+use super::{LinkFault, LinkOutput, LogMessages, MessageOrigin, RequestError};
 use crate::jsonrpc::{self, PeerMessage, ResponseReply, parse_response};
 use crate::mcp::check_revision;
 use dualgauge_patterns::rope::Rope;
@@ -84,11 +84,11 @@ impl LinkMachine {
         });
     }
 
-    /// Returns the origin of a notification. A serial server works on one call at a time, so its log messages belong to
-    /// that call.
+    /// Returns the origin of a notification. On a link without response streams, a log message belongs to the only call
+    /// that the server can be working on.
     fn origin_of_log(&self, method: &str, origin: MessageOrigin) -> MessageOrigin {
-        let is_log = method == LOG_MESSAGE && self.settings.log_messages == LogMessages::Drop;
-        if !is_log || self.settings.order != AnswerOrder::Serial {
+        let is_attributed = self.settings.log_messages == LogMessages::OnlyCaller;
+        if method != LOG_MESSAGE || !is_attributed {
             return origin;
         }
         self.caller_of(origin).map_or(origin, MessageOrigin::Call)

@@ -50,7 +50,7 @@ pub(super) fn recipients(
         (_, MessageOrigin::Call(ticket)) => Recipients::Caller(ticket),
         ("message", MessageOrigin::Link) => match log_messages {
             LogMessages::AllSubscribers => Recipients::All,
-            LogMessages::Drop => Recipients::NoClient,
+            LogMessages::Drop | LogMessages::OnlyCaller => Recipients::NoClient,
         },
         (_, MessageOrigin::Link | MessageOrigin::Subscription(_) | MessageOrigin::Abandoned) => {
             Recipients::NoClient
@@ -64,10 +64,15 @@ mod tests {
 
     const LOGGED: &str = "notifications/message";
     const CALL: MessageOrigin = MessageOrigin::Call(Ticket(7));
+    const LOGS: [LogMessages; 3] = [
+        LogMessages::Drop,
+        LogMessages::OnlyCaller,
+        LogMessages::AllSubscribers,
+    ];
 
     #[test]
     fn a_message_of_a_call_reaches_only_its_caller() {
-        for logs in [LogMessages::Drop, LogMessages::AllSubscribers] {
+        for logs in LOGS {
             for method in [LOGGED, "notifications/resources/updated", "event/x"] {
                 assert_eq!(
                     recipients(method, CALL, logs),
@@ -82,10 +87,9 @@ mod tests {
     #[test]
     fn log_messages_of_no_call_reach_all_where_that_is_configured() {
         let recipients_of = |method, logs| recipients(method, MessageOrigin::Link, logs);
-        assert_eq!(
-            recipients_of(LOGGED, LogMessages::Drop),
-            Recipients::NoClient
-        );
+        for logs in [LogMessages::Drop, LogMessages::OnlyCaller] {
+            assert_eq!(recipients_of(LOGGED, logs), Recipients::NoClient);
+        }
         assert_eq!(
             recipients_of(LOGGED, LogMessages::AllSubscribers),
             Recipients::All
@@ -101,7 +105,7 @@ mod tests {
     #[test]
     fn progress_follows_its_token_and_changed_lists_reach_all() {
         for origin in [MessageOrigin::Link, CALL, MessageOrigin::Abandoned] {
-            for logs in [LogMessages::Drop, LogMessages::AllSubscribers] {
+            for logs in LOGS {
                 let recipients_of = |method| recipients(method, origin, logs);
                 assert_eq!(recipients_of("notifications/progress"), Recipients::Token);
                 assert_eq!(

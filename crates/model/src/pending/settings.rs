@@ -62,6 +62,9 @@ pub enum LinkClients {
 pub enum LogMessages {
     /// No recipient: the message may be about a call of any client.
     Drop,
+    /// The caller of the only call that the server can be working on; without such a call, no recipient. For links
+    /// without response streams.
+    OnlyCaller,
     /// Every client that subscribes to the link.
     AllSubscribers,
 }

@@ -218,16 +218,12 @@ impl Transport {
         }
     }
 
-    /// Returns whether the link attributes messages in a call's response stream to that call.
+    /// Returns whether the server may send its caller log messages and requests during a call: an MCP server, which has
+    /// a handshake.
     #[must_use]
-    pub fn has_response_streams(&self) -> bool {
-        match self {
-            Transport::Mcp(server) => server.transport == McpTransport::Streamable,
-            Transport::Http
-            | Transport::Stdio(_)
-            | Transport::WebSocket(_)
-            | Transport::Frames(_) => false,
-        }
+    pub fn sends_during_calls(&self) -> bool {
+        let link = self.link();
+        link.is_some_and(|link| link.settings.initialize_params.is_some())
     }
 
     /// Returns whether open connections of one transport can be kept under another.

@@ -39,6 +39,33 @@ fn messages_of_an_array_are_handled_one_by_one() {
 }
 
 #[test]
+fn a_log_message_on_a_link_without_response_streams_belongs_to_the_only_call() {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
+    let recipients = |link: &mut Driven| match &link.reply(log)[..] {
+        [LinkOutput::Notified { recipients, .. }] => *recipients,
+        other => panic!("{other:?}"),
+    };
+    for order in [AnswerOrder::Serial, AnswerOrder::Pipelined(3)] {
+        let mut link = Driven::open(LinkSettings {
+            log_messages: LogMessages::OnlyCaller,
+            ..settings(order)
+        });
+        link.take(LinkInput::Opened);
+        assert_eq!(recipients(&mut link), Recipients::NoClient);
+        link.ask(1);
+        assert_eq!(recipients(&mut link), Recipients::Caller(Ticket(1)));
+        if order == AnswerOrder::Serial {
+            continue;
+        }
+        link.ask(2);
+        assert_eq!(recipients(&mut link), Recipients::NoClient);
+        // The server may still work on the call that its caller has given up.
+        link.take(LinkInput::Cancel(Ticket(1)));
+        assert_eq!(recipients(&mut link), Recipients::NoClient);
+    }
+}
+
+#[test]
 fn a_message_in_the_response_stream_of_a_call_reaches_its_caller() {
     let mut link = Driven::ready(AnswerOrder::Pipelined(3));
     (1..4).for_each(|ticket| link.ask(ticket));
