@@ -57,6 +57,8 @@ mod shared_state;
 mod stream_end;
 mod stream_headers;
 mod streamed_call;
+mod subscribed_call;
+mod subscription_events;
 mod suspended_calls;
 mod token_cache;
 mod translate;

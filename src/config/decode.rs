@@ -33,6 +33,7 @@ mod rollout;
 mod route;
 mod route_docs;
 mod route_stream;
+mod route_subscription;
 mod rpc;
 pub(super) mod shared;
 mod stdio;

@@ -42,6 +42,7 @@ use dualgauge_model::redact::{KeyPattern, PathMask};
 use dualgauge_model::rollout::{Arming, Authentication, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, Example, Extra, ResultForm};
 use dualgauge_model::stream_format::RouteStream;
+use dualgauge_model::subscription::SubscriptionSource;
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::multiplexing::Multiplexing;
@@ -389,6 +390,8 @@ pub struct RawRoute {
     pub stream: Option<Spanned<RouteStream>>,
     /// `stream_timeout`: not zero.
     pub stream_timeout: Option<Spanned<Duration>>,
+    /// `subscription`
+    pub subscription: Option<Spanned<SubscriptionSource>>,
     /// `affinity`: the hole whose value identifies a session.
     pub affinity: Option<Spanned<String>>,
     /// `successor`: the replacement of the route once it is retired.

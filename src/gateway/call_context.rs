@@ -440,6 +440,13 @@ impl CallContext {
         Some((links, self.authorization.as_deref().cloned()))
     }
 
+    /// Returns true if the call opens a subscription.
+    pub(super) fn opens_subscription(&self) -> bool {
+        let routes = &self.runtime_plan.plan.routes;
+        let route = self.route.map(|route| routes.route(route));
+        route.is_some_and(|route| route.subscription.is_some())
+    }
+
     /// Returns the headers that logins of links take values from, if there are such logins.
     pub(super) fn login_headers(&self) -> Option<&HeaderMap> {
         self.login_headers.as_deref()

@@ -9,6 +9,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AU
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, response};
 use hyper::upgrade::OnUpgrade;
 
+use super::subscription_events::SubscriptionEvents;
 use dualgauge_model::failure::{Advice, Failure, FailureCodes};
 use dualgauge_model::headers::JSON;
 use dualgauge_model::jsonrpc::{self, RequestId};
@@ -40,7 +41,8 @@ pub(super) struct FullResponse {
 /// A response streamed from an upstream.
 pub(super) struct StreamingResponse {
     pub(super) response: Box<Response<IncomingBody>>,
-    pub(super) lease: Lease,
+    /// The lease of the connection that the body comes from, if it is one of a pool.
+    pub(super) lease: Option<Lease>,
     pub(super) idle_timeout: Duration,
     /// The translation of the body for the other side.
     pub(super) translation: BodyTranslation,
@@ -67,6 +69,8 @@ pub(super) struct ResponseTranslation {
     pub(super) route: usize,
     /// The maximum duration of the stream.
     pub(super) time_limit: Option<Duration>,
+    /// The subscription whose notifications are the events, in place of the body of the response.
+    pub(super) subscription: Option<Box<SubscriptionEvents>>,
 }
 
 /// Both ends of a connection that changes its protocol.

@@ -196,7 +196,7 @@ async fn open_translated(
     *response.version_mut() = Version::HTTP_11;
     Ok(CallResponse::Streaming(Box::new(StreamingResponse {
         response,
-        lease: exchange.lease,
+        lease: Some(exchange.lease),
         idle_timeout: plan.idle_timeout,
         translation: rewriter.map_or(BodyTranslation::None, |rewriter| {
             BodyTranslation::Events(Box::new(rewriter))

@@ -16,7 +16,8 @@ use super::failures::{memory_exhausted, upstream_timeout};
 use super::rpc_reply::RpcReply;
 use crate::telemetry::clock;
 use crate::upstream::link::{
-    CallListener, CancelSignal, LinkReply, LinkUpstream, Requester, ServerRequest, SuspendedCall,
+    CallListener, CancelSignal, LinkReply, LinkUpstream, NotificationSender, Requester,
+    ServerRequest, SubscriptionGuard, SuspendedCall,
 };
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
@@ -24,6 +25,7 @@ use dualgauge_model::mcp::{InputCapabilities, LogFilter};
 use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
+use dualgauge_model::subscription::SubscriptionRule;
 use dualgauge_net::BudgetExhausted;
 
 /// The id of a response written by the proxy; no call on a link has it.
@@ -124,6 +126,48 @@ pub(super) async fn send_interactive(
     }
 }
 
+/// A call that opens a subscription with an id of the server.
+pub(super) struct SubscribeRequest {
+    pub(super) call: RequestTemplate,
+    pub(super) rule: Arc<SubscriptionRule>,
+    /// The receiver of the notifications.
+    pub(super) notifier: NotificationSender,
+    pub(super) retry_rule: RetryRule,
+}
+
+/// Opens a subscription. The guard must be dropped after the receiver of its notifications.
+pub(super) async fn open_subscription(
+    record: &mut AccessRecord,
+    link: &LinkUpstream,
+    request: SubscribeRequest,
+    limit: Duration,
+) -> Result<(SubscriptionGuard, LinkReply), Failure> {
+    ensure_client_open(&record.context)?;
+    let limit = remaining_time(&record.context, limit)?;
+    let since = clock::now();
+    record.start_upstream_time(since);
+    let requester = Requester {
+        links: record.context.links(),
+        logs: LogFilter::Nothing,
+        authorized: record.context.authorized_links(),
+        credentials: record.context.login_headers(),
+        notifier: Some(request.notifier),
+        ..Requester::default()
+    };
+    let outbound = Outbound::Subscribe(request.call, request.rule);
+    let opened = link.open_subscription(requester, outbound, request.retry_rule, limit);
+    let (guard, reply) = opened.map_err(|why| exchange_failure(record, link, why, limit))?;
+    let reply = record.context.worker().until_shutdown(reply).await;
+    record.add_upstream_time(since);
+    let reply = reply?.map_err(|why| exchange_failure(record, link, why, limit))?;
+    Ok((guard, reply))
+}
+
+/// Returns the response to a call, charged to the memory budget.
+pub(super) fn answered(record: &AccessRecord, id: u64, body: Bytes) -> Result<RpcReply, Failure> {
+    Ok(link_reply(id, accounted(record, body)?))
+}
+
 /// A call that continues with the responses to the server's requests.
 pub(super) struct ResumedCall {
     pub(super) call: SuspendedCall,
@@ -156,7 +200,9 @@ pub(super) async fn resume(
 
 fn progress(record: &AccessRecord, reply: LinkReply) -> Result<CallProgress, Failure> {
     match reply {
-        LinkReply::Sent | LinkReply::Ended => Err(rejections::missing_answer()),
+        LinkReply::Sent | LinkReply::Ended | LinkReply::Subscribed(..) => {
+            Err(rejections::missing_answer())
+        }
         LinkReply::ServerRequest(request) => {
             let message = accounted(record, request.message)?;
             let request = ServerRequest {
@@ -231,9 +277,14 @@ pub(super) async fn send_notification(
     match exchange(record, link, notification, limit).await? {
         LinkReply::Sent => Ok(()),
         // The server rejected the handshake of the link.
-        LinkReply::Answer(..) | LinkReply::Ended | LinkReply::ServerRequest(_) => Err(
-            request_failure(RequestError::Unreachable, link.plan(), limit),
-        ),
+        LinkReply::Answer(..)
+        | LinkReply::Subscribed(..)
+        | LinkReply::Ended
+        | LinkReply::ServerRequest(_) => Err(request_failure(
+            RequestError::Unreachable,
+            link.plan(),
+            limit,
+        )),
     }
 }
 

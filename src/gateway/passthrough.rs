@@ -206,7 +206,7 @@ fn prepare_response(
     }
     Ok(CallResponse::Streaming(boxed(|| StreamingResponse {
         response,
-        lease,
+        lease: Some(lease),
         idle_timeout,
         translation: BodyTranslation::None,
         max_age,

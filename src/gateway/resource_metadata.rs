@@ -25,7 +25,7 @@ use dualgauge_model::plan::Transport;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::DecisionReason;
 use dualgauge_model::routing::MetadataRequest;
-use dualgauge_net::collect_accounted;
+use dualgauge_net::{Lease, collect_accounted};
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
@@ -143,7 +143,7 @@ pub(super) async fn rewrite(
         .await
         .map_err(|_| upstream_timeout(limit))?;
     let document = read.map_err(unreadable_response)?;
-    lease.release();
+    lease.into_iter().for_each(Lease::release);
     let (body, naming) = match name(&document) {
         Some(named) => {
             // The server's tag and length are those of its own document.

@@ -20,6 +20,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::RequestId;
 use dualgauge_model::plan::Plan;
+use dualgauge_net::Lease;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
@@ -67,7 +68,7 @@ fn render_stream(
         max_age,
     } = stream;
     let (head, body) = response.into_parts();
-    let header_case = lease.take_header_case();
+    let header_case = lease.as_mut().and_then(Lease::take_header_case);
     record.set_response(head.status.as_u16());
     record.mark_head_sent();
     if let Some(observer) = &mut observer {

@@ -63,7 +63,7 @@ enum BodyKind {
 /// A response body that arrives from an upstream, with its time limits.
 pub(super) struct UpstreamBody {
     pub(super) content: StreamBody,
-    pub(super) lease: Lease,
+    pub(super) lease: Option<Lease>,
     pub(super) idle_timeout: Duration,
     /// The graceful end of an event stream.
     pub(super) graceful_end: Option<GracefulStreamEnd>,
@@ -188,7 +188,7 @@ impl ResponseBody {
             content: upstream_body.content,
             record,
             observer: upstream_body.observer,
-            lease: Some(upstream_body.lease),
+            lease: upstream_body.lease,
             idle_timeout: upstream_body.idle_timeout,
             timer: None,
             graceful_end: upstream_body.graceful_end,

@@ -58,8 +58,9 @@ impl GracefulStreamEnd {
         }
         let end = max_age.map(|age| clock::now() + age);
         // A response to another method belongs to a call, and the client would not fetch the rest of it after a
-        // reconnect.
-        let is_endless = is_stream && *context.method() == Method::GET;
+        // reconnect. A subscription has no rest.
+        let is_endless =
+            is_stream && (*context.method() == Method::GET || context.opens_subscription());
         let drain = context.runtime_plan().plan.limits.drain;
         let drain_signal = is_endless.then(|| context.worker().drain_signal());
         let max_age_reached = async move {

@@ -3,6 +3,7 @@
 //! Used throughout `gateway`.
 
 use std::mem;
+use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
@@ -23,6 +24,7 @@ use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::streamed_call;
+use super::subscribed_call::{self, Subscribed, SubscribingCall};
 use crate::telemetry::clock;
 use crate::upstream::Upstream;
 use crate::upstream::link::LinkUpstream;
@@ -36,8 +38,9 @@ use dualgauge_model::rejections;
 use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
 use dualgauge_model::route::{Route, Segments};
-use dualgauge_model::translate::{self, RestHead, ToRest};
-use dualgauge_net::{Body, OutgoingRequest, boxed};
+use dualgauge_model::subscription::SubscriptionRule;
+use dualgauge_model::translate::{self, RestHead, ToRest, ToRpc};
+use dualgauge_net::{Body, OutgoingRequest, boxed, pinned};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::rope::Rope;
@@ -87,6 +90,10 @@ pub(super) async fn serve_rest_call(
     let call =
         offloaded_parsing::to_rpc_call(record.context.worker(), handle, reader, body).await?;
     record.add_dropped(call.dropped);
+    if let Some(rule) = &route.subscription {
+        // Boxed, because few calls need it.
+        return pinned(|| subscribe(record, handle, rule, call, &head.headers)).await;
+    }
     let request = ClientRequest {
         head: &head,
         origin,
@@ -106,6 +113,36 @@ pub(super) async fn serve_rest_call(
             };
             let response = streamed_call::respond(record, upstream.plan(), *stream, call, index);
             Ok(CallResponse::Streaming(Box::new(response)))
+        }
+    }
+}
+
+/// Serves a REST call that opens a subscription.
+async fn subscribe(
+    record: &mut AccessRecord,
+    handle: RouteHandle<'_>,
+    rule: &Arc<SubscriptionRule>,
+    call: ToRpc<'_>,
+    client: &HeaderMap,
+) -> Result<CallResponse, Failure> {
+    let upstream = require_upstream(&record.context, Side::Rpc)?;
+    let Upstream::Link(link) = &upstream else {
+        // The configuration requires a link.
+        return Err(rejections::no_upstream(Side::Rpc));
+    };
+    let depth = handle.plan.limits.depth;
+    let members = headers::credentials(upstream.plan(), client, depth);
+    let subscribing = SubscribingCall {
+        route: (handle.route(), handle.index),
+        rule,
+        call: RequestTemplate::new(&call.method, call.params, &members),
+        bindings: call.bindings,
+        headers: client,
+    };
+    match subscribed_call::send(record, link, subscribing).await? {
+        Subscribed::Stream(response) => Ok(response),
+        Subscribed::Refused(reply, bindings) => {
+            render_rest_response(record, handle, &bindings, reply).await
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The body of a response that streams and is translated event by event.
 //!
-//! Laws: whole events only; at most one chunk and one event are buffered, within the memory budget; an upstream that
-//! breaks off, falls silent or takes too long ends the stream with a failure of the call as the last event.
+//! The events are those of an upstream's response, or the notifications of a subscription. Laws: whole events only; at
+//! most one chunk and one event are buffered, within the memory budget; an upstream that breaks off, falls silent or
+//! takes too long ends the stream with a failure of the call as the last event.
 //!
 //! Used by `upstream_stream`.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,15 +18,17 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::ResponseTranslation;
 use super::event_translation::{EventMemory, EventTranslation};
+use super::subscription_events::{SourceEvent, SubscriptionEvents};
 use crate::telemetry::clock;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::response_stream::{StreamEnd, StreamStep};
+use dualgauge_model::stream::EventResultKind;
 use dualgauge_net::{BodyReadError, CountGuard, IncomingBody};
 
 /// A response on its way to the client.
 #[derive(Debug)]
 pub(super) struct TranslatedStream {
-    incoming: IncomingBody,
+    source: StreamSource,
     events: EventTranslation,
     time_limit: Option<(Pin<Box<Sleep>>, Duration)>,
     state: StreamState,
@@ -35,6 +38,15 @@ pub(super) struct TranslatedStream {
     is_logged: bool,
     /// Counts the open stream.
     _open: CountGuard,
+}
+
+/// The source of the events.
+#[derive(Debug)]
+enum StreamSource {
+    /// The body of an upstream's response.
+    Body(IncomingBody),
+    /// The notifications of a subscription.
+    Subscription(Box<SubscriptionEvents>),
 }
 
 /// The progress of a response.
@@ -59,10 +71,14 @@ impl TranslatedStream {
             stream,
             route,
             time_limit,
+            subscription,
         } = translation;
         let started = |limit| Box::pin(tokio::time::sleep_until(clock::now() + limit));
         TranslatedStream {
-            incoming,
+            source: match subscription {
+                Some(subscription) => StreamSource::Subscription(subscription),
+                None => StreamSource::Body(incoming),
+            },
             events: EventTranslation::new(stream, route, EventMemory::new(context)),
             time_limit: time_limit.map(|limit| (started(limit), limit)),
             state: StreamState::Open,
@@ -117,7 +133,7 @@ impl TranslatedStream {
             if self.events.is_busy() {
                 return Poll::Pending;
             }
-            let Poll::Ready(read) = self.poll_input(cx) else {
+            let Poll::Ready(read) = self.poll_input(cx, record) else {
                 return Poll::Pending;
             };
             if let Err(failure) = read {
@@ -126,24 +142,26 @@ impl TranslatedStream {
         }
     }
 
-    /// Reads from the upstream.
-    fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
-            return Poll::Pending;
-        };
-        Poll::Ready(match frame {
-            Some(Ok(frame)) => {
+    /// Reads from the source.
+    fn poll_input(
+        &mut self,
+        cx: &mut Context<'_>,
+        record: &AccessRecord,
+    ) -> Poll<Result<(), Failure>> {
+        let part = ready!(self.source.poll_part(cx));
+        Poll::Ready(match part {
+            Some(Ok(SourceEvent::Chunk(chunk))) => {
                 self.has_progressed = true;
-                match frame.into_data() {
-                    Ok(chunk) => self.events.feed(&chunk),
-                    // Trailers of the upstream's response do not apply to the translated one.
-                    Err(_) => Ok(()),
-                }
+                self.events.feed(&chunk)
             }
-            Some(Err(error)) => {
-                let message = "the server's response broke off";
-                Err(Failure::new(Reason::UpstreamCut, message).because(error))
+            Some(Ok(SourceEvent::NoEvent)) => {
+                self.has_progressed = true;
+                let (label, side) = (record.context.label(), record.context.side());
+                let worker = record.context.worker();
+                worker.count(|shard| shard.event(label, side, EventResultKind::Unmatched));
+                Ok(())
             }
+            Some(Err(failure)) => Err(failure),
             None => {
                 self.state = StreamState::Complete;
                 self.events.end_input();
@@ -199,5 +217,27 @@ impl TranslatedStream {
             }
         }
         (!step.out.is_empty()).then(|| Frame::data(step.out))
+    }
+}
+
+impl StreamSource {
+    /// Returns the next part of the stream; `None` after the last.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SourceEvent, Failure>>> {
+        let incoming = match self {
+            StreamSource::Body(incoming) => incoming,
+            StreamSource::Subscription(events) => return events.poll_next(cx).map(Some),
+        };
+        let frame = ready!(Pin::new(incoming).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| match frame {
+            // Trailers of the upstream's response do not apply to the translated one.
+            Ok(frame) => {
+                let chunk = frame.into_data().unwrap_or_default();
+                Ok(SourceEvent::Chunk(chunk))
+            }
+            Err(error) => {
+                let message = "the server's response broke off";
+                Err(Failure::new(Reason::UpstreamCut, message).because(error))
+            }
+        }))
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod ends;
 mod login;
 mod revisions;
 mod several;
+mod subscriptions;
 pub(crate) mod told;
 
 use serde_json::Value;

@@ -46,6 +46,7 @@ pub mod shadow_limits;
 pub mod sse;
 pub mod stream;
 pub mod stream_format;
+pub mod subscription;
 pub mod time;
 pub mod token;
 pub mod trace;

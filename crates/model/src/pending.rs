@@ -16,6 +16,7 @@
 //! Used in most modules.
 
 mod events;
+mod id_subscriptions;
 mod inbound;
 mod link_machine;
 mod listen_table;
@@ -36,6 +37,7 @@ mod unattributed;
 pub use events::{
     LinkFault, LinkInput, LinkOutput, Outbound, Priority, Request, RequestError, RetryRule,
 };
+pub use id_subscriptions::SubscriptionCounts;
 pub use link_machine::{LinkCounts, LinkMachine};
 pub use login::{CallerCredential, LoginCall, LoginCounts, LoginOwner, LoginPart, LoginTemplate};
 pub use recipients::{MessageOrigin, Recipients};

@@ -17,7 +17,7 @@ pub use boundary::EventBoundary;
 pub use law::check_any_cut;
 pub use raw_event::{EventContent, MESSAGE, RawEvent, Unwritable};
 pub use reader::{SseReader, StreamPiece};
-pub use writer::{is_accepted, message};
+pub use writer::{is_accepted, message, untyped};
 
 /// The content type of a stream (§9.2.5).
 pub const EVENT_STREAM: &str = "text/event-stream";

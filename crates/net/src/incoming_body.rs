@@ -109,6 +109,15 @@ impl IncomingBody {
         IncomingBody { source, read: None }
     }
 
+    /// Returns an empty body.
+    #[must_use]
+    pub fn empty() -> IncomingBody {
+        IncomingBody {
+            source: BodySource::Buffered(Bytes::new()),
+            read: None,
+        }
+    }
+
     /// Converts a request. The body may have come with the head.
     #[must_use]
     pub fn from_request(

@@ -117,6 +117,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
             .map(|stream| stream.value)
             .unwrap_or_default(),
         stream_timeout: raw.stream_timeout.as_ref().map(|timeout| timeout.value),
+        subscription: raw.subscription.as_ref().map(|one| one.value.clone()),
         affinity: text(raw.affinity.as_ref()),
         successor: text(raw.successor.as_ref()),
         rows,

@@ -200,7 +200,31 @@ pub(super) fn for_route(
     let [own_rest, own_rpc] = named(raw, &route.upstreams, wire, problems);
     let found = [own_rest.or(rest), own_rpc.or(rpc)];
     check_stage(route, found, problems);
+    check_subscription(raw, route, found, problems);
     found
+}
+
+/// Checks that a subscription has a connection on which its notifications come.
+fn check_subscription(
+    raw: &RawConfig,
+    route: &RawRoute,
+    [_, rpc]: [Option<usize>; 2],
+    problems: &mut Vec<Problem>,
+) {
+    let Some(subscription) = &route.subscription else {
+        return;
+    };
+    let upstream = rpc.and_then(|index| raw.upstreams.get(index));
+    let has_link = upstream.is_some_and(|upstream| match &upstream.server {
+        RawServer::Socket(_) | RawServer::Command(_) => true,
+        RawServer::Url(_) | RawServer::Mcp(_) => false,
+    });
+    if !has_link {
+        let message = "its notifications come over a WebSocket or from a child process, and the RPC upstream of the route is neither";
+        let hint =
+            "name an upstream with a `ws://` or `wss://` URL, or with `command`, in `upstream`";
+        problems.push(subscription.problem(message).hint(hint));
+    }
 }
 
 /// Checks that calls of a route with `stage = "passthrough"` have a server to pass to.

@@ -91,6 +91,7 @@ fn route(
         timeout: None,
         stream: None,
         stream_timeout: None,
+        subscription: None,
         affinity: None,
         successor: None,
         deprecated: None,

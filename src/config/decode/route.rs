@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::route_docs::DOCS;
-use super::{compare, example, frame, lifecycle, outcome, route_docs, route_stream};
+use super::{
+    compare, example, frame, lifecycle, outcome, route_docs, route_stream, route_subscription,
+};
 use crate::config::key::{
     Key, List, Rule, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree,
     tree_table,
@@ -93,6 +95,8 @@ section! {
         STREAMS: SubTable = table("stream", &route_stream::STREAM_BY_SIDE);
         /// Longest duration of a response that streams; unlimited if absent
         STREAM_TIMEOUT: Key<Duration> = key("stream_timeout", TIMEOUT);
+        /// The call opens a subscription, whose notifications are the events of the response
+        SUBSCRIPTION: SubTable = table("subscription", &route_subscription::SUBSCRIPTION);
         /// Hole that identifies a session
         AFFINITY: Key<String> = key("affinity", TEXT);
         /// Replacement, named to clients of a deprecated or retired side
@@ -122,6 +126,7 @@ section! {
         Rule::ExactlyOne(&["rest", "frame"]),
         Rule::Excludes("frame", &["query", "headers", "body"]),
         Rule::Needs("silence", &["frame"]),
+        Rule::Excludes("subscription", &["frame", "notify"]),
     ]
 }
 
@@ -140,6 +145,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
     let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
     let (stream, stream_timeout) = route_stream::stream(table, &STREAM, &STREAMS, &STREAM_TIMEOUT);
+    let subscription = route_subscription::subscription(table, &SUBSCRIPTION);
     let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
     let (lossy, result) = (table.get(&LOSSY), table.get(&RESULT));
@@ -173,6 +179,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         timeout,
         stream,
         stream_timeout,
+        subscription,
         affinity,
         successor,
         deprecated,

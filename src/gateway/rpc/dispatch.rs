@@ -37,7 +37,7 @@ use dualgauge_model::posted::{Handling, MessageFault, RewrittenCall, rewritten, 
 use dualgauge_model::rejections;
 use dualgauge_model::reply::check_id;
 use dualgauge_model::routing;
-use dualgauge_net::{Body, OutgoingRequest, RetryPolicy, boxed, collect_accounted};
+use dualgauge_net::{Body, Lease, OutgoingRequest, RetryPolicy, boxed, collect_accounted};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
@@ -450,9 +450,9 @@ impl RpcRequest {
             let limit = self.runtime_plan.plan.limits.answer;
             let read = collect_accounted(stream.response.into_body(), limit, self.worker.memory());
             match timeout(upstream.plan().timeout, read).await {
-                Ok(Ok(_)) => stream.lease.release(),
+                Ok(Ok(_)) => stream.lease.into_iter().for_each(Lease::release),
                 Ok(Err(_)) => {}
-                Err(_) => stream.lease.record_timeout(),
+                Err(_) => stream.lease.iter().for_each(Lease::record_timeout),
             }
         }
         Ok(CallResult::Nothing)

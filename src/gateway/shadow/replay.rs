@@ -17,7 +17,7 @@ use dualgauge_model::compare::{Skip, StreamBound};
 use dualgauge_model::failure::{Failure, FailureCodes};
 use dualgauge_model::rollout::Way;
 use dualgauge_model::stream_format::StreamFormat;
-use dualgauge_net::{CollectError, collect_budgeted};
+use dualgauge_net::{CollectError, Lease, collect_budgeted};
 
 /// The second sending of a call, up to its response.
 pub(in crate::gateway) type ReplayFuture<'a> =
@@ -108,7 +108,7 @@ async fn collect(
     };
     match collect_budgeted(body, limit, &budget).await {
         Ok(body) => {
-            stream.lease.release();
+            stream.lease.into_iter().for_each(Lease::release);
             record.inspect_response(&body);
             Ok(recorded(head.status, head.headers, body))
         }

@@ -143,6 +143,10 @@ families! {
         "Unexpected messages on an upstream's links: late (response after the timeout), foreign (response or error without a call), skipped (not a message, or too long), declined (request of the server) or notified (notification, or event in frames).");
     LINK_LOGINS = COUNTER("dualgauge_link_logins_total", ["upstream", "result"],
         "Logins on an upstream's links: ok, refused, timeout (no response in time) or cut (the link broke before the response).");
+    LINK_SUBSCRIPTIONS_OPEN = GAUGE("dualgauge_link_subscriptions_open", ["upstream"],
+        "Open subscriptions of routes with `subscription` on an upstream's links.");
+    LINK_SUBSCRIPTIONS = COUNTER("dualgauge_link_subscriptions_total", ["upstream", "result"],
+        "Subscriptions of routes with `subscription` on an upstream's links: opened, and ended because the client left (closed), the client was too slow (slow) or the link ended (lost); unusable: the response has no id, or one that is in use.");
     LINK_NOTIFICATIONS = COUNTER("dualgauge_link_notifications_total", ["upstream", "fate"],
         "Notifications on an upstream's links: told (delivered) and crowded (dropped, because the client was too slow), once per client, or nobody (no recipient).");
     PLAN_RELOADS = COUNTER("dualgauge_plan_reloads_total", ["result"],

@@ -107,6 +107,8 @@ pub struct LinkState {
     pub in_flight: u64,
     /// The number of queued calls.
     pub queued: u64,
+    /// The number of open subscriptions with ids of the server.
+    pub subscribed: u64,
     /// The event counters of the links.
     pub counts: LinkCounts,
     /// The outcomes of the server's notifications.

@@ -52,6 +52,7 @@ pub fn render(
     families.extend(addresses::families(&texts, &sum.addresses));
     families.extend(upstream_calls::families(&texts, &sum.upstream_calls));
     families.extend(link_families(&process.links));
+    families.extend(subscription_families(&process.links));
     families.extend(process_families(process));
     families.extend(process_stats::families(&process.own));
     // Only an invalid family table fails here, and a test renders all families.
@@ -276,6 +277,33 @@ fn link_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
         metric_family(&family::LINK_STRAYS, strays),
         metric_family(&family::LINK_LOGINS, logins),
         metric_family(&family::LINK_NOTIFICATIONS, notifications),
+    ]
+}
+
+fn subscription_families(links: &[LinkState]) -> Vec<proto::MetricFamily> {
+    let (mut open, mut results) = (vec![], vec![]);
+    for link in links {
+        let upstream = link.upstream.as_str();
+        let count = link.subscribed as f64;
+        open.push(gauge(&family::LINK_SUBSCRIPTIONS_OPEN, &[upstream], count));
+        let counts = &link.counts.subscriptions;
+        for (result, count) in [
+            ("opened", counts.opened),
+            ("closed", counts.closed),
+            ("slow", counts.slow),
+            ("lost", counts.lost),
+            ("unusable", counts.unusable),
+        ] {
+            results.push(counter(
+                &family::LINK_SUBSCRIPTIONS,
+                &[upstream, result],
+                count,
+            ));
+        }
+    }
+    vec![
+        metric_family(&family::LINK_SUBSCRIPTIONS_OPEN, open),
+        metric_family(&family::LINK_SUBSCRIPTIONS, results),
     ]
 }
 

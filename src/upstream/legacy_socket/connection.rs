@@ -251,6 +251,7 @@ impl ConnectionTask {
             ready,
             in_flight: self.callers.len().saturating_sub(queued),
             queued,
+            subscribed: 0,
         };
         let counts = self.machine.counts();
         let counts = LinkCounts {

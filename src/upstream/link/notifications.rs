@@ -108,6 +108,8 @@ pub enum LostBy {
 pub enum LinkReply {
     /// The response to the request that was sent with this id.
     Answer(u64, Bytes),
+    /// The response to the request that was sent with this id, which has opened a subscription.
+    Subscribed(u64, Bytes),
     /// The notification was sent.
     Sent,
     /// A subscription ended in good order, without a response of the server.

@@ -40,6 +40,11 @@ impl ReplySlot {
         }
     }
 
+    /// Returns the signal to the link task that a caller has gone away.
+    pub(super) fn caller_gone(&self) -> Arc<Notify> {
+        self.caller_gone.clone()
+    }
+
     /// Waits for the reply until `until`, if set, and then for its turn among the replies to the same client.
     pub(super) async fn answer(
         mut self,

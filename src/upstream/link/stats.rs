@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::telemetry::metrics::{LinkState, Notifications};
-use dualgauge_model::pending::{LinkCounts, LinkMachine, LoginCounts};
+use dualgauge_model::pending::{LinkCounts, LinkMachine, LoginCounts, SubscriptionCounts};
 
 /// The sum over all links that an upstream has and had; each link task adds its own figures.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ pub struct LinkStats {
     ready: AtomicI64,
     in_flight: AtomicI64,
     queued: AtomicI64,
+    subscribed: AtomicI64,
     opened: AtomicU64,
     late: AtomicU64,
     foreign: AtomicU64,
@@ -24,6 +25,7 @@ pub struct LinkStats {
     declined: AtomicU64,
     notified: AtomicU64,
     logins: LoginTotals,
+    subscriptions: SubscriptionTotals,
     delivered: AtomicU64,
     queue_full: AtomicU64,
     no_subscriber: AtomicU64,
@@ -43,6 +45,16 @@ struct LoginTotals {
     refused: AtomicU64,
     timeout: AtomicU64,
     cut: AtomicU64,
+}
+
+/// The results of subscriptions with ids of the server.
+#[derive(Debug, Default)]
+struct SubscriptionTotals {
+    opened: AtomicU64,
+    closed: AtomicU64,
+    slow: AtomicU64,
+    lost: AtomicU64,
+    unusable: AtomicU64,
 }
 
 /// The kind of connection that is counted.
@@ -130,6 +142,7 @@ impl LinkStats {
             ready: level(&self.ready),
             in_flight: level(&self.in_flight),
             queued: level(&self.queued),
+            subscribed: level(&self.subscribed),
             counts: LinkCounts {
                 opened: count(&self.opened),
                 late: count(&self.late),
@@ -142,6 +155,13 @@ impl LinkStats {
                     refused: count(&self.logins.refused),
                     timeout: count(&self.logins.timeout),
                     cut: count(&self.logins.cut),
+                },
+                subscriptions: SubscriptionCounts {
+                    opened: count(&self.subscriptions.opened),
+                    closed: count(&self.subscriptions.closed),
+                    slow: count(&self.subscriptions.slow),
+                    lost: count(&self.subscriptions.lost),
+                    unusable: count(&self.subscriptions.unusable),
                 },
             },
             notices: Notifications {
@@ -175,11 +195,13 @@ pub struct LinkGauges {
     pub in_flight: usize,
     /// The number of queued requests.
     pub queued: usize,
+    /// The number of open subscriptions with ids of the server.
+    pub subscribed: usize,
 }
 
 impl LinkGauges {
-    fn all(self) -> [i64; 3] {
-        let all = [self.ready, self.in_flight, self.queued];
+    fn all(self) -> [i64; 4] {
+        let all = [self.ready, self.in_flight, self.queued, self.subscribed];
         all.map(|level| i64::try_from(level).unwrap_or(i64::MAX))
     }
 }
@@ -215,6 +237,7 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
             ready: usize::from(pending.is_ready()),
             in_flight: pending.in_flight(),
             queued: pending.queued(),
+            subscribed: pending.subscribed(),
         };
         self.set_gauges(gauges, pending.counts());
     }
@@ -252,6 +275,12 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
             add(&stats.logins.refused, |counts| counts.logins.refused);
             add(&stats.logins.timeout, |counts| counts.logins.timeout);
             add(&stats.logins.cut, |counts| counts.logins.cut);
+            let totals = &stats.subscriptions;
+            add(&totals.opened, |counts| counts.subscriptions.opened);
+            add(&totals.closed, |counts| counts.subscriptions.closed);
+            add(&totals.slow, |counts| counts.subscriptions.slow);
+            add(&totals.lost, |counts| counts.subscriptions.lost);
+            add(&totals.unusable, |counts| counts.subscriptions.unusable);
         }
         self.counts = now;
     }
@@ -270,9 +299,10 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
                 ready,
                 in_flight,
                 queued,
+                subscribed,
                 ..
             } = stats;
-            let gauges = [ready, in_flight, queued].into_iter();
+            let gauges = [ready, in_flight, queued, subscribed].into_iter();
             for (level, (now, before)) in gauges.zip(now.all().into_iter().zip(self.gauges.all())) {
                 if now != before {
                     level.fetch_add(now - before, Ordering::Relaxed);
@@ -300,6 +330,7 @@ mod tests {
         ready: 1,
         in_flight: 2,
         queued: 3,
+        subscribed: 4,
     };
 
     fn opened(opened: u64) -> LinkCounts {

@@ -93,8 +93,16 @@ impl<'a> Subscribers<'a> {
                     |subscriber: &NotificationSender| self.notify(subscriber, message.clone());
                 self.count(self.all.each(notify));
             }
-            Recipients::NoClient => self.count([]),
+            // The link task delivers these.
+            Recipients::Subscriber(_) | Recipients::NoClient => self.count([]),
         }
+    }
+
+    /// Delivers a notification of a subscription to its client.
+    pub(super) fn notify_one(&self, reader: &NotificationSender, message: Bytes) -> Delivery {
+        let delivery = reader.notify(message);
+        self.stats.on_delivery(delivery);
+        delivery
     }
 
     /// Returns true if the link belongs to one client.

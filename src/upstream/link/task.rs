@@ -4,7 +4,9 @@
 
 mod rejection;
 mod server_requests;
+mod subscriptions;
 
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::client_queue::LinkClientQueue;
 use super::handle::{LinkRequest, RejectionEnd, RequestReceiver, wait_until_over};
-use super::notifications::{LinkLost, LinkReply, LostBy};
+use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender};
 use super::pending_caller::PendingCaller;
 use super::reply_slot::{ANSWERS, CallerAnswer};
 use super::state::{LinkConnection, LinkEvent};
@@ -53,6 +55,7 @@ pub async fn run_link<T: Transport>(
         state: LinkConnection::Down,
         reopen: false,
         callers: Callers::default(),
+        readers: BTreeMap::new(),
         started: clock::now(),
         subscribers: Subscribers::new(
             inbox.notifier.clone(),
@@ -98,6 +101,8 @@ struct LinkTask<'a, T: Transport> {
     /// True if another link is opened once the previous one is closed.
     reopen: bool,
     callers: Callers<PendingCaller>,
+    /// The clients that read subscriptions with ids of the server.
+    readers: BTreeMap<Ticket, NotificationSender>,
     /// The epoch of the state machine's times.
     started: Instant,
     /// The recipients of the server's notifications.
@@ -298,6 +303,7 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     fn forget_abandoned(&mut self) {
+        self.forget_readers();
         for (ticket, caller) in self.callers.take_gone() {
             self.last_used = clock::now();
             let signal = caller.cancel_signal;
@@ -439,6 +445,12 @@ impl<T: Transport> LinkTask<'_, T> {
                 id,
                 message,
             } => self.ask_caller(ticket, id, message),
+            LinkOutput::Subscribed {
+                ticket,
+                id,
+                message,
+            } => self.on_subscribed(ticket, id, message),
+            LinkOutput::SubscriptionLost(ticket) => self.on_subscription_lost(ticket),
             LinkOutput::NoticeSent(ticket) => self.reply(ticket, Ok(LinkReply::Sent)),
             LinkOutput::Ended(ticket) => self.reply(ticket, Ok(LinkReply::Ended)),
             LinkOutput::Failed(ticket, why) => self.reply(ticket, Err(why)),
@@ -460,6 +472,7 @@ impl<T: Transport> LinkTask<'_, T> {
 
     fn on_notification(&mut self, method: &str, message: Bytes, recipients: Recipients) {
         let caller = match recipients {
+            Recipients::Subscriber(ticket) => return self.notify_reader(ticket, message),
             Recipients::Caller(ticket) => self.callers.get(ticket),
             Recipients::Token | Recipients::All | Recipients::NoClient => None,
         };

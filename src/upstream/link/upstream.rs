@@ -46,6 +46,16 @@ pub struct Requester<'a> {
     pub notifier: Option<NotificationSender>,
 }
 
+/// Tells the link task, once it is dropped, that a client no longer reads the notifications of its subscription.
+#[derive(Debug)]
+pub struct SubscriptionGuard(Arc<Notify>);
+
+impl Drop for SubscriptionGuard {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 /// The identity of a link, which distinguishes it from the links of earlier plans.
 #[derive(Debug, Clone)]
 pub struct LinkIdentity(Weak<Notify>);
@@ -176,6 +186,29 @@ impl LinkUpstream {
         Ok(slot.answer(wait_until))
     }
 
+    /// Opens a subscription with an id of the server, whose notifications go to `requester.notifier`. The returned future
+    /// waits for the response within `limit`; the guard must be dropped after the receiver of the notifications.
+    ///
+    /// # Errors
+    /// Returns a [`RequestError`] if the link takes no requests.
+    pub fn open_subscription(
+        &self,
+        requester: Requester<'_>,
+        outbound: Outbound,
+        repeat: RetryRule,
+        limit: Duration,
+    ) -> Result<
+        (
+            SubscriptionGuard,
+            impl Future<Output = Result<LinkReply, RequestError>> + 'static,
+        ),
+        RequestError,
+    > {
+        let (slot, wait_until) = self.begin(requester, outbound, repeat, limit)?;
+        let guard = SubscriptionGuard(slot.caller_gone());
+        Ok((guard, slot.answer(wait_until)))
+    }
+
     /// Sends a request. Returns the slot of its reply, and the time until which to wait for it.
     fn begin(
         &self,
@@ -217,7 +250,10 @@ impl LinkUpstream {
         let wait_until = match outbound {
             // The server must acknowledge a subscription by the deadline; after that there is no limit.
             Outbound::Subscription(..) => None,
-            Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => Some(deadline + GRACE),
+            Outbound::Call(_)
+            | Outbound::Subscribe(..)
+            | Outbound::Notice(_)
+            | Outbound::Greeting => Some(deadline + GRACE),
         };
         let (reply, answer) = oneshot::channel();
         let request = LinkRequest {

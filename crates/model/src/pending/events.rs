@@ -2,6 +2,7 @@
 //!
 //! Used by `pending`, `gateway` and `upstream`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use super::recipients::Recipients;
 use super::ticket::Ticket;
 use crate::jsonrpc::{RequestId, RequestTemplate};
 use crate::mcp::InputCapabilities;
+use crate::subscription::SubscriptionRule;
 
 /// A request from a caller.
 #[derive(Debug, Clone)]
@@ -38,6 +40,8 @@ pub enum Outbound {
     /// A request that opens a subscription, with the id that its client chose. The server sends notifications until
     /// the subscription ends. The deadline applies until the first of them.
     Subscription(RequestTemplate, RequestId),
+    /// A request that opens a subscription with an id of the server.
+    Subscribe(RequestTemplate, Arc<SubscriptionRule>),
     /// A notification, which gets no response.
     Notice(Bytes),
     /// No message: the caller wants the server's response to the link's own `initialize`.
@@ -72,6 +76,8 @@ pub enum LinkInput {
     /// A client has cancelled its request explicitly. The server is sent `notifications/cancelled` even without a
     /// handshake.
     ClientCancel(Ticket),
+    /// A client does not read the events of its subscription fast enough: the subscription ends.
+    Slow(Ticket),
     /// The link is open, as requested by [`LinkOutput::Open`].
     Opened,
     /// The message of [`LinkOutput::Write`] is written completely.
@@ -130,6 +136,17 @@ pub enum LinkOutput {
         /// The reply as received. It has this id, or it is an error without an id.
         message: Bytes,
     },
+    /// A caller's request has opened a subscription with an id of the server. Its notifications follow.
+    Subscribed {
+        /// The caller's request.
+        ticket: Ticket,
+        /// The id under which the request was sent.
+        id: u64,
+        /// The response as received.
+        message: Bytes,
+    },
+    /// Such a subscription ended with its link.
+    SubscriptionLost(Ticket),
     /// The server sent a request during the call of a caller, who answers it by [`LinkInput::Respond`]. The call is
     /// suspended until then.
     ServerRequest {

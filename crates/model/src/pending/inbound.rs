@@ -9,7 +9,9 @@ use super::recipients::recipients;
 use super::server_requests::ServerRequest;
 use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
-use super::{LinkFault, LinkOutput, LogMessages, MessageOrigin, RequestError};
+use super::{
+    AnswerOrder, LinkFault, LinkOutput, LogMessages, MessageOrigin, Outbound, RequestError,
+};
 use crate::jsonrpc::{self, PeerMessage, ResponseReply, parse_response};
 use crate::mcp::check_revision;
 use dualgauge_patterns::rope::Rope;
@@ -70,6 +72,9 @@ impl LinkMachine {
         if self.notify_listeners(&method, &message, origin) {
             return;
         }
+        let Some((method, message)) = self.route_by_id(method, message) else {
+            return;
+        };
         let Some((message, subscriber)) = self.route_to_subscription(&method, message, origin)
         else {
             return;
@@ -137,16 +142,25 @@ impl LinkMachine {
         if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
             let ticket = in_flight.request.ticket;
-            self.out.push_back(LinkOutput::Answer {
-                ticket,
-                id,
-                message,
-            });
+            match in_flight.request.message {
+                Outbound::Subscribe(_, rule) => self.subscribed_by(id, ticket, rule, message),
+                Outbound::Call(_)
+                | Outbound::Subscription(..)
+                | Outbound::Notice(_)
+                | Outbound::Greeting => self.out.push_back(LinkOutput::Answer {
+                    ticket,
+                    id,
+                    message,
+                }),
+            }
         } else if self.subscription_answered(id, &message) {
             self.consecutive_timeouts = 0;
         } else {
             match self.unattributed.answered(id) {
-                Some(UnattributedReply::Abandoned(_)) => self.counts.late += 1,
+                Some(UnattributedReply::Abandoned(_)) => {
+                    self.counts.late += 1;
+                    self.unwanted_response(id, &message);
+                }
                 Some(UnattributedReply::Own) => {}
                 Some(UnattributedReply::Notice) | None => {
                     self.counts.foreign += 1;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::id_subscriptions::{IdSubscriptions, SubscriptionCounts};
 use super::listen_table::ListenTable;
 use super::login::LoginCounts;
 use super::queue::{QueuedRequest, RequestQueue};
@@ -41,6 +42,8 @@ pub struct LinkCounts {
     pub notified: u64,
     /// Logins.
     pub logins: LoginCounts,
+    /// Subscriptions with ids of the server.
+    pub subscriptions: SubscriptionCounts,
 }
 
 /// The state machine of a link and its requests.
@@ -53,6 +56,7 @@ pub struct LinkMachine {
     pub(super) in_flight: Correlator<u64, QueuedRequest>,
     pub(super) queue: RequestQueue,
     pub(super) subscriptions: Subscriptions,
+    pub(super) id_subscriptions: IdSubscriptions,
     /// The subscriptions that the link emulates, if it does.
     pub(super) listeners: ListenTable,
     pub(super) emulates_listen: bool,
@@ -85,6 +89,7 @@ impl LinkMachine {
             wire: WriteState::Free,
             queue: RequestQueue::default(),
             subscriptions: Subscriptions::default(),
+            id_subscriptions: IdSubscriptions::default(),
             listeners: ListenTable::default(),
             emulates_listen: false,
             unattributed: UnattributedReplies::default(),
@@ -111,6 +116,7 @@ impl LinkMachine {
             LinkInput::Ask(request) => self.request(request),
             LinkInput::Cancel(ticket) => self.cancel(ticket, self.cancel_notice()),
             LinkInput::ClientCancel(ticket) => self.cancel(ticket, CancelNotice::Send),
+            LinkInput::Slow(ticket) => self.end_slow(ticket),
             LinkInput::Opened => self.opened(now),
             LinkInput::Written => self.written(now),
             LinkInput::Message(message) => self.message(now, message, None),
@@ -126,10 +132,14 @@ impl LinkMachine {
             LinkInput::Over => self.over(),
             LinkInput::Unsubscribe => {
                 self.end_subscriptions();
+                self.end_id_subscriptions();
                 self.end_listeners();
             }
             LinkInput::Tick => {}
         }
+        let in_flight = &self.in_flight;
+        self.id_subscriptions
+            .forget_failed(|id| in_flight.get(id).is_some());
         self.tick(now);
         self.dispatch();
     }
@@ -193,6 +203,7 @@ impl LinkMachine {
         let noticed = matches!(self.wire, WriteState::Notice(..));
         self.in_flight.is_empty()
             && self.subscriptions.is_empty()
+            && self.id_subscriptions.len() == 0
             && self.listeners.is_empty()
             && self.queue.len() == 0
             && !noticed
@@ -220,6 +231,7 @@ impl LinkMachine {
             Outbound::Subscription(..) => {
                 self.subscriptions.has_capacity() && self.listeners.len() < SUBSCRIPTIONS
             }
+            Outbound::Subscribe(..) => self.id_subscriptions.has_capacity(),
             Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => true,
         };
         if !has_capacity || !self.queue.has_capacity(request.rank, self.settings.queue) {
@@ -236,6 +248,10 @@ impl LinkMachine {
         if self.queue.remove(ticket) || self.unlisten(ticket) || self.unsubscribe(ticket) {
             return;
         }
+        if self.end_id_subscription(ticket) {
+            self.counts.subscriptions.closed += 1;
+            return;
+        }
         let is_own = |in_flight: &QueuedRequest| (in_flight.request.ticket == ticket).then_some(());
         if let Some((id, ..)) = self.in_flight.end_first(is_own) {
             self.abandon(id, notice);
@@ -246,6 +262,7 @@ impl LinkMachine {
     pub(super) fn abandon(&mut self, id: u64, notice: CancelNotice) {
         let abandoned = UnattributedReply::abandoned(self.now, notice, self.settings.clients);
         self.unattributed.add(id, abandoned);
+        self.id_subscriptions.abandon(id);
         if notice == CancelNotice::Send {
             let params = format!("{{\"requestId\":{id}}}");
             let params = Rope::from(Bytes::from(params));
@@ -350,6 +367,7 @@ impl LinkMachine {
         }
         self.wire = WriteState::Free;
         self.cut_subscriptions();
+        self.cut_id_subscriptions();
         self.cut_listeners();
         for (_, in_flight) in self.in_flight.end_all().rev() {
             self.cut(in_flight);

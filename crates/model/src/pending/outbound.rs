@@ -42,6 +42,13 @@ impl LinkMachine {
                 self.in_flight.begin(id, next);
                 self.write(message, WriteState::Busy);
             }
+            Outbound::Subscribe(call, rule) => {
+                let id = self.next_id();
+                let message = call.with_id(id);
+                self.id_subscriptions.begin(id, rule.clone());
+                self.in_flight.begin(id, next);
+                self.write(message, WriteState::Busy);
+            }
             Outbound::Subscription(call, client) if self.emulates_listen => {
                 self.listen(ticket, call, client.clone());
             }
@@ -76,7 +83,7 @@ impl LinkMachine {
         let has_turn = match (&first.request.message, self.settings.order) {
             (Outbound::Greeting, _) => true,
             (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Pipelined(_)) => true,
-            (Outbound::Call(_), _) => free,
+            (Outbound::Call(_) | Outbound::Subscribe(..), _) => free,
             (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Serial) => free,
         };
         match (has_turn, self.settings.order) {

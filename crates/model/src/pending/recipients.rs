@@ -28,6 +28,8 @@ pub enum Recipients {
     Token,
     /// The caller with this ticket.
     Caller(Ticket),
+    /// The client whose call with this ticket opened the subscription.
+    Subscriber(Ticket),
     /// Every client that subscribes to the link.
     All,
     /// No client.

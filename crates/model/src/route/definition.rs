@@ -1,5 +1,6 @@
 //! A compiled route: the patterns of both sides, and its options. Used by `cli`, `config`, `model` and `gateway`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -14,6 +15,7 @@ use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::outcome::Outcomes;
 use crate::stream_format::RouteStream;
+use crate::subscription::SubscriptionRule;
 use dualgauge_patterns::pattern::{
     HoleFacts, MatchError, Pattern, PatternReader, PatternWriter, Slot, TextPatterns,
     UnknownMembers,
@@ -67,6 +69,8 @@ pub struct Route {
     pub stream: RouteStream,
     /// The maximum duration of a response that streams, if it is limited.
     pub stream_timeout: Option<Duration>,
+    /// The rule of the subscription that a call opens, if it opens one.
+    pub subscription: Option<Arc<SubscriptionRule>>,
     /// The hole whose value identifies the session of a caller.
     pub affinity: Option<usize>,
     /// The replacement of the route, once it is retired; a text for each side.
@@ -182,6 +186,7 @@ impl Route {
             timeout,
             stream,
             stream_timeout,
+            subscription,
             affinity,
             successor: _,
             outcomes,
@@ -201,6 +206,7 @@ impl Route {
             && (effect, id, affinity) == (&other.effect, &other.id, &other.affinity)
             && (silence, timeout) == (&other.silence, &other.timeout)
             && (stream, stream_timeout) == (&other.stream, &other.stream_timeout)
+            && *subscription == other.subscription
             && outcomes.answers_like(&other.outcomes)
             && schema.allows_like(&other.schema)
     }

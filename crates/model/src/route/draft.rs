@@ -59,6 +59,9 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
             PatternError::new(what).under("stream").under(&source.key),
         ]);
     }
+    if let Err(error) = source.settle_subscription() {
+        return Err(vec![error.under(&source.key)]);
+    }
     let rows = std::mem::take(&mut source.rows);
     let (key, rest_protocol) = (source.key.clone(), source.rest_protocol());
     let form = source.result;
@@ -319,6 +322,7 @@ impl RouteDraft {
         let method = self.rest.method.clone();
         let effect = source.effect.unwrap_or(Effect::from_method(&method));
         let affinity = self.affinity(&source, &facts).map_err(one)?;
+        let subscription = source.subscription_rule().map_err(one)?;
         Ok(Route {
             name: source.name,
             rest: source.rest,
@@ -342,6 +346,7 @@ impl RouteDraft {
             timeout: source.timeout,
             stream: source.stream,
             stream_timeout: source.stream_timeout,
+            subscription,
             affinity,
             successor: source.successor,
             outcomes: Outcomes::default(),

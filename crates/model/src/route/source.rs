@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::form::BodyFormat;
 use crate::outcome::RowSource;
 use crate::rollout::Glob;
-use crate::stream_format::RouteStream;
+use crate::stream_format::{RouteStream, StreamFormat};
+use crate::subscription::{SubscriptionRule, SubscriptionSource};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{PatternError, SourceTree};
 use dualgauge_patterns::schema::Schema;
@@ -63,6 +64,8 @@ pub struct RouteSource {
     pub stream: RouteStream,
     /// `stream_timeout`
     pub stream_timeout: Option<Duration>,
+    /// `subscription`
+    pub subscription: Option<SubscriptionSource>,
     /// `affinity`
     pub affinity: Option<String>,
     /// `successor`
@@ -188,6 +191,45 @@ impl RouteSource {
         }
         self.is_notification
             .then_some("a notification has no answer that could stream")
+    }
+
+    /// Refuses what a route with a subscription cannot have, and sets what it implies: REST clients open the
+    /// subscription, and its response is an event stream.
+    pub(super) fn settle_subscription(&mut self) -> Result<(), PatternError> {
+        if self.subscription.is_none() {
+            return Ok(());
+        }
+        let refuse = |key: &str, what: &str| Err(PatternError::new(what).under(key));
+        if self.from == Some(Side::Rpc) {
+            let what = "a subscription turns notifications into events for REST clients; remove `from` or write `\"rest\"`";
+            return refuse("from", what);
+        }
+        if self.result == ResultForm::Tool {
+            return refuse("result", "the result of a tool opens no subscription");
+        }
+        let streams = match self.stream {
+            RouteStream::Undeclared => true,
+            RouteStream::Never => false,
+            RouteStream::Formats { rest, .. } => rest == StreamFormat::EventStream,
+        };
+        if !streams {
+            let what = "the events of a subscription are server-sent events; remove `stream` or write `\"sse\"`";
+            return refuse("stream", what);
+        }
+        self.from = Some(Side::Rest);
+        self.stream = RouteStream::Formats {
+            rest: StreamFormat::EventStream,
+            rpc: StreamFormat::EventStream,
+        };
+        Ok(())
+    }
+
+    /// Compiles the rule of the subscription, if the route has one.
+    pub(super) fn subscription_rule(&self) -> Result<Option<Arc<SubscriptionRule>>, PatternError> {
+        let source = self.subscription.as_ref();
+        let rule = source.map(SubscriptionRule::new).transpose();
+        rule.map(|rule| rule.map(Arc::new))
+            .map_err(|error| error.under("subscription"))
     }
 
     /// Returns the form of the route.

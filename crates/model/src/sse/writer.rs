@@ -8,9 +8,18 @@ use super::EVENT_STREAM;
 /// line.
 #[must_use]
 pub fn message(text: &[u8]) -> Bytes {
-    const BEFORE: &[u8] = b"event: message\ndata: ";
-    let mut event = Vec::with_capacity(BEFORE.len() + text.len() + 2);
-    event.extend_from_slice(BEFORE);
+    write(b"event: message\ndata: ", text)
+}
+
+/// Writes JSON as an event without a type.
+#[must_use]
+pub fn untyped(text: &[u8]) -> Bytes {
+    write(b"data: ", text)
+}
+
+fn write(before: &[u8], text: &[u8]) -> Bytes {
+    let mut event = Vec::with_capacity(before.len() + text.len() + 2);
+    event.extend_from_slice(before);
     event.extend(text.iter().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
         other => *other,

@@ -86,6 +86,7 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
         timeout: None,
         stream: None,
         stream_timeout: None,
+        subscription: None,
         affinity: None,
         successor: None,
         deprecated: None,

@@ -1,7 +1,7 @@
 //! The links of the sample.
 
 use super::*;
-use dualgauge_model::pending::{LinkCounts, LoginCounts};
+use dualgauge_model::pending::{LinkCounts, LoginCounts, SubscriptionCounts};
 
 pub(super) fn links() -> Vec<LinkState> {
     vec![LinkState {
@@ -11,6 +11,7 @@ pub(super) fn links() -> Vec<LinkState> {
         ready: 1,
         in_flight: 1,
         queued: 2,
+        subscribed: 16,
         counts: LinkCounts {
             opened: 3,
             late: 4,
@@ -23,6 +24,13 @@ pub(super) fn links() -> Vec<LinkState> {
                 refused: 13,
                 timeout: 14,
                 cut: 15,
+            },
+            subscriptions: SubscriptionCounts {
+                opened: 17,
+                closed: 18,
+                slow: 19,
+                lost: 20,
+                unusable: 21,
             },
         },
         notices: Notifications {

@@ -206,6 +206,9 @@ impl World {
                 self.settle(ticket);
             }
             LinkOutput::ServerRequest { ticket, .. } => self.is_asked(ticket),
+            LinkOutput::Subscribed { ticket, .. } | LinkOutput::SubscriptionLost(ticket) => {
+                panic!("{ticket:?} opened no such subscription")
+            }
             LinkOutput::NoticeSent(ticket) => self.settle(ticket),
             LinkOutput::Ended(ticket) => self.ends(ticket),
             LinkOutput::Failed(ticket, why) => self.fails(ticket, why),
@@ -267,6 +270,7 @@ impl World {
             Outbound::Call(_) if self.dice.one_in(2) => RetryRule::Once,
             Outbound::Call(_)
             | Outbound::Subscription(..)
+            | Outbound::Subscribe(..)
             | Outbound::Notice(_)
             | Outbound::Greeting => RetryRule::Never,
         };

@@ -3,6 +3,7 @@
 use super::*;
 
 mod failed;
+mod id_subscriptions;
 mod listeners;
 mod login;
 mod misread;

@@ -1,0 +1,112 @@
+//! REST calls that open a subscription over a link: the response streams its notifications as events.
+//!
+//! Used by `translate`.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+
+use super::access_record::AccessRecord;
+use super::call_response::CallResponse;
+use super::link_call::{self, SubscribeRequest};
+use super::rpc_reply::{RpcReply, no_response};
+use super::streamed_call;
+use super::subscription_events::SubscriptionEvents;
+use crate::upstream::link::{LinkReply, LinkUpstream, channel};
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{self, RequestTemplate};
+use dualgauge_model::pending::RetryRule;
+use dualgauge_model::rejections;
+use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
+use dualgauge_model::route::Route;
+use dualgauge_model::subscription::SubscriptionRule;
+use dualgauge_patterns::pattern::Bindings;
+
+/// A call that opens a subscription.
+pub(super) struct SubscribingCall<'a> {
+    /// The route, with its index.
+    pub(super) route: (&'a Route, usize),
+    pub(super) rule: &'a Arc<SubscriptionRule>,
+    pub(super) call: RequestTemplate,
+    pub(super) bindings: Bindings,
+    /// The headers of the client.
+    pub(super) headers: &'a HeaderMap,
+}
+
+/// The result of a call that opens a subscription.
+pub(super) enum Subscribed {
+    /// The response streams.
+    Stream(CallResponse),
+    /// The server has refused the call.
+    Refused(RpcReply, Bindings),
+}
+
+/// Sends the call over a link.
+pub(super) async fn send(
+    record: &mut AccessRecord,
+    link: &LinkUpstream,
+    subscribing: SubscribingCall<'_>,
+) -> Result<Subscribed, Failure> {
+    let SubscribingCall {
+        route: (route, index),
+        rule,
+        call,
+        bindings,
+        headers,
+    } = subscribing;
+    let terms = StreamTerms::for_rest_client(route, headers);
+    if !terms.is_some_and(StreamTerms::is_accepted) {
+        // The server is not asked for a subscription that the client does not read.
+        return Err(rejections::event_stream(200));
+    }
+    let (notifier, notifications) = channel();
+    let request = SubscribeRequest {
+        call,
+        rule: rule.clone(),
+        notifier,
+        retry_rule: match route.effect.may_repeat() {
+            true => RetryRule::Once,
+            false => RetryRule::Never,
+        },
+    };
+    let limit = route.timeout.unwrap_or(link.plan().timeout);
+    let (guard, reply) = link_call::open_subscription(record, link, request, limit).await?;
+    let limits = &record.context.runtime_plan().plan.limits;
+    match reply {
+        LinkReply::Subscribed(id, _) => {
+            let depth = limits.depth;
+            let events = SubscriptionEvents::new(notifications, guard, rule.clone(), id, depth);
+            let call = StreamedCall {
+                bindings,
+                client: StreamClient::Rest { upstream_id: id },
+            };
+            let response = streamed_call::subscribed(record, events, call, index);
+            Ok(Subscribed::Stream(CallResponse::Streaming(Box::new(
+                response,
+            ))))
+        }
+        LinkReply::Answer(id, body) => {
+            let reply = link_call::answered(record, id, body)?;
+            let response = jsonrpc::parse_response(&reply.response.body, limits.depth);
+            let response =
+                response.map_err(|fault| no_response(&reply.response, fault, limits.error_text))?;
+            match response.reply {
+                jsonrpc::ResponseReply::Error(_) => Ok(Subscribed::Refused(reply, bindings)),
+                jsonrpc::ResponseReply::Result(_) => Err(no_subscription(rule)),
+            }
+        }
+        LinkReply::Sent | LinkReply::Ended | LinkReply::ServerRequest(_) => {
+            Err(rejections::missing_answer())
+        }
+    }
+}
+
+/// Returns the failure for a result without a subscription.
+fn no_subscription(rule: &SubscriptionRule) -> Failure {
+    let message = "the server's answer has no subscription id, or one that is in use";
+    let cause = format!(
+        "the notifications of `{}` could not be told apart; `subscription.result` of the route names the place of the id",
+        rule.method
+    );
+    Failure::new(Reason::UpstreamNotProtocol, message).because(cause)
+}
