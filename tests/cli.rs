@@ -438,6 +438,30 @@ fn a_tool_without_a_row_for_its_failure_is_noted_where_rest_clients_call_it() {
     }
 }
 
+#[test]
+fn subscriptions_that_other_clients_can_end_are_noted() {
+    let route = "[[route]]\nname = \"s\"\nrest = \"GET /s\"\nrpc = \"sub\"\nparams = []\n\
+        subscription.notification = { method = \"told\", params = [\"{id}\", \"{event}\"] }\n\
+        subscription.unsubscribe = { method = \"unsub\" }\n";
+    for (keys, noted) in [
+        ("", true),
+        ("withhold = [\"unsub\"]\n", false),
+        ("sharing = \"client\"\n", false),
+    ] {
+        let main = format!(
+            "include = [\"routes.toml\"]\n[upstream.u]\nside = \"rpc\"\nurl = \"ws://127.0.0.1:9/\"\n{keys}"
+        );
+        let folder = folder(&[("dualgauge.toml", &main), ("routes.toml", route)]);
+        let run = check(&folder.path().join("dualgauge.toml"), &[]);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(
+            all.contains("JSON-RPC clients can send `unsub`"),
+            noted,
+            "{all}"
+        );
+    }
+}
+
 /// One problem of each kind: single values, routes that cannot be decoded or compiled, a route that is there twice, an
 /// example that does not hold, a loss, and flags.
 const EVERY_KIND: [(&str, &str); 3] = [

@@ -108,6 +108,15 @@ fn endpoint() {
 }
 
 #[test]
+fn subscription() {
+    for input in corpus("subscription") {
+        for end in 0..=input.len() {
+            dualgauge_model::subscription::check_any_notification(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn content_length() {
     for input in corpus("content_length") {
         for end in 0..=input.len() {

@@ -109,7 +109,12 @@ impl Case {
         let folder = tempfile::tempdir().unwrap();
         let main = written_kit(self.kit, folder.path(), |line| {
             let url = || format!("url = \"{address}{}\"", self.path);
-            line.starts_with("url = ").then(url)
+            // The WebSockets of a server are at the same address.
+            let socket = || url().replace("http://", "ws://");
+            match line.starts_with("url = \"ws://") {
+                true => Some(socket()),
+                false => line.starts_with("url = ").then(url),
+            }
         });
         let (second, rest) = proxy(&main);
         let first = folder.path().join("first.toml");
@@ -196,12 +201,13 @@ fn ethers_gets_the_same_results_through_the_kit() {
     Case {
         kit: "ethereum",
         path: "/",
-        uncalled: &[],
-        server: || {
-            let mut command = Command::new(installed("kits-npm").join("node_modules/.bin/anvil"));
-            let (process, address) = started(command.args(["--port", "0"]), "Listening on ");
-            (process, format!("http://{}", address.trim()))
-        },
+        // Another test calls them.
+        uncalled: &[
+            "subscriptions.heads",
+            "subscriptions.logs",
+            "subscriptions.pending",
+        ],
+        server: anvil,
         client: |url| {
             let mut command = Command::new("node");
             command
@@ -212,6 +218,43 @@ fn ethers_gets_the_same_results_through_the_kit() {
         },
     }
     .run();
+}
+
+/// Starts an Ethereum node and returns its address.
+fn anvil() -> (Process, String) {
+    let mut command = Command::new(installed("kits-npm").join("node_modules/.bin/anvil"));
+    let (process, address) = started(command.args(["--port", "0"]), "Listening on ");
+    (process, format!("http://{}", address.trim()))
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn rest_clients_get_the_events_of_a_direct_websocket_through_the_ethereum_kit() {
+    let (_node, address) = anvil();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = address.replace("http://", "ws://");
+    let main = written_kit("ethereum", folder.path(), |line| {
+        let url = match line.starts_with("url = \"ws://") {
+            true => &socket,
+            false => &address,
+        };
+        line.starts_with("url = ")
+            .then(|| format!("url = \"{url}/\""))
+    });
+    let (proxy, url) = proxy(&main);
+    let mut command = Command::new("node");
+    command.arg("tests/kits/ethereum_events.mjs");
+    let results = client(command.args([&url, &socket]).arg(installed("kits-npm")));
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    for kind in ["heads", "logs", "pending"] {
+        let (direct, translated) = (&results["direct"][kind], &results["translated"][kind]);
+        assert!(!direct.as_array().unwrap().is_empty(), "{kind}");
+        assert_eq!(direct, translated, "{kind}");
+    }
+    let called = translated_routes(proxy, &main);
+    let uncalled = uncalled_routes("ethereum", &called);
+    let is_subscription = |route: &&String| route.starts_with("subscriptions.");
+    assert_eq!(uncalled.iter().find(is_subscription), None);
 }
 
 #[test]

@@ -33,7 +33,7 @@ struct Kit {
     /// The migration that it serves, in one line.
     summary: &'static str,
     /// The names of its files, with their texts.
-    files: [KitFile; 4],
+    files: &'static [KitFile],
 }
 
 /// A file of a kit.
@@ -46,14 +46,15 @@ struct KitFile {
 const README: &str = "README.md";
 
 macro_rules! kit {
-    ($name:literal, $summary:literal) => {
+    ($name:literal, $summary:literal $(, $more:literal)*) => {
         Kit {
             name: $name,
             summary: $summary,
-            files: [
+            files: &[
                 kit!(file $name, "README.md"),
                 kit!(file $name, "dualgauge.toml"),
                 kit!(file $name, "routes.toml"),
+                $(kit!(file $name, $more),)*
                 kit!(file $name, "flags.toml"),
             ],
         }
@@ -76,7 +77,8 @@ const KITS: &[Kit] = &[
     ),
     kit!(
         "ethereum",
-        "the execution API of an Ethereum node as a REST API"
+        "the execution API of an Ethereum node as a REST API",
+        "subscriptions.toml"
     ),
     kit!("odoo", "Odoo's JSON-RPC clients before its JSON-2 API"),
     kit!(
@@ -143,7 +145,7 @@ fn list(out: &mut impl Write) -> io::Result<()> {
 
 /// Lists the written files, and the commands that come next.
 fn report(kit: &Kit, folder: &Path, out: &mut impl Write) -> io::Result<()> {
-    for file in &kit.files {
+    for file in kit.files {
         writeln!(out, "wrote {}", folder.join(file.name).display())?;
     }
     let main = folder.join("dualgauge.toml");
@@ -171,7 +173,9 @@ impl Kit {
             let path = path.to_owned();
             move |cause| KitFault::Unwritable { path, cause }
         };
-        let paths = self.files.each_ref().map(|file| folder.join(file.name));
+        let paths: Vec<PathBuf> = (self.files.iter())
+            .map(|file| folder.join(file.name))
+            .collect();
         if let Some(path) = paths.iter().find(|path| path.exists()) {
             return Err(KitFault::Exists { path: path.clone() });
         }

@@ -14,6 +14,7 @@
 mod bypass;
 mod events;
 mod examples;
+mod exposed_unsubscribe;
 mod flag_warnings;
 mod locations;
 mod mapped;
@@ -33,6 +34,7 @@ mod verify;
 pub use bypass::{Bypass, bypasses};
 pub use events::{EventFinding, EventReport, check_events};
 pub use examples::{ExampleFault, ExampleReport};
+pub use exposed_unsubscribe::exposed_unsubscribe;
 pub use flag_warnings::{FlagWarning, MissingEffect, idle};
 pub use mapped::{Replies, lacks_tool_failures};
 pub use message::Message;

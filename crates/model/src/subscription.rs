@@ -281,5 +281,35 @@ fn shown(value: &Json) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
+/// Panics if the id or the event in a notification is not a part of it, or if the call that ends the subscription names
+/// another id.
+pub fn check_any_notification(data: &[u8]) {
+    const DEPTH: u16 = 32;
+    let hole = |name: &str, hole: &str| (name.to_owned(), SourceTree::Text(hole.to_owned()));
+    let source = SubscriptionSource {
+        params: Some(SourceTree::Table(vec![hole("s", ID), hole("r", EVENT)])),
+        ..SubscriptionSource::default()
+    };
+    let Ok(rule) = SubscriptionRule::new(&source) else {
+        return;
+    };
+    let message = Bytes::copy_from_slice(data);
+    if let Some(event) = rule.event(message.clone(), DEPTH) {
+        let found = memchr::memmem::find(data, event.as_bytes());
+        assert!(found.is_some(), "the event is a part of the notification");
+    }
+    let params = Json::parse(message, DEPTH).ok();
+    let params = params.and_then(|message| message.member("params"));
+    let Some(id) = params.and_then(|params| rule.id_of_params(&params)) else {
+        return;
+    };
+    let ended = Json::parse(rule.unsubscribe_params(&id).into_bytes(), DEPTH);
+    let named = ended.ok().and_then(|ended| {
+        let only = ended.elements().next()?;
+        SubscriptionId::new(&ended.piece(only))
+    });
+    assert_eq!(named, Some(id), "the same subscription ends");
+}
+
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use crate::config::raw::RawServer;
 use crate::telemetry::metrics::estimate;
 use dualgauge_model::check::{
     CheckRule, Direction, EventReport, Finding, FindingKind, LossVerdict, MissingEffect,
-    RouteReport, bypasses, idle, lacks_tool_failures, undeclared_stream,
+    RouteReport, bypasses, exposed_unsubscribe, idle, lacks_tool_failures, undeclared_stream,
 };
 use dualgauge_model::event::EventDefinition;
 use dualgauge_model::failure::Reason;
@@ -59,6 +59,7 @@ impl<'c> Checked<'c> {
                 notes.push(tool_failures(configuration, &raw.key));
             }
             notes.extend(streams(configuration, route, &raw.key));
+            notes.extend(unsubscribing(configuration, report.route, &raw.key));
             if has_upgrade_notes {
                 notes.extend(upgrade::note(configuration, report.route, raw));
             }
@@ -282,6 +283,22 @@ fn streams(configuration: &Configuration, route: &Route, key: &str) -> Option<Pr
     );
     let places = &configuration.raw.places;
     Some(places.problem(key, what).hint(hint))
+}
+
+/// Returns a note on a route whose subscriptions JSON-RPC clients can end for others.
+fn unsubscribing(configuration: &Configuration, route: usize, key: &str) -> Option<Problem> {
+    let plan = &configuration.plan;
+    let upstream = exposed_unsubscribe(plan, route)?;
+    let rule = plan.routes.route(route).subscription.as_ref()?;
+    let what = format!(
+        "JSON-RPC clients can send `{}` over the link of the upstream `{upstream}`, and so end subscriptions of other clients",
+        rule.unsubscribe
+    );
+    let hint = format!(
+        "add `{}` to `withhold` of the upstream, or use an upstream of its own for the route",
+        rule.unsubscribe
+    );
+    Some(configuration.raw.places.problem(key, what).hint(hint))
 }
 
 /// Returns a note for each row and each route's calls of which no message passes. A row that routes share has one note.

@@ -7,6 +7,7 @@ use http::Method;
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problems;
 use crate::config::tests::Fixture;
+use dualgauge_model::compare::Skip;
 use dualgauge_model::plan::{Credentials, Plan, Unrouted, UpstreamPlan};
 use dualgauge_model::rollout::{KeySource, Matcher, Percent, Stage, WithoutKey};
 use dualgauge_model::route::{Effect, RestSelection, Segments};
@@ -215,6 +216,38 @@ fn a_route_that_always_passes_needs_an_upstream_of_its_side() {
     );
     assert!(found.contains("remove `stage`"), "{found}");
     plan(&format!("{OLD}{route}from = 'rest'\n"));
+}
+
+#[test]
+fn a_subscription_needs_a_link_and_rest_clients() {
+    let route = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\nparams = []\n\
+        subscription.notification = { method = 'n', params = { s = '{id}', r = '{event}' } }\n\
+        subscription.unsubscribe = { method = 'u' }\n";
+    let link = "[upstream.live]\nside = 'rpc'\nurl = 'ws://127.0.0.1:9/'\n";
+    let plan = plan(&format!("{link}{route}"));
+    let read = plan.routes.route(0);
+    assert!(read.subscription.is_some());
+    assert_eq!(read.from, Some(Side::Rest));
+    assert_eq!(
+        dualgauge_model::shadow_limits::never(read),
+        Some(Skip::Stream)
+    );
+    let over_http = problems(&format!("{BOTH}{route}"));
+    assert!(
+        over_http.contains("over a WebSocket or from a child"),
+        "{over_http}"
+    );
+    for (key, wanted) in [
+        ("from = 'rpc'", "events for REST clients"),
+        ("stream = 'ndjson'", "server-sent events"),
+        ("stream = false", "server-sent events"),
+        ("result = 'tool'", "opens no subscription"),
+        ("notify = true", "subscription"),
+        ("subscription.result = 'id'", "the places of `{id}`"),
+    ] {
+        let found = problems(&format!("{link}{route}{key}\n"));
+        assert!(found.contains(wanted), "{key}: {found}");
+    }
 }
 
 #[test]

@@ -426,3 +426,23 @@ fn a_schema_file_is_relative_to_the_file_that_names_it() {
          dualgauge.toml:5: route[0].schema.result: `bad.json` is not JSON: expected value at line 2 column 7"
     );
 }
+
+const SUBSCRIBING: &str = r#"
+[[route]]
+name = "heads"
+rest = "GET /heads"
+rpc = "eth_subscribe"
+params = ["newHeads"]
+subscription.notification = { method = "eth_subscription", params = { subscription = "{id}", result = "{event}" } }
+subscription.unsubscribe = { method = "eth_unsubscribe" }
+"#;
+
+#[test]
+fn a_subscription_has_the_places_of_its_id_and_its_events() {
+    let source = route(SUBSCRIBING).subscription.unwrap().value;
+    assert_eq!(source.method, "eth_subscription");
+    assert_eq!(source.unsubscribe, "eth_unsubscribe");
+    let params = [("subscription", text("{id}")), ("result", text("{event}"))];
+    assert_eq!(source.params, Some(SourceTree::Table(named(params))));
+    assert_eq!((source.result, source.unsubscribe_params), (None, None));
+}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ends::{End, accept};
 use super::{before, metric, strays};
 use crate::scene::problem;
-use crate::support::{Proxy, Upstream, Wire, becomes};
+use crate::support::{Proxy, Upstream, Wire, becomes, program, run_to_end};
 
 const ROUTES: &str = r#"
 [[route]]
@@ -59,10 +59,13 @@ fn begins(client: &mut Wire) {
     assert_eq!(head.one("cache-control"), Some("no-cache"));
 }
 
-/// Returns the next event.
+/// Returns the next event. A stream that is silent for long has comments.
 fn event(client: &mut Wire) -> String {
     let mut came = String::new();
-    while !came.ends_with("\n\n") {
+    while !came.ends_with("\n\n") || came == ":\n\n" {
+        if came == ":\n\n" {
+            came.clear();
+        }
         came += &String::from_utf8(client.read_chunk().unwrap()).unwrap();
     }
     came
@@ -123,7 +126,7 @@ fn each_client_gets_the_events_of_its_own_subscription() {
         [2.0, 2.0]
     );
     assert_eq!(strays(&proxy, "foreign"), 0.0);
-    proxy.log_line(&["route=heads", "events=3", "outcome=cancelled"]);
+    proxy.log_line(&["route=heads", "events=2", "outcome=cancelled"]);
     becomes(|| metric(&proxy, "dualgauge_calls_in_flight"), &0.0);
 }
 
@@ -216,7 +219,7 @@ fn a_client_that_is_too_slow_loses_its_subscription_and_delays_nobody() {
     let large = json!({ "jsonrpc": "2.0", "method": "eth_subscription", "params": params });
     let large = large.to_string();
     // More than the sockets and the queue of the client hold.
-    for _ in 0..200 {
+    for _ in 0..100 {
         server.say(large.clone());
     }
     server.say(notification(&fast_id, 1));
@@ -241,4 +244,20 @@ fn the_drain_ends_streams_and_tells_the_server() {
     assert_eq!(client.read_chunk(), None);
     assert_eq!(server.end(), Some(1001));
     assert!(proxy.wait().status.success());
+}
+
+#[test]
+fn explain_names_the_notification_and_the_call_that_ends_it() {
+    let (_upstream, proxy, _server) = serving();
+    let explained = |accept: &str| {
+        let mut command = program(&["explain", "--config"]);
+        command.arg(proxy.folder().join("dualgauge.toml"));
+        command.args(["/subscriptions/newHeads", "-H", accept]);
+        run_to_end(command).output
+    };
+    let events = explained("accept: text/event-stream");
+    let line = "the call opens a subscription: each notification `eth_subscription` with its id is an event; `eth_unsubscribe` ends it";
+    assert!(events.contains(line), "{events}");
+    let refused = explained("accept: application/json");
+    assert!(refused.contains("the subscription is refused"), "{refused}");
 }

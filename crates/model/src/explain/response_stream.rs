@@ -32,6 +32,16 @@ pub(super) fn describe(
     client: Side,
     is_alone: bool,
 ) -> Option<String> {
+    if let (Some(rule), Side::Rest) = (&route.subscription, client) {
+        let accepts = terms(case, route, client).is_some_and(StreamTerms::is_accepted);
+        return Some(match accepts {
+            true => format!(
+                "the call opens a subscription: each notification `{}` with its id is an event; `{}` ends it",
+                rule.method, rule.unsubscribe
+            ),
+            false => "the subscription is refused with `upstream_stream`: the client does not accept `text/event-stream`".to_owned(),
+        });
+    }
     let refused = "a response that streams is refused with `upstream_stream`";
     match route.stream {
         RouteStream::Undeclared => None,
