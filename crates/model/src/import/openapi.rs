@@ -65,6 +65,7 @@ fn read_with(document: &Value, replies: ReplyTypes) -> Result<Operations, Docume
             Err(stop) => found.leave_out(&format!("{prefix}{path}"), stop)?,
         }
     }
+    paths::leave_out_shared(&mut found)?;
     Ok(found)
 }
 

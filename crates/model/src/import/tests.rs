@@ -368,6 +368,20 @@ fn a_path_with_text_beside_its_parameters_is_drafted() {
         let at = at.unwrap_or_else(|| panic!("{line}\nin\n{}", found.toml));
         assert_eq!(lines[at - 1], format!("name = {name:?}"));
     }
+    // The parameter of the first one takes the calls of the second, too.
+    let paths =
+        json!({ "/compare/{range}": { "get": {} }, "/compare/{base}...{head}": { "get": {} } });
+    let found = drafted([rest(paths)]);
+    assert!(
+        found.toml.contains("\"GET /compare/{range}\""),
+        "{}",
+        found.toml
+    );
+    let left_out = &found.report.left_out[0];
+    assert_eq!(
+        left_out.why,
+        "its calls are also calls of `GET /compare/{range}`"
+    );
     // Neither is more specific.
     let paths = json!({ "/files/tx-{n}": { "get": {} }, "/files/{name}.json": { "get": {} } });
     let found = drafted([rest(paths)]);

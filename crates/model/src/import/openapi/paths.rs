@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::import::model::{Parameter, ParameterLocation, Segment, SegmentPart};
-use crate::import::refs::shown;
+use crate::import::model::{
+    Operations, Parameter, ParameterLocation, RestOperation, Segment, SegmentPart,
+};
+use crate::import::refs::{DocumentFault, shown};
 use crate::import::schema;
 use crate::import::unsupported::Unsupported;
 use dualgauge_patterns::percent::{self, Plus};
@@ -123,6 +125,43 @@ fn unclear(segment: &str) -> Unsupported {
         "the segment `{}` of its path cannot be spelled in a route",
         shown(segment)
     ))
+}
+
+/// Leaves out operations with text beside a parameter whose calls are also those of an operation with a parameter alone:
+/// beside `/compare/{basehead}`, the route of `/compare/{base}...{head}` would take calls of the former.
+pub(super) fn leave_out_shared(found: &mut Operations) -> Result<(), DocumentFault> {
+    let is_mixed = |rest: &RestOperation| {
+        let mut segments = rest.segments.iter();
+        segments.any(|segment| matches!(segment, Segment::Mixed(_)))
+    };
+    if !found.rest.iter().any(is_mixed) {
+        return Ok(());
+    }
+    let plain = found.rest.iter().filter(|rest| !is_mixed(rest));
+    let plain: BTreeMap<String, String> =
+        plain.map(|rest| (plain_key(rest), rest.title())).collect();
+    for rest in std::mem::take(&mut found.rest) {
+        let other = plain.get(&plain_key(&rest)).filter(|_| is_mixed(&rest));
+        match other {
+            None => found.rest.push(rest),
+            Some(other) => {
+                let why = format!("its calls are also calls of `{}`", shown(other));
+                found.leave_out(&rest.title(), Unsupported::left_out(why))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns method and path without the names of parameters. A segment with text beside a parameter is one parameter.
+fn plain_key(rest: &RestOperation) -> String {
+    let hole = |_: &str| Some("{}".to_owned());
+    let segments = rest.segments.iter().map(|segment| match segment {
+        Segment::Mixed(_) => Some("{}".to_owned()),
+        Segment::Literal(_) | Segment::Hole { .. } => segment.render(str::to_owned, hole),
+    });
+    let segments: Vec<String> = segments.flatten().collect();
+    format!("{} /{}", rest.method, segments.join("/"))
 }
 
 /// Pairs each hole of the path with its parameter, in the order of the path.
