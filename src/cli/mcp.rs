@@ -268,7 +268,6 @@ credentials = "{credentials}"     # `authorization` and cookies of callers
 
 [rpc]
 paths = ["/mcp"]
-notification_status = 202
 websocket = true
 
 [log]

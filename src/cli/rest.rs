@@ -244,7 +244,6 @@ side = "rpc"
 {upstream}
 [rpc]
 paths = ["/mcp"]                # MCP clients can use the server as well
-notification_status = 202
 
 [log]
 level = "warn"

@@ -231,10 +231,10 @@ fn face(config: &RawConfig, problems: &mut Vec<Problem>) -> RpcFace {
             seen.insert(normal, path);
         }
     }
-    let status = &raw.notification_status;
-    let notification_status = StatusCode::from_u16(status.value).unwrap_or_else(|_| {
-        problems.push(status.problem(format!("`{}` is not an HTTP status", status.value)));
-        StatusCode::NO_CONTENT
+    let notification_status = raw.notification_status.as_ref().and_then(|status| {
+        let known = StatusCode::from_u16(status.value);
+        let wrong = || status.problem(format!("`{}` is not an HTTP status", status.value));
+        known.map_err(|_| problems.push(wrong())).ok()
     });
     RpcFace {
         paths: raw.paths.iter().map(|path| normal(&path.value)).collect(),

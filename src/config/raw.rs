@@ -231,7 +231,7 @@ pub struct RawRpc {
     /// `paths`: at least one, each beginning with `/`, without query or fragment.
     pub paths: Vec<Spanned<String>>,
     /// `notification_status`: 200, 202 or 204.
-    pub notification_status: Spanned<u16>,
+    pub notification_status: Option<Spanned<u16>>,
     /// `failure_codes`
     pub failure_codes: FailureCodes,
     /// `error_status`

@@ -92,7 +92,7 @@ fn without_any_file_the_defaults_hold() {
     assert_eq!(config.admin.value.to_string(), "127.0.0.1:9090");
     let paths: Vec<_> = config.rpc.paths.iter().map(|p| p.value.as_str()).collect();
     assert_eq!(paths, ["/rpc"]);
-    assert_eq!(config.rpc.notification_status.value, 204);
+    assert_eq!(config.rpc.notification_status, None);
     assert_eq!(config.limits.body.value, 8 << 20);
     assert_eq!(config.limits.answer.value, 16 << 20);
     assert_eq!(config.limits.head.value, 64 << 10);

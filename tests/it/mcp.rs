@@ -93,7 +93,7 @@ fn a_session_is_begun_once_and_each_message_bears_it() {
         .json();
     assert_eq!(greeting["result"]["serverInfo"]["name"], "scripted");
     let told = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
-    assert_eq!(proxy.rpc(told).status(), 204);
+    assert_eq!(proxy.rpc(told).status(), 202);
     let stopped = proxy.stop();
     assert!(stopped.status.success(), "{stopped:?}");
     let asked = asked(&server);
@@ -109,6 +109,22 @@ fn a_session_is_begun_once_and_each_message_bears_it() {
         ["POST notifications/roots/list_changed", "DELETE "]
     );
     assert!(!stopped.log.contains("s1"), "{stopped:?}");
+}
+
+#[test]
+fn a_notification_gets_the_status_of_mcp_unless_another_one_is_configured() {
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    for (keys, status) in [("", 202), ("[rpc]\nnotification_status = 204\n", 204)] {
+        let server = with_sessions(|_, called| result(called, "{}"));
+        let proxy = before(&server, keys);
+        assert_eq!(proxy.rpc(note).status(), status, "{keys}");
+        let modern = [
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Content-Type", "application/json"),
+        ];
+        let said = proxy.rest("POST", "/rpc", &modern, note);
+        assert_eq!(said.status(), 202, "{keys}");
+    }
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn a_batch_and_notifications_reach_the_child_one_by_one() {
     assert_eq!(answers.as_array().unwrap().len(), 1);
     assert_eq!(answers[0]["result"]["got"], serde_json::json!([1]));
     let told = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-    assert_eq!(proxy.rpc(told).status(), 204);
+    assert_eq!(proxy.rpc(told).status(), 202);
     let seen = seen(&proxy);
     assert!(seen.contains(&"notifications/told".to_owned()), "{seen:?}");
     assert!(

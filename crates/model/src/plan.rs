@@ -260,8 +260,8 @@ const fn index(side: Side) -> usize {
 pub struct RpcFace {
     /// Paths that accept JSON-RPC by POST, in normal form.
     pub paths: Vec<String>,
-    /// The HTTP status for an accepted notification.
-    pub notification_status: StatusCode,
+    /// The HTTP status for an accepted notification, if it is configured.
+    pub notification_status: Option<StatusCode>,
     /// The codes of the proxy's own failures.
     pub failure_codes: FailureCodes,
     /// The HTTP status of an RPC response when the REST upstream asks for credentials or for a pause.
@@ -460,7 +460,7 @@ mod tests {
         let paths = ["/", "/rpc", "/a/b"].map(str::to_owned).to_vec();
         let face = RpcFace {
             paths,
-            notification_status: StatusCode::NO_CONTENT,
+            notification_status: None,
             failure_codes: FailureCodes::default(),
             error_status: ErrorStatus::OfServer,
             batch_concurrency: 1,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, StatusCode};
 
 use crate::config::configuration::Configuration;
 use crate::config::problem::Problems;
@@ -134,7 +134,7 @@ fn a_whole_configuration_becomes_a_plan() {
     );
     assert_eq!(rpc.connections, 5);
 
-    assert_eq!(plan.face.notification_status, 202);
+    assert_eq!(plan.face.notification_status, Some(StatusCode::ACCEPTED));
     assert_eq!(plan.unrouted, Unrouted::Reject);
     assert_eq!((plan.limits.in_flight, plan.limits.connections), (10, 2));
     assert_eq!(plan.limits.depth, 128);

@@ -24,11 +24,11 @@ section! {
     pub(super) RPC {
         /// Paths for posted JSON-RPC messages; without an RPC upstream only `/rpc`
         PATHS: List<String> = list("paths", PATH).or(&["/", "/rpc", "/jsonrpc", "/mcp"]);
-        /// Status of the response to a notification
+        /// Status of the response to a notification; by default 202 where the `rpc` side speaks MCP, else 204
         NOTIFICATION_STATUS: Key<u16> = key(
             "notification_status",
             other("200, 202 or 204", r#"{ "enum": [200, 202, 204] }"#, notification_status),
-        ).or("204");
+        );
         /// First code of the block of proxy failures
         FAILURE_CODES: Key<i32> = key("failure_codes", failures::CODE);
         /// Codes of proxy failures, by reason
@@ -75,7 +75,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     let envelope = envelope(table, &OF_RPC);
     Some(RawRpc {
         paths: paths?,
-        notification_status: notification_status?,
+        notification_status,
         failure_codes: failure_codes?,
         error_status: error_status?.value,
         tool_error_status: tool_error_status?,

@@ -223,7 +223,7 @@ impl RpcRequest {
         items: Vec<BatchItem>,
         answer: CallResponse,
     ) -> Response<ResponseBody> {
-        let status = self.runtime_plan.plan.face.notification_status.as_u16();
+        let status = self.no_reply_status().as_u16();
         if let CallResponse::Streaming(stream) = &answer {
             let upstream_status = stream.response.status().as_u16();
             for BatchItem {

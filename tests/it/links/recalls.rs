@@ -70,18 +70,18 @@ fn a_posted_cancellation_ends_the_call_of_its_own_session_and_no_other() {
         (Some("unknown"), "7"),
         (None, "7"),
     ] {
-        assert_eq!(tell(&proxy, session, &cancelled(id)).status(), 204);
+        assert_eq!(tell(&proxy, session, &cancelled(id)).status(), 202);
     }
     let malformed = r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#;
-    assert_eq!(tell(&proxy, Some(&sessions[0]), malformed).status(), 204);
+    assert_eq!(tell(&proxy, Some(&sessions[0]), malformed).status(), 202);
     assert_eq!(
         tell(&proxy, Some(&sessions[0]), &cancelled("7")).status(),
-        204
+        202
     );
     // It is the first thing that the server hears of all that.
     expect_cancelled(&mut server, &calls[0]);
     let unanswered = clients[0].read_answer();
-    assert_eq!((unanswered.status(), unanswered.text()), (204, ""));
+    assert_eq!((unanswered.status(), unanswered.text()), (202, ""));
     for place in [1, 2] {
         server.echo(&calls[place]);
         assert_eq!(clients[place].read_answer().json()["id"], 7);
@@ -167,8 +167,8 @@ fn a_call_of_an_mcp_server_is_cancelled_by_a_post() {
     becomes(|| proxy.metrics().value(written), &1.0);
     // What is cancelled before it is sent the server never sees.
     becomes(|| asked(&server).contains(&"POST never".to_owned()), &true);
-    assert_eq!(tell(&proxy, Some(&own), &cancelled("1")).status(), 204);
-    assert_eq!(client.read_answer().status(), 204);
+    assert_eq!(tell(&proxy, Some(&own), &cancelled("1")).status(), 202);
+    assert_eq!(client.read_answer().status(), 202);
     let told = || asked(&server).contains(&"POST notifications/cancelled".to_owned());
     becomes(told, &true);
     let id = last(&server, "never").json()["id"].clone();
@@ -184,8 +184,8 @@ fn a_call_of_a_child_is_cancelled_by_a_post() {
     let mut client = post(&proxy, Some(&own), &call("silence", "{}"));
     let written = r#"dualgauge_link_calls_in_flight{upstream="child",state="written"}"#;
     becomes(|| proxy.metrics().value(written), &1.0);
-    assert_eq!(tell(&proxy, Some(&own), &cancelled("1")).status(), 204);
-    assert_eq!(client.read_answer().status(), 204);
+    assert_eq!(tell(&proxy, Some(&own), &cancelled("1")).status(), 202);
+    assert_eq!(client.read_answer().status(), 202);
     let seen = proxy.rpc(call("seen", "{}")).json()["result"].to_string();
     assert!(seen.contains("notifications/cancelled 3"), "{seen}");
 }

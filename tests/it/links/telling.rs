@@ -167,7 +167,7 @@ fn a_client_that_leaves_its_stream_or_recalls_its_call_cancels_it() {
         } else {
             let cancelled =
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-            assert_eq!(post(&proxy, BOTH, cancelled).read_answer().status(), 204);
+            assert_eq!(post(&proxy, BOTH, cancelled).read_answer().status(), 202);
             assert_eq!(client.read_chunk(), None);
         }
         let told = server.hear();

@@ -186,7 +186,7 @@ fn plan() -> Plan {
         },
         face: RpcFace {
             paths: vec!["/rpc".into()],
-            notification_status: StatusCode::NO_CONTENT,
+            notification_status: None,
             failure_codes: crate::failure::FailureCodes::default(),
             error_status: crate::outcome::ErrorStatus::OfServer,
             batch_concurrency: 1,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::LINK};
+use http::{HeaderMap, HeaderName, HeaderValue, header::LINK};
 
 use super::*;
 use crate::hosts::Reach;
@@ -134,7 +134,7 @@ fn plan(side: Side) -> Plan {
         upstreams: Upstreams::default(),
         face: RpcFace {
             paths: vec!["/rpc".into()],
-            notification_status: StatusCode::NO_CONTENT,
+            notification_status: None,
             ..RpcFace::default()
         },
         unrouted: Unrouted::Passthrough,

@@ -82,13 +82,14 @@ pub fn rpc_face_status(plan: &Plan, headers: &HeaderMap, reason: Reason) -> u16 
     }
 }
 
-/// Returns the HTTP status of an accepted notification. A sessionless client gets the status of MCP ("Sending
-/// Messages").
+/// Returns the HTTP status of an accepted notification: that of MCP ("Sending Messages to the Server") where the plan
+/// speaks it. The configured status does not apply to a sessionless client.
 #[must_use]
 pub fn notification_status(plan: &Plan, headers: &HeaderMap) -> StatusCode {
-    match speaks_modern_mcp(plan, headers) {
-        true => StatusCode::ACCEPTED,
-        false => plan.face.notification_status,
+    match (speaks_mcp(plan), plan.face.notification_status) {
+        (true, Some(configured)) if !mcp::is_modern(headers) => configured,
+        (true, _) => StatusCode::ACCEPTED,
+        (false, configured) => configured.unwrap_or(StatusCode::NO_CONTENT),
     }
 }
 

@@ -197,7 +197,7 @@ proptest! {
         raw.clients = clients;
         raw.routes = routes;
         raw.listen.workers.value = workers;
-        raw.rpc.notification_status.value = status;
+        raw.rpc.notification_status = Some(raw.listen.workers.clone().map(|_| status));
         match compile(&raw, &flags) {
             Ok(plan) => {
                 prop_assert_eq!(plan.routes.routes().len(), raw.routes.len());
