@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::installed::{Linked, node, own};
-use crate::processes::{installed, started};
+use crate::processes::{Process, installed, started};
 use serde_json::Value;
 
 /// The scripts of clients and servers.
@@ -308,4 +308,58 @@ fn clients_of_both_eras_use_servers_of_both_eras() {
     }
     let found: BTreeSet<String> = found.into_keys().collect();
     assert_eq!(found, known, "{DIFFERENCES}");
+}
+
+/// Servers of the era with a handshake whose messages come on one stream: the name, and the keys of the upstream.
+fn on_one_stream() -> Vec<(&'static str, Option<Process>, String)> {
+    let child = |script, python, mode: &str| {
+        let command = command(script, python);
+        let words: Vec<String> = [command.get_program()]
+            .into_iter()
+            .chain(command.get_args())
+            .chain(["stdio".as_ref()])
+            .map(|word| format!("{:?}", word.to_str().unwrap()))
+            .collect();
+        format!("command = [{}]\nmode = \"{mode}\"\n", words.join(", "))
+    };
+    let (python, node) = ("server_first.py", "server_first.mjs");
+    let mut sse = command(python, Some("peers"));
+    sse.arg("sse");
+    let (process, port) = started(sse, "");
+    let port = port.trim();
+    let sse =
+        format!("url = \"http://127.0.0.1:{port}/sse\"\nprotocol = \"mcp\"\ntransport = \"sse\"\n");
+    vec![
+        (
+            "python child",
+            None,
+            child(python, Some("peers"), "pipelined"),
+        ),
+        ("typescript child", None, child(node, None, "pipelined")),
+        ("sse", Some(process), sse),
+    ]
+}
+
+#[test]
+#[ignore = "needs the peers of .ci/install-peers"]
+fn clients_with_a_handshake_use_servers_without_response_streams() {
+    let expected = fs::read_to_string(own(EXPECTED)).unwrap();
+    let expected: Used = serde_json::from_str(&expected).unwrap();
+    let known = fs::read_to_string(own(DIFFERENCES)).unwrap();
+    let mut lost = Vec::new();
+    for (name, _process, keys) in on_one_stream() {
+        let linked = Linked::with(&keys);
+        let clients = CLIENTS.iter().filter(|client| client.eras == FIRST);
+        for client in clients.filter(|client| client.script != "client_inspector.mjs") {
+            let used = used(client, &linked.url);
+            let works = works(&used, &expected);
+            let none = |feature: &str| format!("{} none {feature}:", client.name);
+            let all = expected.keys().filter(|one| !works.contains(*one));
+            let all = all.filter(|one| !known.contains(&none(one)));
+            lost.extend(
+                all.map(|one| format!("{} {name} {one}: {:?}", client.name, used.get(one))),
+            );
+        }
+    }
+    assert_eq!(lost, Vec::<String>::new());
 }

@@ -33,12 +33,17 @@ pub(crate) struct Linked {
 impl Linked {
     /// Starts a proxy before the server at a URL.
     pub(crate) fn before(url: &str) -> Linked {
+        Linked::with(&format!("url = \"{url}\"\nprotocol = \"mcp\"\n"))
+    }
+
+    /// Starts a proxy before a server with these keys of its upstream.
+    pub(crate) fn with(keys: &str) -> Linked {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("dualgauge.toml");
         let text = format!(
             "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
-             [upstream.m]\nside = \"rpc\"\nurl = \"{url}\"\nprotocol = \"mcp\"\n\
-             [rpc]\npaths = [\"/mcp\"]\nnotification_status = 202\n"
+             [upstream.m]\nside = \"rpc\"\n{keys}\
+             [rpc]\npaths = [\"/mcp\"]\n"
         );
         fs::write(&config, text).unwrap();
         let mut proxy = Command::new(env!("CARGO_BIN_EXE_dualgauge"));

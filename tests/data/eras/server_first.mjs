@@ -1,9 +1,11 @@
-// The server of the matrix by the first major version of the official TypeScript library: sessions, up to 2025-11-25.
+// The server of the matrix by the first major version of the official TypeScript library: sessions, up to 2025-11-25. With
+// the argument `stdio` it serves its standard input and output.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { content, FORM, greeted, lists, load, said, SAMPLE, tools, URL_FORM } from './served.mjs';
 
 const { Server } = await load('@modelcontextprotocol/sdk/server/index.js');
+const { StdioServerTransport } = await load('@modelcontextprotocol/sdk/server/stdio.js');
 const { StreamableHTTPServerTransport } = await load('@modelcontextprotocol/sdk/server/streamableHttp.js');
 const schemas = await load('@modelcontextprotocol/sdk/types.js');
 
@@ -90,4 +92,8 @@ const listener = createServer(async (request, response) => {
   }
   await transport.handleRequest(request, response);
 });
-listener.listen(0, '127.0.0.1', () => console.log(listener.address().port));
+if (process.argv[3] === 'stdio') {
+  await newServer().connect(new StdioServerTransport());
+} else {
+  listener.listen(0, '127.0.0.1', () => console.log(listener.address().port));
+}

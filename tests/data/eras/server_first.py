@@ -1,19 +1,24 @@
 """The server of the matrix by the first major version of the official Python library: sessions, up to 2025-11-25.
 
-It prints its port. The servers of the matrix have the same tools, resources and prompts.
+It prints its port. The servers of the matrix have the same tools, resources and prompts. With the argument `stdio` it serves
+its standard input and output, with `sse` HTTP with SSE on `/sse`.
 """
 
 import asyncio
 import contextlib
 import socket
+import sys
 
 import uvicorn
 from mcp import McpError, types
 from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import AnyUrl
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 
 LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 NAMES = ["ada", "alan", "grace"]
@@ -190,7 +195,27 @@ async def lifespan(_):
         yield
 
 
-app = Starlette(routes=[Mount("/", app=manager.handle_request)], lifespan=lifespan)
+async def serve_stdio() -> None:
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+messages = SseServerTransport("/messages/")
+
+
+async def serve_sse(request) -> Response:
+    async with messages.connect_sse(request.scope, request.receive, request._send) as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+    return Response()
+
+
+if sys.argv[1:] == ["stdio"]:
+    asyncio.run(serve_stdio())
+    sys.exit()
+if sys.argv[1:] == ["sse"]:
+    app = Starlette(routes=[Route("/sse", serve_sse), Mount("/messages/", app=messages.handle_post_message)])
+else:
+    app = Starlette(routes=[Mount("/", app=manager.handle_request)], lifespan=lifespan)
 listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
