@@ -181,7 +181,7 @@ fn advice_headers(failure: &Failure) -> HeaderMap {
         }
     };
     match failure.advice.as_deref() {
-        None | Some(Advice::Versions { .. }) => {}
+        None | Some(Advice::Versions { .. } | Advice::Capabilities(_)) => {}
         Some(Advice::Allow(methods)) => add(ALLOW, methods.clone()),
         Some(Advice::Authenticate(schemes)) => {
             for scheme in *schemes {

@@ -22,7 +22,7 @@ use crate::upstream::link::{
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
 use dualgauge_model::mcp::{InputCapabilities, LogFilter};
-use dualgauge_model::pending::{Outbound, RequestError, RetryRule};
+use dualgauge_model::pending::{Outbound, RequestError, RetryRule, ServerRequests};
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
 use dualgauge_model::subscription::SubscriptionRule;
@@ -373,6 +373,17 @@ pub(super) fn request_failure(
         RequestError::Misnumbered => {
             let message = "the server answered with an id of another type";
             Failure::new(Reason::UpstreamWrongId, message)
+        }
+        RequestError::InputRequired(required) => {
+            let link = upstream.transport.link();
+            let requests = link.map(|link| link.settings.server_requests);
+            match requests {
+                Some(ServerRequests::Decline) => {
+                    let message = "the server requires input, but `server_requests` of this upstream is \"decline\"";
+                    Failure::new(Reason::UpstreamInputRequired, message)
+                }
+                Some(ServerRequests::Caller) | None => rejections::input_impossible(required),
+            }
         }
         RequestError::Unusable(0) => {
             let message = "the server's answer is not valid HTTP";

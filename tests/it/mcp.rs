@@ -5,6 +5,7 @@ mod bridge;
 mod coded;
 mod eras;
 mod explained;
+mod input_missing;
 mod mirrored;
 mod one_stream;
 mod own_stream;

@@ -139,6 +139,8 @@ pub enum Reason {
     UnsupportedVersion,
     /// An MCP call without a member of `params._meta` that its revision requires.
     MissingMeta,
+    /// A sessionless MCP call without a capability that the server requires.
+    MissingCapability,
     /// Arguments that no pattern of the route accepts.
     InvalidParams,
     /// Query parameters of a translated call that its route does not know.
@@ -185,7 +187,7 @@ pub enum Reason {
     UpstreamStream,
     /// The upstream answered 101 to a call that requested no upgrade.
     UpstreamUpgrade,
-    /// The result asks for input, which the client's MCP revision does not support in this form.
+    /// The server requires input during the call, which the client cannot or does not supply.
     UpstreamInputRequired,
     /// The circuit breaker of the upstream is open.
     UpstreamCircuitOpen,
@@ -269,6 +271,7 @@ impl Reason {
         Reason::HeaderMismatch,
         Reason::UnsupportedVersion,
         Reason::MissingMeta,
+        Reason::MissingCapability,
         Reason::InvalidParams,
         Reason::UnknownQuery,
         Reason::SchemaTooCostly,
@@ -324,6 +327,7 @@ impl Reason {
             Reason::HeaderMismatch => client(400, -32020, "header_mismatch"),
             Reason::UnsupportedVersion => client(400, -32022, "unsupported_version"),
             Reason::MissingMeta => client(400, -32602, "missing_meta"),
+            Reason::MissingCapability => client(400, -32021, "missing_capability"),
             Reason::InvalidParams => client(400, -32602, "invalid_params"),
             Reason::UnknownQuery => client(400, -32602, "unknown_query"),
             Reason::SchemaTooCostly => client(422, -31080, "schema_too_costly"),
@@ -382,6 +386,7 @@ impl Reason {
                 | Reason::HeaderMismatch
                 | Reason::UnsupportedVersion
                 | Reason::MissingMeta
+                | Reason::MissingCapability
         ) {
             return 400;
         }
@@ -417,6 +422,8 @@ pub enum Advice {
         /// The requested revision.
         requested: String,
     },
+    /// The MCP capabilities that the client lacks; sent in `error.data`, not in a header.
+    Capabilities(Json),
 }
 
 /// A temporary refusal.

@@ -44,7 +44,9 @@ pub use protected_resource::{
 pub use response::{
     FormerStream, NoStream, ResponseBody, ResponseKind, kind_of, no_stream, read_body,
 };
-pub use result::{ClientRevision, InputRequired, ResultType, missing_members_for, render_for};
+pub use result::{
+    ClientRevision, InputRequired, ResultType, is_input_required, missing_members_for, render_for,
+};
 pub use revision::{
     DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
     discover, discover_result, initialize_response,

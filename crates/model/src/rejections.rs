@@ -11,7 +11,7 @@ use super::failure::{Advice, Failure, Pause, Reason};
 use super::hosts::OriginDenied;
 use super::jsonrpc::{Call, MessageError, ResponseFault};
 use super::lifecycle::Window;
-use super::mcp::HeaderMismatch;
+use super::mcp::{HeaderMismatch, InputCapabilities};
 use super::outcome::{RestReply, envelope_of, redirect};
 use super::plan::{Plan, Unrouted, UpstreamPlan};
 use super::rollout::{Clients, CredentialFault};
@@ -118,11 +118,43 @@ pub fn mcp_header_mismatch(discord: HeaderMismatch, supported: &[String]) -> Fai
     }
 }
 
-/// Returns the failure of a result that asks an older MCP client for input, which would read it as an empty success.
+/// Returns the failure of a translated result that asks an older MCP client for input, which would read it as an empty
+/// success.
 #[must_use]
 pub fn input_required() -> Failure {
     let message = "the server requires input, which the client's MCP revision does not support; use a client of revision 2026-07-28";
     Failure::new(Reason::UpstreamInputRequired, message)
+}
+
+/// Returns the failure of a call whose server requires input that the client does not supply. `why` ends the sentence.
+#[must_use]
+pub fn input_missing(required: InputCapabilities, why: &str) -> Failure {
+    let names = required.names().join("`, `");
+    let names = match names.is_empty() {
+        true => String::new(),
+        false => format!(" (`{names}`)"),
+    };
+    let message = format!("the server requires input{names}, but {why}");
+    let failure = Failure::new(Reason::UpstreamInputRequired, message);
+    failure.advise(Advice::Capabilities(required.to_json()))
+}
+
+/// Returns the failure of a call whose caller cannot be asked for input, such as a REST client.
+#[must_use]
+pub fn input_impossible(required: InputCapabilities) -> Failure {
+    let why = "a caller without MCP cannot be asked; call the server with an MCP client that supplies it";
+    input_missing(required, why)
+}
+
+/// Returns the failure of a sessionless MCP call that does not declare the capabilities that the server requires.
+#[must_use]
+pub fn missing_capability(required: InputCapabilities) -> Failure {
+    let names = required.names().join("`, `");
+    let message = format!(
+        "the server requires the client capability `{names}`; declare it in `io.modelcontextprotocol/clientCapabilities` if the client has it"
+    );
+    let failure = Failure::new(Reason::MissingCapability, message);
+    failure.advise(Advice::Capabilities(required.to_json()))
 }
 
 /// Returns the failure of a batch from a client whose MCP revision has none.

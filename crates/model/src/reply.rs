@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::failure::{Blame, Failure, Reason};
 use crate::jsonrpc::{Response, ResponseFault, ResponseReply, parse_response};
+use crate::mcp::{InputCapabilities, is_input_required};
 use crate::outcome::{ReplyLimits, RestAnswer, RestReply, RpcAnswer, TranslatedReply};
 use crate::rejections;
 use crate::route::Route;
@@ -26,7 +27,7 @@ pub type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 /// text that is not a response into a failure.
 ///
 /// # Errors
-/// A [`Failure`] if the response is not one, has another id, or violates the schema of the route.
+/// A [`Failure`] if the response is not one, has another id, asks for input, or violates the schema of the route.
 pub fn read_rpc(
     route: &Route,
     body: &Bytes,
@@ -41,9 +42,21 @@ pub fn read_rpc(
     };
     check_id(&response, id)?;
     if let ResponseReply::Result(result) = &response.reply {
-        rejections::unless_valid(route, result)?;
+        check_result(route, result)?;
     }
     Ok((response.reply, code))
+}
+
+/// Checks the result of a translated call. One that asks for input is no result: a REST client cannot be asked.
+///
+/// # Errors
+/// A [`Failure`] if the result asks for input, or violates the schema of the route.
+pub fn check_result(route: &Route, result: &Json) -> Result<(), Failure> {
+    if InputCapabilities::is_interactive(&route.rpc) && is_input_required(result) {
+        let required = InputCapabilities::required_by_result(result);
+        return Err(rejections::input_impossible(required));
+    }
+    rejections::unless_valid(route, result)
 }
 
 /// Checks that a response has the id of the call.

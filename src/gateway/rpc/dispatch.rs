@@ -366,7 +366,7 @@ impl RpcRequest {
         let (converted, head) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
                 let converted = linked
-                    .map(|linked| self.convert_result(linked.call, result))
+                    .map(|linked| self.convert_result(record, linked.call, result))
                     .transpose()?;
                 record.set_result(result);
                 (converted.flatten(), AnswerHead::with_status(200))
@@ -390,9 +390,17 @@ impl RpcRequest {
     }
 
     /// Converts a result to the client's MCP revision, if that differs.
-    fn convert_result(&self, call: &Call, result: &Json) -> Result<Option<Rope>, Failure> {
+    fn convert_result(
+        &self,
+        record: &AccessRecord,
+        call: &Call,
+        result: &Json,
+    ) -> Result<Option<Rope>, Failure> {
         let converted = mcp::missing_members_for(self.client_revision(call), &call.method, result);
-        converted.map_err(|_| rejections::input_required())
+        converted.map_err(|_| {
+            let required = InputCapabilities::required_by_result(result);
+            self.without_input(record, call, required)
+        })
     }
 
     /// Returns the kind of MCP revision that the client of a call uses.

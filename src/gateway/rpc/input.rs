@@ -19,12 +19,13 @@ use crate::gateway::link_call::{self, LinkRequest};
 use crate::gateway::offloaded_parsing;
 use crate::gateway::rpc_reply::RpcReply;
 use crate::upstream::link::NotificationSender;
-use dualgauge_model::failure::{Failure, Reason};
-use dualgauge_model::jsonrpc::ResponseReply;
+use dualgauge_model::failure::{Advice, Failure, Reason};
+use dualgauge_model::jsonrpc::{Call, ResponseReply};
 use dualgauge_model::mcp::{
     BridgeAction, ClientRevision, InputCapabilities, InputProgress, InputRound, ServerEra,
 };
 use dualgauge_model::pending::{INPUT_TIMEOUT, RetryRule};
+use dualgauge_model::rejections;
 use dualgauge_patterns::json::Json;
 
 /// The maximum number of rounds of one call.
@@ -50,7 +51,14 @@ impl RpcRequest {
         let LinkedCall { link, call } = linked;
         let (cancel_signal, logs) = (request.cancel_signal.clone(), request.logs);
         let limit = link.plan().timeout;
-        let mut reply = self.send_answering(record, linked, request).await?;
+        let sent = self.send_answering(record, linked, request).await;
+        let mut reply = sent.map_err(|refused| match refused.advice.as_deref() {
+            Some(Advice::Capabilities(required)) => {
+                let required = InputCapabilities::of_declared(required);
+                self.without_input(record, call, required)
+            }
+            Some(_) | None => refused,
+        })?;
         let capabilities = self.input_capabilities(record, linked);
         if capabilities == InputCapabilities::default() {
             return Ok(reply);
@@ -104,6 +112,30 @@ impl RpcRequest {
             true => self.session_capabilities(),
             false => InputCapabilities::default(),
         }
+    }
+
+    /// Returns the failure of a call whose server requires input that the client does not supply, with the reason.
+    pub(super) fn without_input(
+        &self,
+        record: &AccessRecord,
+        call: &Call,
+        required: InputCapabilities,
+    ) -> Failure {
+        if self.client_revision(call) == ClientRevision::Stateless {
+            return rejections::missing_capability(required);
+        }
+        let missing = required.without(self.session_capabilities());
+        let has_session = self.scope().is_some();
+        let is_declared = missing == InputCapabilities::default();
+        let why = match (is_declared, has_session) {
+            (_, false) => "the call has no `Mcp-Session-Id` of the client's `initialize`",
+            (false, true) => "the client did not declare this capability in its `initialize`",
+            (true, true) if !self.is_reachable(record) => {
+                "the client cannot be asked; accept `text/event-stream`, and post the call alone"
+            }
+            (true, true) => "it asks for more than the proxy passes on during one call",
+        };
+        rejections::input_missing(if is_declared { required } else { missing }, why)
     }
 
     /// Returns the round that a reply begins, if it asks for input that the client can supply.

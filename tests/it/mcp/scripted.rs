@@ -184,16 +184,19 @@ pub(crate) fn last(server: &Upstream, method: &str) -> Message {
 }
 
 /// The messages of a server with sessions that sends everything on one stream: for a call of a tool with the name of a
-/// request, a log message and that request; for the client's response, the result of the call. `None` for anything else.
+/// request, a log message and that request; for the client's response, the result or the error of the call. `None` for
+/// anything else.
 pub(crate) fn asking_on_one_stream(message: &Value) -> Option<Vec<Value>> {
     let id = &message["id"];
     let Some(method) = message["method"].as_str() else {
         let call: u64 = id.as_str()?.strip_prefix("q-")?.parse().unwrap();
-        let got = [&message["result"], &message["error"]["code"]];
-        let got = got.into_iter().find(|got| !got.is_null());
-        return Some(vec![
-            json!({ "jsonrpc": "2.0", "id": call, "result": { "got": got } }),
-        ]);
+        let reply = match message.get("error") {
+            Some(error) => json!({ "jsonrpc": "2.0", "id": call, "error": error }),
+            None => {
+                json!({ "jsonrpc": "2.0", "id": call, "result": { "got": message["result"] } })
+            }
+        };
+        return Some(vec![reply]);
     };
     match method {
         "logging/setLevel" => Some(vec![json!({ "jsonrpc": "2.0", "id": id, "result": {} })]),
@@ -214,7 +217,9 @@ pub(crate) fn requiring_on_one_stream(message: &Value) -> Option<Vec<Value>> {
     }
     if let Some(got) = params["inputResponses"].get("one") {
         let result = json!({ "resultType": "complete", "got": got });
-        return Some(vec![json!({ "jsonrpc": "2.0", "id": id, "result": result })]);
+        return Some(vec![
+            json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        ]);
     }
     let level = &params["_meta"]["io.modelcontextprotocol/logLevel"];
     let asks = json!({ "resultType": "input_required",

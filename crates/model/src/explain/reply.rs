@@ -9,6 +9,7 @@ use crate::headers::{from_response, set};
 use crate::jsonrpc::{self, RequestId, ResponseReply, parse_response};
 use crate::outcome::{RpcAnswer, is_rejection_status};
 use crate::rejections;
+use crate::reply::check_result;
 use crate::route::Route;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
@@ -44,7 +45,7 @@ pub(super) fn answer_rest(
         let response = parse_response(&reply.body, limits.depth)
             .map_err(|fault| rejections::no_response(reply, fault, limits.error_text))?;
         if let ResponseReply::Result(result) = &response.reply {
-            rejections::unless_valid(route, result)?;
+            check_result(route, result)?;
         }
         route
             .outcomes

@@ -58,7 +58,9 @@ impl InputCapabilities {
         INTERACTIVE.contains(&method)
     }
 
-    fn of_declared(declared: &Json) -> InputCapabilities {
+    /// Reads an object of capabilities.
+    #[must_use]
+    pub fn of_declared(declared: &Json) -> InputCapabilities {
         let mut bits = 0;
         if let Some(elicitation) = declared.member("elicitation") {
             let url = elicitation.has("url");
@@ -117,7 +119,14 @@ impl InputCapabilities {
     /// Returns true if the client answers a request of this method.
     #[must_use]
     pub fn allow(self, method: &str, params: Option<&Json>) -> bool {
-        let bit = match method {
+        let InputCapabilities(bit) = InputCapabilities::required_by(method, params);
+        self.0 & bit != 0
+    }
+
+    /// Returns the capability that a request of this method requires of the client; none for an unknown request.
+    #[must_use]
+    pub fn required_by(method: &str, params: Option<&Json>) -> InputCapabilities {
+        InputCapabilities(match method {
             ELICITATION => {
                 let mode = params.and_then(|params| params.member("mode")?.text()?.ok());
                 match mode.as_deref() {
@@ -129,8 +138,50 @@ impl InputCapabilities {
             "sampling/createMessage" => InputCapabilities::SAMPLING,
             "roots/list" => InputCapabilities::ROOTS,
             _ => 0,
-        };
-        self.0 & bit != 0
+        })
+    }
+
+    /// Returns the capabilities that the requests of a result require of the client.
+    #[must_use]
+    pub fn required_by_result(result: &Json) -> InputCapabilities {
+        let asked = result.member("inputRequests");
+        let asked = asked.filter(|asked| asked.kind() == JsonKind::Object);
+        let members = asked.as_ref().and_then(|asked| asked.open().ok());
+        let requests = members.into_iter().flatten().take(MOST_REQUESTS);
+        requests.fold(InputCapabilities::default(), |all, member| {
+            let request = asked.as_ref().map(|asked| asked.piece(member.value));
+            let method = request
+                .as_ref()
+                .and_then(|request| request.member("method")?.text()?.ok());
+            let params = request.and_then(|request| request.member("params"));
+            let method = method.unwrap_or_default();
+            all.with(InputCapabilities::required_by(&method, params.as_ref()))
+        })
+    }
+
+    /// Returns both sets of capabilities together.
+    #[must_use]
+    pub const fn with(self, others: InputCapabilities) -> InputCapabilities {
+        InputCapabilities(self.0 | others.0)
+    }
+
+    /// Returns those of these capabilities that are not among `others`.
+    #[must_use]
+    pub const fn without(self, others: InputCapabilities) -> InputCapabilities {
+        InputCapabilities(self.0 & !others.0)
+    }
+
+    /// Returns the names of the capabilities, for messages.
+    #[must_use]
+    pub fn names(self) -> Vec<&'static str> {
+        let all = [
+            (InputCapabilities::FORM, "elicitation"),
+            (InputCapabilities::URL, "elicitation.url"),
+            (InputCapabilities::SAMPLING, "sampling"),
+            (InputCapabilities::ROOTS, "roots"),
+        ];
+        let own = all.into_iter().filter(|(bit, _)| self.0 & bit != 0);
+        own.map(|(_, name)| name).collect()
     }
 }
 

@@ -198,7 +198,9 @@ fn asks_for_input(result: &Rope) -> bool {
         && is_input_required(&Json::sent(result.clone()))
 }
 
-fn is_input_required(result: &Json) -> bool {
+/// Returns true if a result asks for input.
+#[must_use]
+pub fn is_input_required(result: &Json) -> bool {
     may_ask(result.as_bytes()) && result_type(result).is_some_and(|kind| kind == INPUT_REQUIRED)
 }
 

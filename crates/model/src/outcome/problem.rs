@@ -42,6 +42,10 @@ pub fn error_object(failure: &Failure, codes: &FailureCodes) -> ErrorObject {
         data.push(',');
         data.push_str(versions.trim_start_matches('{').trim_end_matches('}'));
     }
+    if let Some(Advice::Capabilities(required)) = failure.advice.as_deref() {
+        data.push_str(r#","requiredCapabilities":"#);
+        data.push_str(&String::from_utf8_lossy(required.as_bytes()));
+    }
     if let Some(detail) = &failure.detail {
         data.push_str(r#","upstream":"#);
         data.push_str(&String::from_utf8_lossy(detail.as_bytes()));

@@ -198,6 +198,9 @@ pub enum RequestError {
     CodedStream,
     /// The id of the reply has another type than the id of the request.
     Misnumbered,
+    /// The server sent requests during the call that require these capabilities of the caller, which it does not have. The
+    /// server then refused the call.
+    InputRequired(InputCapabilities),
     /// The server sent something other than a reply, with this HTTP status; 0 without HTTP.
     Unusable(u16),
 }

@@ -142,16 +142,16 @@ impl LinkMachine {
         if let Some(in_flight) = self.in_flight.end(id) {
             self.consecutive_timeouts = 0;
             let ticket = in_flight.request.ticket;
-            match in_flight.request.message {
-                Outbound::Subscribe(_, rule) => self.subscribed_by(id, ticket, rule, message),
-                Outbound::Call(_)
-                | Outbound::Subscription(..)
-                | Outbound::Notice(_)
-                | Outbound::Greeting => self.out.push_back(LinkOutput::Answer {
+            if let Some(why) = self.refused_without_input(in_flight.missing, &message) {
+                self.fail(ticket, why);
+            } else if let Outbound::Subscribe(_, rule) = in_flight.request.message {
+                self.subscribed_by(id, ticket, rule, message);
+            } else {
+                self.out.push_back(LinkOutput::Answer {
                     ticket,
                     id,
                     message,
-                }),
+                });
             }
         } else if self.subscription_answered(id, &message) {
             self.consecutive_timeouts = 0;

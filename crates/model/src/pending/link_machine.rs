@@ -19,6 +19,7 @@ use super::{
 };
 use crate::correlator::{AssignedIds, Correlator};
 use crate::jsonrpc;
+use crate::mcp::InputCapabilities;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
@@ -241,6 +242,7 @@ impl LinkMachine {
             request,
             was_sent: false,
             suspension: None,
+            missing: InputCapabilities::default(),
         });
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Outbound, Priority, Request, Ticket};
 use crate::correlator::PendingCall;
+use crate::mcp::InputCapabilities;
 
 /// A request that is queued, or in flight.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct QueuedRequest {
     pub(super) was_sent: bool,
     /// Set while the caller answers requests of the server.
     pub(super) suspension: Option<Suspension>,
+    /// The capabilities that requests of the server during it required, and that its caller does not have.
+    pub(super) missing: InputCapabilities,
 }
 
 /// The state of a call whose caller answers requests of the server.

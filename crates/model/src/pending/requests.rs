@@ -6,6 +6,7 @@ use super::link_machine::LinkMachine;
 use super::queue::QueuedRequest;
 use super::state::{LinkState, WriteState};
 use super::{LinkFault, RequestError, RetryRule};
+use crate::mcp::InputCapabilities;
 
 /// The time that the other requests on a link get after the server has forgotten its session. The server refuses most
 /// of them too; the link only has to receive those refusals.
@@ -28,6 +29,7 @@ impl LinkMachine {
                 | RequestError::NoMemory
                 | RequestError::CodedStream
                 | RequestError::Misnumbered
+                | RequestError::InputRequired(_)
                 | RequestError::Unusable(_) => self.fail(in_flight.request.ticket, why),
             }
         }
@@ -111,6 +113,7 @@ impl LinkMachine {
             request,
             was_sent,
             suspension: None,
+            missing: InputCapabilities::default(),
         });
     }
 }

@@ -13,8 +13,9 @@ use bytes::Bytes;
 use super::link_machine::LinkMachine;
 use super::queue::Suspension;
 use super::state::LinkState;
-use super::{LinkOutput, MessageOrigin, ServerRequests, Ticket};
-use crate::jsonrpc::{self, ErrorObject, RequestId};
+use super::{LinkOutput, MessageOrigin, RequestError, ServerRequests, Ticket};
+use crate::jsonrpc::{self, ErrorObject, RequestId, ResponseReply, parse_response};
+use crate::mcp::InputCapabilities;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
@@ -23,6 +24,9 @@ pub const INPUT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// The maximum number of open requests of a server during one call.
 const MOST_REQUESTS: usize = 16;
+
+/// The code for a request that the client does not support (MCP 2025-11-25, "Roots", "Error Handling").
+const UNSUPPORTED: i64 = -32601;
 
 /// A request of the server.
 pub(super) struct ServerRequest {
@@ -50,7 +54,7 @@ impl Decline {
                 "\"the proxy cannot tell to which client's call this request belongs\"",
             ),
             Decline::Unable => (
-                -32601,
+                UNSUPPORTED,
                 "\"the client of this call answers no such requests\"",
             ),
             Decline::TooMany => (-32603, "\"too many requests wait for clients\""),
@@ -143,6 +147,8 @@ impl LinkMachine {
         let params = params.and_then(|whole| whole.member("params"));
         let is_declined = self.settings.server_requests == ServerRequests::Decline;
         if is_declined || !call.request.input.allow(method, params.as_ref()) {
+            let required = InputCapabilities::required_by(method, params.as_ref());
+            call.missing = call.missing.with(required);
             return Err(Decline::Unable);
         }
         let suspension = match call.suspension {
@@ -160,6 +166,25 @@ impl LinkMachine {
         call.suspension = Some(suspension);
         call.request.deadline = now + INPUT_TIMEOUT;
         Ok(call.request.ticket)
+    }
+
+    /// Returns the failure of a call that the server refuses because its requests during the call were declined. It
+    /// passes on the code that they got.
+    pub(super) fn refused_without_input(
+        &self,
+        missing: InputCapabilities,
+        message: &Bytes,
+    ) -> Option<RequestError> {
+        if missing == InputCapabilities::default() {
+            return None;
+        }
+        let reply = parse_response(message, self.settings.depth).ok()?.reply;
+        match reply {
+            ResponseReply::Error(error) if error.code == UNSUPPORTED => {
+                Some(RequestError::InputRequired(missing))
+            }
+            ResponseReply::Error(_) | ResponseReply::Result(_) => None,
+        }
     }
 
     /// Sends a caller's answers to the server. Once all requests of the call are answered, its time limit runs again.

@@ -18,6 +18,7 @@ impl World {
             | RequestError::NoMemory
             | RequestError::CodedStream
             | RequestError::Misnumbered
+            | RequestError::InputRequired(_)
             | RequestError::Unusable(_) => writes > 0,
         };
         let agrees = agrees || self.failed.contains(&(ticket.0, format!("{why:?}")));
