@@ -11,8 +11,9 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::mcp::usage::eras;
 use crate::scene::{Called, answer, json as json_answer};
-use crate::support::{Message, Proxy, Upstream, program, run_to_end};
+use crate::support::{Message, Proxy, Upstream, becomes, program, run_to_end};
 
 /// The tools of the MCP server, and what they return.
 fn tool(name: &str, arguments: &Value) -> Value {
@@ -133,6 +134,13 @@ fn tools_return_their_values_over_rest() {
     let wrong = proxy.rest("GET", "/add?a=x&b=4", &[], "");
     assert_eq!(wrong.status(), 400);
     assert_eq!(post(&proxy, "/nothing", &json!({})).status(), 404);
+}
+
+#[test]
+fn the_list_of_tools_counts_as_no_client_with_a_handshake() {
+    let server = mcp_server();
+    let proxy = rest(&server, &LOOPBACK);
+    becomes(|| eras(&proxy), &vec!["stateless".to_owned()]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod server_requests;
 mod socket;
 mod sse;
 mod subscriptions;
+pub(crate) mod usage;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

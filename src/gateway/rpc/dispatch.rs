@@ -305,12 +305,10 @@ impl RpcRequest {
         Ok(Some(id.clone()))
     }
 
-    /// Returns the id of the session that an `initialize` opens. It keeps the capabilities to give input, and
-    /// the declared program if clients are recognised by it.
+    /// Returns the id of the session that an `initialize` opens. It keeps the capabilities to give input, and the
+    /// declared program.
     pub(super) fn new_session_id(&self, call: &Call) -> Option<HeaderValue> {
-        let clients = &self.runtime_plan.plan.rollout.clients;
-        let reads = clients.reads_mcp_clients();
-        let declared = reads.then(|| ClientInfo::of_call(call)).flatten();
+        let declared = ClientInfo::of_call(call);
         let mut suffix = InputCapabilities::of_initialize(call.params.as_ref()).to_suffix();
         suffix.extend(declared.map(|client| client.session_suffix()));
         CancellationRegistry::new_session_id(&suffix)

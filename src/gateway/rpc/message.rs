@@ -258,14 +258,24 @@ impl RpcRequest {
         // Headers of a socket belong to its handshake, not to a message.
         let headers = self.socket.is_none().then_some(&self.head.headers);
         if let Some(era) = CallEra::of_call(headers, call) {
-            // In the era with a handshake, only `initialize` has `clientInfo`; other params are not searched for it.
-            let declares = era.era() == Era::Stateless || *call.method == *"initialize";
-            let program = declares.then(|| ClientInfo::of_call(call)).flatten();
+            let program = match era.era() {
+                Era::Stateless => ClientInfo::of_call(call),
+                Era::Handshake => self.program_of_session(call),
+            };
             let client = self.runtime_plan.client_label(context.client());
             let (call, at) = (McpCall { era, program }, context.wall_time());
             context
                 .worker()
                 .count(|shard| shard.mcp_call(client, call, at));
+        }
+    }
+
+    /// Returns the program of a client of the era with a handshake: only `initialize` declares it, and the session keeps it.
+    fn program_of_session(&self, call: &Call) -> Option<ClientInfo> {
+        match self.socket {
+            _ if *call.method == *"initialize" => ClientInfo::of_call(call),
+            Some(_) => self.rpc_caller.program.as_deref().cloned(),
+            None => ClientInfo::of_headers(&self.head.headers),
         }
     }
 

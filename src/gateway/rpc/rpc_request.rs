@@ -20,7 +20,7 @@ use crate::gateway::sessions::SessionLookup;
 use crate::gateway::undelivered::UndeliveredRecords;
 use crate::gateway::worker::Worker;
 use dualgauge_model::failure::Failure;
-use dualgauge_model::mcp::InputCapabilities;
+use dualgauge_model::mcp::{ClientInfo, InputCapabilities};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, Identity};
 use dualgauge_model::routing::{self, RequestHead};
@@ -61,14 +61,26 @@ pub(super) struct RpcCaller {
     pub(super) identity: Identity<'static>,
     /// The number of further calls of this request that may be shadowed.
     pub(super) candidates_left: Cell<usize>,
+    /// The program that declared itself at `initialize` on the socket of the request.
+    pub(super) program: Option<Rc<ClientInfo>>,
 }
 
 impl RpcCaller {
     /// Creates the caller of a request.
     pub(super) fn new(identity: Identity<'_>, plan: &Plan) -> Rc<RpcCaller> {
+        RpcCaller::on_socket(identity, plan, None)
+    }
+
+    /// Creates the caller of a message on a socket.
+    pub(super) fn on_socket(
+        identity: Identity<'_>,
+        plan: &Plan,
+        program: Option<Rc<ClientInfo>>,
+    ) -> Rc<RpcCaller> {
         Rc::new(RpcCaller {
             identity: identity.into_owned(),
             candidates_left: Cell::new(plan.candidates.per_request),
+            program,
         })
     }
 }

@@ -187,8 +187,8 @@ pub(super) struct WebSocketSession {
     form: Cell<Option<EventForm>>,
     /// The close reason, if the proxy closes because a link was lost.
     close_reason: Cell<Option<CloseReason>>,
-    /// The program that the client declared at `initialize`; kept only if the plan recognises clients by it.
-    program: RefCell<Option<ClientInfo>>,
+    /// The program that the client declared at `initialize`.
+    program: RefCell<Option<Rc<ClientInfo>>>,
     /// The capabilities to give input that the client declared at `initialize`.
     input: Cell<InputCapabilities>,
     /// Notified when an `initialize` of the client was answered.

@@ -3,14 +3,19 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use http::header::HeaderValue;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{DiscoverAnswer, DiscoverError, DiscoverServer, LARGEST, MOST_PAGES, SourceDocument};
-use dualgauge_model::import::printable;
+use dualgauge_model::import::{DocumentKind, printable};
 
 /// The MCP revision that is offered; a server replies with the one it speaks.
 const MCP: &str = "2025-06-18";
+/// The stateless revision.
+const STATELESS: &str = "2026-07-28";
+/// The member of `_meta` with the server information in stateless revisions.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The longest name of a server that is shown.
 const LONGEST_NAME: usize = 100;
 
@@ -36,17 +41,45 @@ impl DiscoverServer {
     }
 
     async fn named_tools(&self) -> Result<(SourceDocument, Option<String>), DiscoverError> {
-        let document = self.tools().await?;
+        let document = match self.stateless("tools/list", json!({})).await {
+            Ok(first) => {
+                let next = async |params| self.stateless("tools/list", params).await;
+                let document = all_pages(first, next).await?;
+                self.given("tools/list", DocumentKind::Tools, document)
+            }
+            Err(fault) if fault.is_refusal() => self.tools().await?,
+            Err(fault) => return Err(fault),
+        };
         // A server without a name has tools all the same.
-        let greeting = self.call("initialize", greeting(), &self.headers).await;
-        let name = greeting.ok().and_then(|answer| {
-            let server = answer.result.get("serverInfo")?;
+        let discovered = self.stateless("server/discover", json!({})).await;
+        let name = discovered.ok().and_then(|answer| {
+            let server = answer.result.get("_meta")?.get(SERVER_INFO)?;
             let names = ["title", "name"].into_iter();
             let mut names = names.filter_map(|member| server.get(member)?.as_str());
             let name = names.find(|name| !name.trim().is_empty())?;
             Some(printable(name).chars().take(LONGEST_NAME).collect())
         });
         Ok((document, name))
+    }
+}
+
+impl DiscoverServer {
+    /// Sends a call of the stateless revision. The proxy, which serves it for any server, counts it as no call with a
+    /// handshake.
+    async fn stateless(
+        &self,
+        method: &'static str,
+        mut params: Value,
+    ) -> Result<DiscoverAnswer, DiscoverError> {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": STATELESS,
+            "io.modelcontextprotocol/clientInfo": own_name(),
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let mut headers = self.headers.clone();
+        headers.insert("mcp-protocol-version", HeaderValue::from_static(STATELESS));
+        headers.insert("mcp-method", HeaderValue::from_static(method));
+        self.call(method, params, &headers).await
     }
 }
 
@@ -85,6 +118,11 @@ pub(in crate::cli::import) fn greeting() -> Value {
     json!({
         "protocolVersion": MCP,
         "capabilities": {},
-        "clientInfo": { "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") },
+        "clientInfo": own_name(),
     })
+}
+
+/// Returns the name and version of this program, as MCP declares them.
+fn own_name() -> Value {
+    json!({ "name": "dualgauge", "version": env!("CARGO_PKG_VERSION") })
 }

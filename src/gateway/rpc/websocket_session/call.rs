@@ -48,15 +48,10 @@ impl WebSocketSession {
     /// Returns the program that the client declares, in this message or at `initialize`.
     fn program(&self, incoming: &jsonrpc::Incoming) -> Option<ClientInfo> {
         let declared = ClientInfo::of_messages(incoming);
-        if let jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call)) = incoming
-            && *call.method == *"initialize"
-        {
-            self.program.replace(declared.clone());
-        }
-        declared.or_else(|| self.program.borrow().clone())
+        declared.or_else(|| self.program.borrow().as_deref().cloned())
     }
 
-    /// Keeps the capabilities of a client that begins its session with this message.
+    /// Keeps the capabilities and the program of a client that begins its session with this message.
     fn begin_session(&self, incoming: &jsonrpc::Incoming) -> Option<SessionBegin<'_>> {
         match incoming {
             jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))
@@ -64,6 +59,7 @@ impl WebSocketSession {
             {
                 let declared = InputCapabilities::of_initialize(call.params.as_ref());
                 self.input.set(declared);
+                self.program.replace(ClientInfo::of_call(call).map(Rc::new));
                 Some(SessionBegin(&self.begun))
             }
             jsonrpc::Incoming::Single(_) | jsonrpc::Incoming::Batch(_) => None,
@@ -116,7 +112,11 @@ impl WebSocketSession {
             head: self.head.clone(),
             body,
             origin: self.origin.clone(),
-            rpc_caller: RpcCaller::new(identity, &runtime_plan.plan),
+            rpc_caller: RpcCaller::on_socket(
+                identity,
+                &runtime_plan.plan,
+                self.program.borrow().clone(),
+            ),
             socket: Some(self.client_socket()),
             upstream_ids,
             undelivered: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
