@@ -1,8 +1,9 @@
 //! The event streams of clients with sessions, and the resources that these clients subscribe to.
 //!
 //! A stream and the subscriptions of its session may come over several connections, so all workers share the registry.
-//! Keys are keyed hashes, never the session id itself. Laws: a session has one stream, the one that it opened last; the
-//! number of sessions with resources is bounded; a stream is removed when it ends.
+//! Keys are keyed hashes, never the session id itself. With a pair of MCP servers, a session has one stream and one set of
+//! resources for each. Laws: a session has one stream for each server, the one that it opened last; the number of sessions
+//! with resources is bounded; a stream is removed when it ends.
 //!
 //! Used by `rpc`, `shared_state` and `worker`.
 
@@ -17,6 +18,7 @@ use dualgauge_model::mcp::{
     ResourceChange, ResourceId, SessionResources, Settled, SubscriptionAnswer,
 };
 use dualgauge_model::pending::SUBSCRIPTIONS;
+use dualgauge_model::rollout::Way;
 
 /// The maximum number of sessions with resources.
 const SESSIONS: usize = 16 * 1024;
@@ -34,6 +36,13 @@ pub struct SessionStreams {
 }
 
 type SessionKey = [u64; 2];
+
+/// A session of a client at one of the servers of a pair. Without a pair, the only server is that of [`Way::Old`].
+#[derive(Debug, Clone, Copy, Hash)]
+pub(super) struct ServedSession<'a> {
+    pub(super) session: CancelScope<'a>,
+    pub(super) way: Way,
+}
 
 #[derive(Debug)]
 struct State {
@@ -53,6 +62,8 @@ struct OpenStream {
     signals: Arc<StreamSignals>,
     /// The number of the current resources of the session, which grows with each change.
     changes: u64,
+    /// True if a call of the session has gone to the server while the stream was open.
+    is_used: bool,
 }
 
 /// The signals to and from a stream.
@@ -124,6 +135,8 @@ pub(super) struct Wanted {
     /// The number of changes so far.
     pub(super) changes: u64,
     pub(super) resources: BTreeSet<String>,
+    /// True if the session uses the server: by its calls, or by its resources.
+    pub(super) is_used: bool,
 }
 
 /// A resource that a session is about to subscribe to. Dropping it without [`NewResource::keep`] means that the server
@@ -139,19 +152,19 @@ pub(super) struct NewResource {
 
 impl SessionStreams {
     /// Opens the stream of a session. An earlier one ends.
-    pub(super) fn open(self: &Arc<Self>, session: CancelScope<'_>) -> SessionStream {
+    pub(super) fn open(self: &Arc<Self>, session: ServedSession<'_>) -> SessionStream {
         self.open_in(&mut self.lock(), session, None)
     }
 
     /// Opens a stream that keeps the resources of a session. Returns `None` if it has a stream or no resources, or if too
     /// many sessions have such streams.
-    pub(super) fn hold(self: &Arc<Self>, session: CancelScope<'_>) -> Option<SessionStream> {
+    pub(super) fn hold(self: &Arc<Self>, session: ServedSession<'_>) -> Option<SessionStream> {
         let key = self.key(session);
         let mut state = self.lock();
         if state.streams.contains_key(&key) || state.resources.get(&key).is_empty() {
             return None;
         }
-        let permit = self.permit_in(&mut state, self.client(session))?;
+        let permit = self.permit_in(&mut state, self.client(session.session))?;
         Some(self.open_in(&mut state, session, Some(permit)))
     }
 
@@ -169,7 +182,7 @@ impl SessionStreams {
     fn open_in(
         self: &Arc<Self>,
         state: &mut State,
-        session: CancelScope<'_>,
+        session: ServedSession<'_>,
         permit: Option<HoldPermit>,
     ) -> SessionStream {
         let key = self.key(session);
@@ -177,6 +190,7 @@ impl SessionStreams {
         let stream = OpenStream {
             signals: signals.clone(),
             changes: 1,
+            is_used: session.way == Way::Old,
         };
         if let Some(earlier) = state.streams.insert(key, stream) {
             earlier.signals.changed.notify_one();
@@ -184,7 +198,7 @@ impl SessionStreams {
         SessionStream {
             registry: self.clone(),
             key,
-            client: self.client(session),
+            client: self.client(session.session),
             signals,
             _permit: permit,
         }
@@ -193,7 +207,7 @@ impl SessionStreams {
     /// Adds a resource to a session. Returns `None` if it has too many.
     pub(super) fn subscribe(
         self: &Arc<Self>,
-        session: CancelScope<'_>,
+        session: ServedSession<'_>,
         uri: String,
     ) -> Option<NewResource> {
         let key = self.key(session);
@@ -216,24 +230,42 @@ impl SessionStreams {
         })
     }
 
-    /// Removes a resource from a session. Returns false if it was not subscribed to.
+    /// Removes a resource from a session, at any server: a flag may have moved the client since. Returns false if it was
+    /// not subscribed to.
     pub(super) fn unsubscribe(&self, session: CancelScope<'_>, uri: &str) -> bool {
-        let key = self.key(session);
         let mut state = self.lock();
-        let was_there = state.resources.unsubscribe(&key, uri);
-        state.notify(key);
+        let mut was_there = false;
+        for key in self.keys(session) {
+            was_there |= state.resources.unsubscribe(&key, uri);
+            state.notify(key);
+        }
         was_there
     }
 
-    /// Ends a session: its stream, and its resources. Returns false if it has neither.
-    pub(super) fn end(&self, session: CancelScope<'_>) -> bool {
+    /// Records that a call of a session goes to a server, so that its stream has the changes of this server's lists.
+    pub(super) fn note_use(&self, session: ServedSession<'_>) {
         let key = self.key(session);
         let mut state = self.lock();
-        let stream = state.streams.remove(&key);
-        if let Some(stream) = &stream {
-            stream.signals.changed.notify_one();
+        if let Some(stream) = state.streams.get_mut(&key)
+            && !stream.is_used
+        {
+            stream.is_used = true;
+            state.notify(key);
         }
-        state.resources.end(&key) || stream.is_some()
+    }
+
+    /// Ends a session: its streams, and its resources. Returns false if it has neither.
+    pub(super) fn end(&self, session: CancelScope<'_>) -> bool {
+        let mut state = self.lock();
+        let mut was_there = false;
+        for key in self.keys(session) {
+            let stream = state.streams.remove(&key);
+            if let Some(stream) = &stream {
+                stream.signals.changed.notify_one();
+            }
+            was_there |= state.resources.end(&key) || stream.is_some();
+        }
+        was_there
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -241,9 +273,14 @@ impl SessionStreams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn key(&self, session: CancelScope<'_>) -> SessionKey {
+    fn key(&self, session: ServedSession<'_>) -> SessionKey {
         let [one, other] = &self.hashers;
         [one.hash_one(session), other.hash_one(session)]
+    }
+
+    /// Returns the keys of a session at each server.
+    fn keys(&self, session: CancelScope<'_>) -> [SessionKey; 2] {
+        [Way::Old, Way::New].map(|way| self.key(ServedSession { session, way }))
     }
 
     fn client(&self, session: CancelScope<'_>) -> ClientKey {
@@ -303,9 +340,11 @@ impl SessionStream {
         match state.streams.get(&self.key) {
             None => StreamState::Ended,
             Some(stream) if Arc::ptr_eq(&stream.signals, &self.signals) => {
+                let resources = state.resources.get(&self.key);
                 StreamState::Current(Wanted {
                     changes: stream.changes,
-                    resources: state.resources.get(&self.key),
+                    is_used: stream.is_used || !resources.is_empty(),
+                    resources,
                 })
             }
             Some(_) => StreamState::Replaced,
@@ -340,131 +379,4 @@ impl Drop for SessionStream {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::FutureExt;
-
-    use super::*;
-
-    const ONE: CancelScope<'_> = CancelScope::Socket(1);
-    const OTHER: CancelScope<'_> = CancelScope::Socket(2);
-
-    fn subscribe(registry: &Arc<SessionStreams>, session: CancelScope<'_>, uri: &str) {
-        registry.subscribe(session, uri.to_owned()).unwrap().keep();
-    }
-
-    fn resources(stream: &SessionStream) -> BTreeSet<String> {
-        match stream.state() {
-            StreamState::Current(wanted) => wanted.resources,
-            other @ (StreamState::Replaced | StreamState::Ended) => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_stream_learns_of_its_resources_and_of_its_successor() {
-        let registry = Arc::<SessionStreams>::default();
-        subscribe(&registry, ONE, "a:b");
-        let stream = registry.open(ONE);
-        assert_eq!(resources(&stream), BTreeSet::from(["a:b".to_owned()]));
-        subscribe(&registry, OTHER, "c:d");
-        assert_eq!(stream.changed().now_or_never(), None);
-        assert!(registry.unsubscribe(ONE, "a:b"));
-        assert!(!registry.unsubscribe(ONE, "a:b"));
-        assert_eq!(stream.changed().now_or_never(), Some(()));
-        assert_eq!(resources(&stream), BTreeSet::new());
-        let next = registry.open(ONE);
-        assert_eq!(stream.changed().now_or_never(), Some(()));
-        assert_eq!(stream.state(), StreamState::Replaced);
-        drop(stream);
-        assert_eq!(resources(&next), BTreeSet::new());
-        drop(next);
-        assert!(registry.lock().streams.is_empty());
-    }
-
-    #[test]
-    fn a_new_resource_waits_until_the_stream_includes_it() {
-        let registry = Arc::<SessionStreams>::default();
-        let stream = registry.open(ONE);
-        let new = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
-        assert_eq!(new.is_included().now_or_never(), None);
-        let StreamState::Current(wanted) = stream.state() else {
-            panic!("the stream has ended");
-        };
-        stream.include(wanted.changes);
-        assert_eq!(new.is_included().now_or_never(), Some(()));
-        // The server refuses it.
-        drop(new);
-        assert_eq!(resources(&stream), BTreeSet::new());
-        let new = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
-        drop(stream);
-        assert_eq!(new.is_included().now_or_never(), Some(()));
-    }
-
-    #[test]
-    fn a_refused_subscription_leaves_an_accepted_one_to_the_same_resource() {
-        let registry = Arc::<SessionStreams>::default();
-        let stream = registry.open(ONE);
-        let refused = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
-        let accepted = registry.subscribe(ONE, "a:b".to_owned()).unwrap();
-        accepted.keep();
-        drop(refused);
-        assert_eq!(resources(&stream), BTreeSet::from(["a:b".to_owned()]));
-    }
-
-    /// Returns the names of so many sessions.
-    fn names(count: usize) -> Vec<String> {
-        (0..count).map(|number| number.to_string()).collect()
-    }
-
-    /// Subscribes each of these sessions of a client, and holds it.
-    fn hold_all<'a>(
-        registry: &Arc<SessionStreams>,
-        client: &'a str,
-        names: &'a [String],
-    ) -> Vec<SessionStream> {
-        let hold = |name: &'a String| {
-            let session = CancelScope::Session {
-                caller: (client, None),
-                name: name.as_bytes(),
-            };
-            subscribe(registry, session, "a:b");
-            registry.hold(session)
-        };
-        names.iter().filter_map(hold).collect()
-    }
-
-    #[test]
-    fn held_subscriptions_are_bounded_for_each_client_and_in_all() {
-        let registry = Arc::<SessionStreams>::default();
-        let names = names(2 * HELD);
-        let first = hold_all(&registry, "c", &names);
-        assert_eq!(first.len(), HELD_OF_CLIENT);
-        assert!(first[0].permit_to_hold().is_none());
-        let others: Vec<_> = ["d", "e", "f", "g"]
-            .into_iter()
-            .map(|client| hold_all(&registry, client, &names[..HELD_OF_CLIENT]))
-            .collect();
-        let lengths: Vec<_> = others.iter().map(Vec::len).collect();
-        assert_eq!(lengths, [HELD_OF_CLIENT, HELD_OF_CLIENT, HELD_OF_CLIENT, 0]);
-        drop((first, others));
-        assert!(registry.lock().held.is_empty());
-        assert_eq!(hold_all(&registry, "h", &names[..1]).len(), 1);
-    }
-
-    #[test]
-    fn a_session_that_ends_loses_its_stream_and_its_resources() {
-        let registry = Arc::<SessionStreams>::default();
-        assert!(!registry.end(ONE));
-        assert!(registry.hold(ONE).is_none());
-        subscribe(&registry, ONE, "a:b");
-        let held = registry.hold(ONE).unwrap();
-        let new = registry.subscribe(ONE, "c:d".to_owned()).unwrap();
-        assert_eq!(new.is_included().now_or_never(), None);
-        new.keep();
-        assert_eq!(held.changed().now_or_never(), Some(()));
-        assert!(registry.hold(ONE).is_none());
-        assert!(registry.end(ONE));
-        assert_eq!(held.changed().now_or_never(), Some(()));
-        assert_eq!(held.state(), StreamState::Ended);
-        assert!(registry.hold(ONE).is_none());
-    }
-}
+mod tests;

@@ -70,6 +70,7 @@ impl RpcRequest {
         self.check_valid()?;
         if let Some(candidate) = record.context.paired_upstream().cloned() {
             // Both servers speak MCP: the new way is the same call over the other link.
+            self.note_candidate();
             return self
                 .forward_call(record, &candidate, call, BatchContext::Single)
                 .await;

@@ -18,7 +18,7 @@ use crate::gateway::exchange::remaining_time;
 use crate::gateway::link_call;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::resource_challenges;
-use crate::gateway::session_streams::NewResource;
+use crate::gateway::session_streams::{NewResource, ServedSession};
 use crate::upstream::link::LinkUpstream;
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{self, Call, ErrorObject, RequestId, ResponseReply};
@@ -28,6 +28,7 @@ use dualgauge_model::mcp::{
 };
 use dualgauge_model::outcome::{ErrorStatus, rejection_head};
 use dualgauge_model::pending::RetryRule;
+use dualgauge_model::rollout::Way;
 use dualgauge_patterns::rope::Rope;
 
 /// The head of the response to a call over a link.
@@ -117,15 +118,26 @@ impl RpcRequest {
             return None;
         }
         let (session, uri) = (self.scope()?, uri_of(call)?);
-        let resource = self.worker.session_streams().subscribe(session, uri)?;
+        let way = session_stream::way_of(&self.runtime_plan, link);
+        let served = ServedSession { session, way };
+        let resource = self.worker.session_streams().subscribe(served, uri)?;
         if link.server_era() != ServerEra::Stateless {
-            session_stream::hold(&self.worker, session);
+            session_stream::hold(&self.worker, served);
         }
         let limit = remaining_time(&record.context, INCLUDED).ok()?;
         let included = timeout(limit, resource.is_included());
         // If it takes longer, the call itself fails or the stream subscribes later.
         let _ = self.worker.until_shutdown(included).await;
         Some(resource)
+    }
+
+    /// Lets the stream of the session have the changes of the candidate's lists: a call of the session goes there.
+    pub(super) fn note_candidate(&self) {
+        if let Some(session) = self.scope() {
+            let way = Way::New;
+            let served = ServedSession { session, way };
+            self.worker.session_streams().note_use(served);
+        }
     }
 
     /// Keeps the resource that a session has subscribed to, if the server accepts that.

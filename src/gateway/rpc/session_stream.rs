@@ -3,7 +3,8 @@
 //!
 //! While it is open, the proxy holds one subscription for the session: to changes of lists, and to the resources that
 //! the client has subscribed to. When these change, or a reload changes the link, the next subscription begins before the
-//! one before it ends. Laws: a stream never ends because of the server; it ends if the plan has no such link any more.
+//! one before it ends. Before a pair of MCP servers, a session has another subscription at the candidate, once it uses
+//! that. Laws: a stream never ends because of the server; it ends if the plan has no such link any more.
 //!
 //! Used by `rpc::methods`.
 
@@ -28,7 +29,7 @@ use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::runtime_plan::RuntimePlan;
-use crate::gateway::session_streams::{SessionStream, StreamState, Wanted};
+use crate::gateway::session_streams::{ServedSession, SessionStream, StreamState, Wanted};
 use crate::gateway::stream_headers;
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
@@ -41,6 +42,7 @@ use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{ACKNOWLEDGED, RequestId};
 use dualgauge_model::mcp::{BridgeAction, ListChanges, LogFilter, ServerEra, listen_request};
 use dualgauge_model::pending::{Outbound, RequestError};
+use dualgauge_model::rollout::Way;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::sse;
 use dualgauge_patterns::json::Json;
@@ -62,14 +64,30 @@ pub(super) fn is_about_session(runtime_plan: &RuntimePlan, head: &request::Parts
     let opens = head.method == Method::GET && accept.any(sse::is_accepted);
     (opens || head.method == Method::DELETE)
         && head.headers.contains_key(&MCP_SESSION)
-        && session_link(runtime_plan).is_some()
+        && session_link(runtime_plan, Way::Old).is_some()
 }
 
-/// Returns the link whose clients have sessions with streams.
-fn session_link(runtime_plan: &RuntimePlan) -> Option<&Rc<LinkUpstream>> {
-    match runtime_plan.upstream(None, Side::Rpc) {
+/// Returns the link whose clients have sessions with streams: to the RPC server, or to its candidate.
+fn session_link(runtime_plan: &RuntimePlan, way: Way) -> Option<&Rc<LinkUpstream>> {
+    let upstream = match way {
+        Way::Old => runtime_plan.upstream(None, Side::Rpc),
+        Way::New => {
+            let pair = runtime_plan.plan.upstreams.pair;
+            pair.and_then(|pair| runtime_plan.upstream_at(pair.candidate))
+        }
+    };
+    match upstream {
         Some(Upstream::Link(link)) if has_session_streams(link) => Some(link),
         Some(Upstream::Link(_) | Upstream::Http(_) | Upstream::Frames(_)) | None => None,
+    }
+}
+
+/// Returns the way of the calls that go over a link.
+pub(super) fn way_of(runtime_plan: &RuntimePlan, link: &Rc<LinkUpstream>) -> Way {
+    let candidate = session_link(runtime_plan, Way::New);
+    match candidate.is_some_and(|candidate| Rc::ptr_eq(candidate, link)) {
+        true => Way::New,
+        false => Way::Old,
     }
 }
 
@@ -88,17 +106,18 @@ pub(super) fn serve(
     let runtime_plan = record.context.runtime_plan().clone();
     let mut response = match open(&mut record, head, origin) {
         Err(failure) => response::render_failure(record, failure, None),
-        Ok(stream) => {
+        Ok(streams) => {
             let (sender, notifications) = channel();
             let worker = record.context.worker().clone();
             record.context.release_upstreams();
             let serving = Box::pin(async move {
-                let listener = SessionListener {
-                    worker,
+                let listeners = streams.map(|(way, stream)| SessionListener {
+                    worker: worker.clone(),
                     stream,
-                    client: Listener::Stream(sender),
-                };
-                listener.listen().await;
+                    way,
+                    client: Listener::Stream(sender.clone()),
+                });
+                listen(&listeners).await;
                 record.set_response(200);
                 ProgressReply::default()
             });
@@ -138,10 +157,18 @@ fn open(
     record: &mut AccessRecord,
     head: &request::Parts,
     origin: &RequestOrigin,
-) -> Result<SessionStream, Failure> {
+) -> Result<[(Way, SessionStream); 2], Failure> {
     let worker = record.context.worker().clone();
     with_session(record, head, origin, |session| {
-        worker.session_streams().open(session)
+        open_streams(&worker, session)
+    })
+}
+
+/// Opens the streams of a session at both servers of a pair. Without a pair, the second one waits for one.
+pub(super) fn open_streams(worker: &Worker, session: CancelScope<'_>) -> [(Way, SessionStream); 2] {
+    [Way::Old, Way::New].map(|way| {
+        let stream = worker.session_streams();
+        (way, stream.open(ServedSession { session, way }))
     })
 }
 
@@ -166,13 +193,14 @@ fn with_session<T>(
 /// Keeps the resources of a session without a stream subscribed at a server with sessions, until the session opens one.
 /// It may do so later on; the server is told if it does not. Where too many sessions wait, the resources are subscribed
 /// again once the session opens its stream.
-pub(super) fn hold(worker: &Rc<Worker>, session: CancelScope<'_>) {
+pub(super) fn hold(worker: &Rc<Worker>, session: ServedSession<'_>) {
     let Some(stream) = worker.session_streams().hold(session) else {
         return;
     };
     let listener = SessionListener {
         worker: worker.clone(),
         stream,
+        way: session.way,
         client: Listener::None,
     };
     worker.tasks().start(async move {
@@ -191,10 +219,12 @@ pub(super) enum Listener {
     None,
 }
 
-/// The subscriptions that a session has, one after another.
+/// The subscriptions that a session has at one server, one after another.
 pub(super) struct SessionListener {
     pub(super) worker: Rc<Worker>,
     pub(super) stream: SessionStream,
+    /// The server of the pair, if there is one.
+    pub(super) way: Way,
     pub(super) client: Listener,
 }
 
@@ -243,6 +273,24 @@ impl Listening {
     }
 }
 
+/// The next step of a session.
+enum NextStep {
+    /// A subscription begins.
+    Listen(Listening),
+    /// The session does not use the server, or the plan has no candidate. Both may change.
+    Wait,
+    /// The session needs no subscription any more, or the plan has no such link.
+    End,
+}
+
+/// Keeps the subscriptions of a session at both servers until the first of them ends.
+pub(super) async fn listen([first, second]: &[SessionListener; 2]) {
+    tokio::select! {
+        () = first.listen() => {}
+        () = second.listen() => {}
+    }
+}
+
 /// The reason why a subscription is replaced.
 enum StreamEvent {
     /// The resources have changed, or the link to the server.
@@ -265,7 +313,20 @@ impl SessionListener {
         let mut plan_changes = self.worker.plan_changes();
         let mut delay = RETRY_DELAY;
         let mut earlier: Option<Listening> = None;
-        while let Some(mut current) = self.begin() {
+        loop {
+            let mut current = match self.begin() {
+                NextStep::Listen(listening) => listening,
+                NextStep::Wait => {
+                    earlier = None;
+                    tokio::select! {
+                        () = self.stream.changed() => {}
+                        // An error means that the worker is gone, but a worker outlives its calls.
+                        _ = plan_changes.changed() => {}
+                    }
+                    continue;
+                }
+                NextStep::End => break,
+            };
             let link = current.link.clone();
             let first = tokio::select! {
                 first = current.next() => first,
@@ -297,7 +358,7 @@ impl SessionListener {
     fn on_begun(&self, current: &Listening, earlier: Option<Listening>) {
         self.stream.include(current.changes);
         let runtime_plan = self.worker.runtime_plan();
-        let era = session_link(&runtime_plan).map(|link| link.server_era());
+        let era = session_link(&runtime_plan, self.way).map(|link| link.server_era());
         if era == Some(ServerEra::Stateless) {
             let action = BridgeAction::Subscription;
             self.worker.count(|shard| shard.bridged(action));
@@ -322,17 +383,21 @@ impl SessionListener {
         });
     }
 
-    /// Begins the next subscription. Returns `None` if the session needs none, or the plan has no such link.
-    fn begin(&self) -> Option<Listening> {
+    /// Begins the next subscription, if the session needs one.
+    fn begin(&self) -> NextStep {
         let StreamState::Current(wanted) = self.stream.state() else {
-            return None;
+            return NextStep::End;
         };
         let runtime_plan = self.worker.runtime_plan();
-        let link = session_link(&runtime_plan)?;
-        match self.client {
-            Listener::None if wanted.resources.is_empty() => None,
-            Listener::None | Listener::Stream(_) | Listener::Socket(_) => {
-                Listening::begin(link, &wanted, self.lists(link))
+        let link = session_link(&runtime_plan, self.way);
+        match (self.way, &self.client, link) {
+            (_, Listener::None, _) if wanted.resources.is_empty() => NextStep::End,
+            (Way::Old, _, None) => NextStep::End,
+            (Way::New, _, None) => NextStep::Wait,
+            (Way::New, _, Some(_)) if !wanted.is_used => NextStep::Wait,
+            (_, _, Some(link)) => {
+                let begun = Listening::begin(link, &wanted, self.lists(link));
+                begun.map_or(NextStep::End, NextStep::Listen)
             }
         }
     }
@@ -349,7 +414,8 @@ impl SessionListener {
     /// Returns true if a subscription has the lists that it needs at the server.
     fn is_current(&self, listening: &Listening) -> bool {
         let runtime_plan = self.worker.runtime_plan();
-        session_link(&runtime_plan).is_some_and(|link| listening.lists == self.lists(link))
+        session_link(&runtime_plan, self.way)
+            .is_some_and(|link| listening.lists == self.lists(link))
     }
 
     /// Waits until a plan has another link; cancel-safe.
@@ -360,7 +426,7 @@ impl SessionListener {
     ) {
         loop {
             let runtime_plan = self.worker.runtime_plan();
-            let current = session_link(&runtime_plan).and_then(|link| link.identity());
+            let current = session_link(&runtime_plan, self.way).and_then(|link| link.identity());
             if current != *link {
                 return;
             }

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use super::peers::script;
-use super::scripted::{asked, result, stateless, with_sessions};
+use super::scripted::{asked, last, result, stateless, with_sessions};
+use super::subscriptions::{in_session, open_stream, serve, updated_uri, updating, with_changes};
 use super::{ROUTE, ask};
+use crate::links::telling::json_of;
 use crate::scene::call;
 use crate::support::{Proxy, Upstream, becomes, eventually, program, run_to_end};
 
@@ -110,6 +112,34 @@ fn all_calls_of_a_moved_client_go_to_the_candidate() {
     assert_eq!(greeting["result"]["serverInfo"]["name"], "modern");
     let greeting = proxy.rpc(call("initialize", "{}")).json();
     assert_eq!(greeting["result"]["serverInfo"]["name"], "scripted");
+}
+
+#[test]
+fn a_moved_client_gets_updates_from_the_server_where_it_subscribed() {
+    for new in [updating(), with_changes(1)] {
+        let servers = [updating(), new];
+        let proxy = before(&servers, &flag("translate", ""));
+        let mut client = open_stream(&proxy);
+        becomes(|| count(&servers[0], "subscriptions/listen"), &1);
+        let subscribed = in_session(&proxy, "resources/subscribe", "a:b");
+        assert_eq!(subscribed["result"], serde_json::json!({}));
+        assert_eq!(updated_uri(&mut client), "a:b");
+        let first = last(&servers[0], "subscriptions/listen").json();
+        let resources = &first["params"]["notifications"]["resourceSubscriptions"];
+        assert!(resources.is_null(), "{first}");
+    }
+}
+
+#[test]
+fn a_moved_client_hears_of_changed_lists_of_the_candidate() {
+    let servers = [updating(), stateless(serve())];
+    let proxy = before(&servers, &flag("translate", ""));
+    let mut client = open_stream(&proxy);
+    becomes(|| count(&servers[0], "subscriptions/listen"), &1);
+    assert_eq!(count(&servers[1], "subscriptions/listen"), 0);
+    in_session(&proxy, "tools/list", "a:b");
+    let told = json_of(&mut client);
+    assert_eq!(told["method"], "notifications/tools/list_changed");
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub(super) fn updating() -> Upstream {
 }
 
 /// Opens the stream of the session `s`.
-fn open_stream(proxy: &Proxy) -> Wire {
+pub(super) fn open_stream(proxy: &Proxy) -> Wire {
     let mut wire = proxy.connect();
     wire.send(
         "GET /rpc HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nMcp-Session-Id: s\r\n\r\n",
@@ -164,12 +164,12 @@ fn open_stream(proxy: &Proxy) -> Wire {
     wire
 }
 
-fn in_session(proxy: &Proxy, method: &str, uri: &str) -> Value {
+pub(super) fn in_session(proxy: &Proxy, method: &str, uri: &str) -> Value {
     let body = call(method, &json!({ "uri": uri }).to_string());
     post(proxy, BOTH, &body).read_answer().json()
 }
 
-fn updated_uri(client: &mut Wire) -> String {
+pub(super) fn updated_uri(client: &mut Wire) -> String {
     let told = json_of(client);
     assert_eq!(told["method"], "notifications/resources/updated");
     told["params"]["uri"].as_str().unwrap().to_owned()

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::gateway::rpc::client_channel::ClientChannel;
-use crate::gateway::rpc::session_stream::{Listener, SessionListener};
+use crate::gateway::rpc::session_stream::{self, Listener, SessionListener};
 use crate::gateway::session_streams::SessionStreams;
 use dualgauge_patterns::json::Json;
 
@@ -44,13 +44,15 @@ impl WebSocketSession {
                 continue;
             };
             let scope = CancelScope::Socket(self.number);
-            let listener = SessionListener {
+            let streams = session_stream::open_streams(&self.worker, scope);
+            let listeners = streams.map(|(way, stream)| SessionListener {
                 worker: self.worker.clone(),
-                stream: self.worker.session_streams().open(scope),
-                client: Listener::Socket(client),
-            };
+                stream,
+                way,
+                client: Listener::Socket(client.clone()),
+            });
             tokio::select! {
-                () = listener.listen() => {}
+                () = session_stream::listen(&listeners) => {}
                 // The client begins anew.
                 () = self.begun.notified() => self.begun.notify_one(),
             }
