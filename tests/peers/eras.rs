@@ -348,9 +348,9 @@ fn clients_with_a_handshake_use_servers_without_response_streams() {
     let known = fs::read_to_string(own(DIFFERENCES)).unwrap();
     let mut lost = Vec::new();
     for (name, _process, keys) in on_one_stream() {
-        let linked = Linked::with(&keys);
         let clients = CLIENTS.iter().filter(|client| client.eras == FIRST);
         for client in clients.filter(|client| client.script != "client_inspector.mjs") {
+            let linked = Linked::with(&keys);
             let used = used(client, &linked.url);
             let works = works(&used, &expected);
             let none = |feature: &str| format!("{} none {feature}:", client.name);

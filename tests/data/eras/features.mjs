@@ -64,15 +64,6 @@ const features = {
     await client.library.ping();
     return true;
   },
-  async cancellation(client) {
-    const cancel = new AbortController();
-    const call = client.call('wait', { key: KEY }, { signal: cancel.signal }).catch(() => {});
-    const seen = async (what) => (await client.call('seen', { key: KEY })).content[0].text === what;
-    await until(() => seen('begun'));
-    cancel.abort();
-    await call;
-    return until(() => seen('cancelled'));
-  },
   async changes(client) {
     const uri = `test://watched/${KEY}`;
     client.updates.length = 0;
@@ -88,6 +79,16 @@ const features = {
   sampling: async (client) => (await client.call('ask_sample', {})).content[0].text,
   roots: async (client) => (await client.call('ask_roots', {})).content[0].text,
   several_requests: async (client) => (await client.call('ask_both', {})).content[0].text,
+  // Last: see `features.py`.
+  async cancellation(client) {
+    const cancel = new AbortController();
+    const call = client.call('wait', { key: KEY }, { signal: cancel.signal }).catch(() => {});
+    const seen = async (what) => (await client.call('seen', { key: KEY })).content[0].text === what;
+    await until(() => seen('begun'));
+    cancel.abort();
+    await call;
+    return until(() => seen('cancelled'));
+  },
 };
 
 /// What a client says when a server asks it.

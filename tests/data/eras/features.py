@@ -164,8 +164,10 @@ async def several_requests(client):
 
 FEATURES = [
     tools, call, structured, is_error, unknown_tool, resources, read, templates, read_template, missing_resource,
-    prompts, prompt, completion, progress, log, log_level, ping, cancellation, changes, elicitation, url_elicitation,
-    sampling, roots, several_requests,
+    prompts, prompt, completion, progress, log, log_level, ping, changes, elicitation, url_elicitation,
+    # Last, because a server may leave the cancelled call without an end. The proxy then cannot tell what its requests and
+    # log messages belong to, where they do not come in the response stream of a call.
+    sampling, roots, several_requests, cancellation,
 ]
 
 

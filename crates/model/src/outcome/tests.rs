@@ -264,9 +264,10 @@ fn labels_and_codes_are_distinct_and_codes_avoid_reserved_ranges() {
     let mut codes = std::collections::HashSet::new();
     for reason in Reason::ALL {
         let code = reason.row().code;
-        // What MCP calls a header mismatch and an unsupported version is one.
+        // MCP defines these.
         let of_mcp = [
             (Reason::HeaderMismatch, -32020),
+            (Reason::MissingCapability, -32021),
             (Reason::UnsupportedVersion, -32022),
         ];
         let is_of_mcp = of_mcp.contains(&(reason, code));
