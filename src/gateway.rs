@@ -30,6 +30,7 @@ mod log_levels;
 mod max_forwards;
 mod offload;
 mod offloaded_parsing;
+mod old_failure;
 mod passthrough;
 mod peers;
 mod progress_stream;

@@ -27,6 +27,7 @@ mod log;
 mod login;
 mod mcp;
 mod metrics;
+mod old;
 mod outcome;
 mod pair;
 mod rollout;

@@ -356,6 +356,8 @@ pub struct RawRoute {
     pub rest: Spanned<String>,
     /// `frame`: a pattern, not parsed yet.
     pub frame: Option<SourceTree>,
+    /// `old`, apart from the patterns of its messages.
+    pub old: Option<RawOld>,
     /// `silence`: not zero.
     pub silence: Option<Spanned<Duration>>,
     /// `rpc`: a method pattern, not parsed yet.
@@ -416,6 +418,19 @@ pub struct RawRoute {
     pub result: Option<Spanned<ResultForm>>,
     /// `compare`, in addition to the global one.
     pub compare: RawCompare,
+}
+
+/// `old` of a route over HTTP; its patterns are those of the route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawOld {
+    /// `method`
+    pub method: Spanned<String>,
+    /// `path`; that of `rpc.paths` if absent.
+    pub path: Option<Spanned<String>>,
+    /// `pass.status`
+    pub pass_statuses: Vec<Spanned<u16>>,
+    /// `pass.headers`
+    pub pass_headers: Vec<Spanned<HeaderName>>,
 }
 
 /// `[[outcomes.NAME]]`

@@ -217,10 +217,8 @@ pub(super) async fn translate_to_rest(
     let limits = &handle.plan.limits;
     if !is_long(reply.response.body.len()) {
         let (response, code) = read_response(limits, handle.route(), reply)?;
-        let translated = handle
-            .route()
-            .outcomes
-            .rpc_to_rest(response, call, context(limits));
+        let outcomes = &handle.route().outcomes;
+        let translated = outcomes.answer_rest(response, call, context(limits))?;
         return Ok((translated, code));
     }
     let (plan, index) = (handle.plan.clone(), handle.index);
@@ -228,9 +226,8 @@ pub(super) async fn translate_to_rest(
     let job = move || {
         let route = plan.routes.route(index);
         let (response, code) = read_response(&plan.limits, route, &reply)?;
-        let translated = route
-            .outcomes
-            .rpc_to_rest(response, &call, context(&plan.limits));
+        let context = context(&plan.limits);
+        let translated = route.outcomes.answer_rest(response, &call, context)?;
         Ok((translated, code))
     };
     pinned(|| worker.offload().run(job)).await?

@@ -13,9 +13,9 @@ use super::failures::{aborted_upload, memory_exhausted};
 use super::offloaded_parsing::{self, BodyEncoding};
 use super::worker::Worker;
 use dualgauge_model::failure::{Failure, Reason};
-use dualgauge_model::form::BodyFormat;
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
+use dualgauge_model::route::BodyContent;
 use dualgauge_net::{
     BodyCopy, CollectError, ContentEncoding, IncomingBody, MemoryBudget, UploadBreak,
     collect_accounted,
@@ -60,17 +60,17 @@ impl RequestBody {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyHead<'h> {
     pub(super) headers: &'h HeaderMap,
-    /// The format that the route expects.
-    pub(super) format: BodyFormat,
+    /// The content that the route expects.
+    pub(super) content: BodyContent,
 }
 
 impl BodyHead<'_> {
     /// Returns the encoding of a body; fails if the route does not accept it. The type of an empty body is ignored.
     fn encoding(self, is_empty: bool) -> Result<BodyEncoding, Failure> {
         let coding = coding(self.headers)?;
-        let form_type = match is_empty {
-            true => None,
-            false => rejections::body_type(self.headers, self.format)?,
+        let form_type = match self.content {
+            BodyContent::Typed(format) if !is_empty => rejections::body_type(self.headers, format)?,
+            BodyContent::Typed(_) | BodyContent::OldMessage => None,
         };
         Ok(BodyEncoding { coding, form_type })
     }

@@ -11,6 +11,7 @@ use super::access_record::AccessRecord;
 use super::call_response::CallResponse;
 use super::exchange::with_total_timeout;
 use super::identity::identify;
+use super::old_failure::OldMessage;
 use super::passthrough::{PassthroughRequest, forward};
 use super::request_body::RequestBody;
 use super::request_origin::RequestOrigin;
@@ -22,6 +23,7 @@ use super::serve::{ChosenWay, IncomingRequest, choose_way};
 use super::{agent_card, cors, resource_metadata, translate};
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::requested_card;
+use dualgauge_model::dialect;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
 use dualgauge_model::routing::{self, RequestHead};
@@ -51,11 +53,16 @@ pub(super) async fn serve_content(
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
+    let old = OldMessage::new(&runtime_plan.plan, &head, &content);
     let mut observer = None;
     let answer = with_total_timeout(&mut record, async |record| {
         serve_call(record, head, content, &origin, &mut observer).await
     })
     .await;
+    let answer = match (answer, old) {
+        (Err(failure), Some(old)) => old.render(&mut record, failure),
+        (answer, _) => answer,
+    };
     respond(record, answer, observer, cors_origin.as_ref())
 }
 
@@ -126,8 +133,8 @@ async fn pass_through(
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let upstream =
-        passthrough_upstream(&runtime_plan, route, head.uri.path()).ok_or_else(|| {
+    let upstream = passthrough_upstream(&runtime_plan, route, RequestHead::new(&head))
+        .ok_or_else(|| {
             let treatment = runtime_plan.plan.unrouted;
             rejections::unrouted(treatment, &head.method, head.uri.path())
         })?;
@@ -151,11 +158,13 @@ fn unchanged(head: Box<request::Parts>, content: RequestBody) -> PassthroughRequ
 fn passthrough_upstream<'i>(
     runtime_plan: &'i RuntimePlan,
     route: Option<usize>,
-    path: &str,
+    head: RequestHead<'_>,
 ) -> Option<&'i Rc<HttpUpstream>> {
-    let upstream = runtime_plan.upstream(route, Side::Rest).or_else(|| {
+    let plan = &runtime_plan.plan;
+    let server = route.or_else(|| dialect::unrouted_server(plan, head));
+    let upstream = runtime_plan.upstream(server, Side::Rest).or_else(|| {
         // Without a REST upstream, unrouted calls go to the RPC upstream.
-        routing::other_path(&runtime_plan.plan, path)?;
+        routing::other_path(plan, head.uri.path())?;
         runtime_plan.upstream(None, Side::Rpc)
     });
     upstream?.http()

@@ -33,7 +33,9 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::cors;
 use crate::gateway::exchange::with_total_timeout;
 use crate::gateway::identity::{identify, identify_by_message};
+use crate::gateway::request_body::RequestBody;
 use crate::gateway::response;
+use crate::gateway::rest;
 use crate::telemetry::clock;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::routing::{self, RequestHead};
@@ -80,6 +82,12 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         }
     };
     request_record.context.add_body_time(since);
+    if let Some(body) = read.old_message(&runtime_plan.plan, RequestHead::new(&head)) {
+        // A message of an old dialect is a call of the REST side.
+        request_record.context.set_side_to_rest();
+        let content = RequestBody::Read(body);
+        return pinned(|| rest::serve_content(request_record, head, content, origin)).await;
+    }
     let declared = || read.client_info();
     let context = &mut request_record.context;
     let by_message = identify_by_message(context, &head.headers, &origin, declared);

@@ -72,7 +72,7 @@ pub(super) async fn serve_rest_call(
     let since = body.is_awaited().then(clock::now);
     let body_head = BodyHead {
         headers: &head.headers,
-        format: route.rest_call.format,
+        content: route.body_content(),
     };
     let body = request_body::collect_json(
         body_head,
@@ -99,6 +99,10 @@ pub(super) async fn serve_rest_call(
         origin,
     };
     match send_rpc(record, route, &call.method, call.params, request).await? {
+        RpcSent::Reply(reply) if route.pass.takes(reply.response.status.as_u16()) => {
+            let passed = passed_response(record, route, reply.response);
+            Ok(CallResponse::Full(Box::new(passed)))
+        }
         RpcSent::Reply(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
         RpcSent::Acknowledged => {
             record.set_response(StatusCode::ACCEPTED.as_u16());
@@ -196,6 +200,7 @@ pub(super) async fn send_rpc(
     {
         identity_fields.write(&mut headers);
     }
+    route.pass.copy(&head.headers, &mut headers);
     let streams = StreamTerms::for_rest_client(route, &head.headers);
     if let Some(streams) = streams {
         streams.ask(&mut headers);
@@ -319,6 +324,8 @@ pub(super) enum RpcServed {
     Answer(TranslatedAnswer),
     /// A response that streams.
     Stream(Box<StreamingResponse>),
+    /// An HTTP response that means the same to clients of both dialects.
+    Passed(Box<FullResponse>),
 }
 
 /// A translated response for an RPC client.
@@ -390,6 +397,10 @@ pub(super) async fn serve_rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     match send(record, to, outgoing).await? {
+        Received::Complete(reply) if served.is_alone && route.pass.takes(reply.status.as_u16()) => {
+            let passed = passed_response(record, route, reply);
+            Ok(RpcServed::Passed(Box::new(passed)))
+        }
         Received::Complete(mut reply) => {
             upstream.plan().strip_base(&mut reply.headers);
             let answer = render_rpc_response(record, handle, &call.bindings, reply).await?;
@@ -401,6 +412,25 @@ pub(super) async fn serve_rpc_call(
             let response = streamed_call::respond(record, plan, *stream, call, index);
             Ok(RpcServed::Stream(Box::new(response)))
         }
+    }
+}
+
+/// Returns a response that means the same to the clients of both dialects.
+fn passed_response(
+    record: &mut AccessRecord,
+    route: &Route,
+    reply: UpstreamResponse,
+) -> FullResponse {
+    record.set_response(reply.status.as_u16());
+    let mut headers = headers::from_response(reply.headers.clone());
+    route.pass.copy(&reply.headers, &mut headers);
+    if let Some(kind) = reply.headers.get(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, kind.clone());
+    }
+    FullResponse {
+        status: reply.status,
+        headers,
+        body: Rope::from(reply.body),
     }
 }
 
@@ -423,6 +453,7 @@ fn rest_headers(
     let mut headers = translated_headers(context, request, upstream, has_body);
     headers.extend(credentials);
     headers::accept_values_of(&mut headers, to.route);
+    to.route.pass.copy(&request.head.headers, &mut headers);
     if let Some(streams) = &to.streams {
         streams.ask(&mut headers);
     }

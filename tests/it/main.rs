@@ -79,6 +79,7 @@ mod mcp;
 mod metrics_and_log;
 mod mutual_tls;
 mod near_paths;
+mod old_dialects;
 #[path = "../docs/pages.rs"]
 mod pages;
 mod passthrough_changes;

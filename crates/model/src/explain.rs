@@ -31,6 +31,7 @@ use std::rc::Rc;
 use http::{HeaderMap, Method};
 
 use super::client_ip::Peer;
+use super::dialect;
 use super::failure::Failure;
 use super::forwarding::is_hop_field;
 use super::hosts::ConnectionEntry;
@@ -171,6 +172,11 @@ fn explain_calls(
                 // A frame is a call of the REST side.
                 case.side = Side::Rest;
                 vec![frame::explain(&case, &frame)]
+            }
+            None if dialect::is_old(plan, case.request.head, case.request.body) => {
+                // A message of an old dialect is a call of the REST side.
+                case.side = Side::Rest;
+                vec![rest::explain(&case)]
             }
             None => rpc::explain(&case),
         },

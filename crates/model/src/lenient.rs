@@ -13,7 +13,7 @@ mod tree;
 use http::Method;
 
 use super::local_reply::LocalReplies;
-use super::route::{Route, RouteTable, SegmentPattern, Segments, Template, Wire};
+use super::route::{Route, RouteTable, SegmentPattern, Segments, Template};
 use super::stream::Streams;
 use dualgauge_patterns::side::Side;
 use tree::{End, Part, Tree};
@@ -39,7 +39,7 @@ impl LenientPaths {
     ) -> LenientPaths {
         let mut paths = LenientPaths::default();
         for (index, route) in routes.routes().iter().enumerate() {
-            if route.rest_protocol == Wire::Http && route.enters_from(Side::Rest) {
+            if route.rest_protocol.is_http() && route.enters_from(Side::Rest) {
                 paths.add_route(index, route);
             }
         }

@@ -12,6 +12,7 @@ pub mod content_length;
 pub mod correlator;
 pub mod cors;
 pub mod descriptors;
+pub mod dialect;
 pub mod document;
 pub mod envelope;
 pub mod event;

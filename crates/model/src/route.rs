@@ -8,6 +8,7 @@
 mod arrange;
 mod captured;
 mod definition;
+mod dialects;
 mod docs;
 mod draft;
 mod extra;
@@ -17,6 +18,7 @@ mod headers;
 mod index;
 mod name_map;
 mod near;
+mod old;
 mod options;
 mod order;
 mod overlaps;
@@ -44,6 +46,7 @@ pub(crate) use headers::{
     OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
 };
 pub use near::{Likeness, NearRoutes};
+pub use old::{BodyContent, HttpPass, OldRoutes};
 pub use options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownNames, UnknownQuery,
     has_content,
@@ -53,7 +56,7 @@ pub use path::PathMatch;
 pub(crate) use path_texts::PathTexts;
 pub use query::{Query, refuse_unknown};
 pub use segments::{AmbiguousPath, Segments, without_slash};
-pub use source::{Example, ExampleReply, ExampleWay, RouteSource, Schemas};
+pub use source::{Example, ExampleReply, ExampleWay, OldSource, RouteSource, Schemas};
 pub use table::{RestSelection, RouteTable};
 pub use template::{PlacedHole, QueryItem, SegmentPattern, Template};
 pub use url::{read_url, write_url};

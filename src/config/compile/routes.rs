@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use crate::config::compile::declared_failures::declared_failures;
 use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
-use crate::config::raw::{RawConfig, RawRoute, RawSchema};
+use crate::config::raw::{RawConfig, RawOld, RawRoute, RawSchema};
 use dualgauge_model::document::bundled;
 use dualgauge_model::identity_headers::HeaderPattern;
 use dualgauge_model::outcome::RowSource;
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::{
-    DescribedSchema, Route, RouteDocs, RouteSource, RouteTable, Schemas, Segments, parse_route,
-    without_slash,
+    DescribedSchema, HttpPass, OldSource, Route, RouteDocs, RouteSource, RouteTable, Schemas,
+    Segments, parse_route, without_slash,
 };
 use dualgauge_patterns::schema::Schema;
 use dualgauge_patterns::side::Side;
@@ -31,6 +31,14 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         let rows = sets.rows(source, problems);
         let schema = schemas(source, &shared, problems);
         let mut words = words(source, rows, schema);
+        words.rest = rest_line(source, &raw.rpc.paths);
+        words.old = (source.old.as_ref()).map(|source| old(source, &raw.rpc.paths));
+        for example in &mut words.examples {
+            // An example of an old message has the target of its route, unless it says so.
+            if example.call.is_empty() {
+                example.call.clone_from(&words.rest);
+            }
+        }
         words.docs = docs(source, &shared);
         words.docs.failures = declared_failures(source, &shared, problems);
         words.ignore_query = ignored(source, &raw.ignore_query);
@@ -85,6 +93,29 @@ fn without(raw: &RawConfig, refused: &BTreeSet<&str>) -> RawConfig {
     rest
 }
 
+/// Returns the REST side of a route. An old message without a path goes to the first RPC path.
+fn rest_line(raw: &RawRoute, paths: &[Spanned<String>]) -> String {
+    let line = &raw.rest.value;
+    match (&raw.old, paths.first()) {
+        (Some(RawOld { path: None, .. }), Some(path)) => format!("{line} {}", path.value),
+        (Some(_) | None, _) => line.clone(),
+    }
+}
+
+fn old(raw: &RawOld, paths: &[Spanned<String>]) -> OldSource {
+    // Without a path of its own, a message arrives at each RPC path and goes to the first.
+    let paths = paths.iter().skip(1).filter(|_| raw.path.is_none());
+    let statuses = raw.pass_statuses.iter().map(|status| status.value);
+    let headers = raw.pass_headers.iter().map(|header| header.value.clone());
+    OldSource {
+        pass: HttpPass {
+            statuses: statuses.collect(),
+            headers: headers.collect(),
+        },
+        paths: paths.map(|path| path.value.clone()).collect(),
+    }
+}
+
 fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
     RouteSource {
         key: raw.key.clone(),
@@ -92,6 +123,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         name: raw.name.value.clone(),
         rest: raw.rest.value.clone(),
         frame: raw.frame.clone(),
+        old: None,
         silence: raw.silence.as_ref().map(|silence| silence.value),
         rpc: raw.rpc.value.clone(),
         params: raw.params.clone(),
@@ -240,7 +272,7 @@ fn check_rpc_paths(
     paths: &[Spanned<String>],
     problems: &mut Vec<Problem>,
 ) {
-    if route.is_frame() || route.method != Method::POST || route.from == Some(Side::Rpc) {
+    if route.is_old() || route.method != Method::POST || route.from == Some(Side::Rpc) {
         return;
     }
     let Some(own) = route.rest_call.path.literal() else {

@@ -280,7 +280,9 @@ pub(super) fn named(
         };
         if own == Side::Rest && accepted != wire {
             let message = match wire {
-                Wire::Http => "uses frames over a WebSocket, which cannot carry HTTP calls",
+                Wire::Http | Wire::Old => {
+                    "uses frames over a WebSocket, which cannot carry HTTP calls"
+                }
                 Wire::Frame => "accepts only HTTP calls, not frames",
             };
             let problem = name.problem(format!("the upstream `{}` {message}", name.value));

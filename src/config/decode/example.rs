@@ -8,6 +8,7 @@ use super::frame;
 use super::outcome::not_exactly_one;
 use crate::config::key::{Key, Rule, SubTable, Tree, key, section, table, tree, tree_table};
 use crate::config::kind::{STRING, TEXT, whole, words};
+use crate::config::problem::Spanned;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
 use dualgauge_model::route::{Example, ExampleReply, ExampleWay, FRAME};
@@ -31,6 +32,43 @@ section! {
         /// JSON body of the call
         CALL_BODY: Tree = tree("body");
     }
+}
+
+section! {
+    /// `old` of an example.
+    OLD_CALL {
+        /// Method and target of the HTTP call; those of the route if absent
+        OLD_TARGET: Key<String> = key("call", TEXT);
+        /// Headers of the call
+        OLD_CALL_HEADERS: Tree = tree_table("headers");
+        /// Message of the call
+        OLD_CALL_BODY: Tree = tree("body");
+        /// Message on a WebSocket, in place of an HTTP call
+        CALL_MESSAGE: Tree = tree("message");
+    }
+    rules [
+        Rule::Excludes("message", &["call", "headers", "body"]),
+    ]
+}
+
+section! {
+    /// `reply.old` of an example.
+    OLD_REPLY {
+        /// Status of the HTTP response
+        OLD_STATUS: Key<u16> = key("status", whole(200, 599)).or("200");
+        /// Headers of the response
+        OLD_REPLY_HEADERS: Tree = tree_table("headers");
+        /// Message of the response
+        OLD_REPLY_BODY: Tree = tree("body");
+        /// Text of the response
+        OLD_REPLY_TEXT: Key<String> = key("text", STRING);
+        /// Message on a WebSocket, in place of an HTTP response
+        REPLY_MESSAGE: Tree = tree("message");
+    }
+    rules [
+        Rule::Excludes("body", &["text"]),
+        Rule::Excludes("message", &["status", "headers", "body", "text"]),
+    ]
 }
 
 section! {
@@ -90,13 +128,16 @@ section! {
     REPLY {
         /// HTTP response
         OF_REST_REPLY: SubTable = table("rest", &REST_REPLY);
-        /// Frame, in place of `rest`; absent: silence
+        /// Response of an old RPC dialect, in place of `rest`
+        OF_OLD_REPLY: SubTable = table("old", &OLD_REPLY);
+        /// Short for `old.message`; without any of them: silence
         REPLY_FRAME: Tree = tree("frame");
         /// JSON-RPC response
         OF_RPC_REPLY: SubTable = table("rpc", &RPC_REPLY).required();
     }
     rules [
-        Rule::Excludes("rest", &["frame"]),
+        Rule::Excludes("rest", &["old", "frame"]),
+        Rule::Excludes("old", &["frame"]),
     ]
 }
 
@@ -107,7 +148,9 @@ section! {
         WAY: Key<ExampleWay> = key("way", words(WAYS)).or("both");
         /// HTTP call
         OF_REST: SubTable = table("rest", &REST_CALL);
-        /// Frame, in place of `rest`
+        /// Message of an old RPC dialect, in place of `rest`
+        OF_OLD: SubTable = table("old", &OLD_CALL);
+        /// Short for `old.message`
         CALL_FRAME: Tree = tree("frame");
         /// RPC call
         OF_RPC: SubTable = table("rpc", &RPC_CALL).required();
@@ -115,7 +158,7 @@ section! {
         OF_REPLY: SubTable = table("reply", &REPLY);
     }
     rules [
-        Rule::ExactlyOne(&["rest", "frame"]),
+        Rule::ExactlyOne(&["rest", "old", "frame"]),
     ]
 }
 
@@ -151,24 +194,16 @@ struct RestReplyHalf {
 pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
     let here = table.here();
     let way = table.get(&WAY);
-    let rest = if table.shape("frame") == Shape::Absent {
-        table.require_table(&OF_REST, rest_half)
-    } else {
-        frame::reject_both(table, &["frame"]);
-        table.json(&CALL_FRAME).map(RestHalf::frame)
-    };
+    let (form, rest) = left_half(table);
     let rpc = table.table(&OF_RPC, |rpc| {
         let method = rpc.get(&METHOD);
         let params = rpc.json(&PARAMS);
         Some((method?.value, params))
     });
-    let frames = table.shape("frame") != Shape::Absent;
-    let reply = table.table(&OF_REPLY, |both| {
-        if frames {
-            frame_reply(both)
-        } else {
-            reply(both)
-        }
+    let reply = table.table(&OF_REPLY, |both| match form {
+        Form::Rest => reply(both),
+        Form::Old => old_reply(both),
+        Form::Frame => frame_reply(both),
     });
     let (rest, (method, params)) = (rest?, rpc?);
     Some(Example {
@@ -180,6 +215,52 @@ pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
         method,
         params,
         reply,
+    })
+}
+
+/// The left form of an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Rest,
+    Old,
+    Frame,
+}
+
+/// Decodes the left half of an example.
+fn left_half(table: &mut Table<'_>) -> (Form, Option<RestHalf>) {
+    if table.shape(OF_OLD.name) != Shape::Absent {
+        frame::reject_beside(table, OF_REST.name, OF_OLD.name);
+        frame::reject_beside(table, CALL_FRAME.name, OF_OLD.name);
+        let mut form = Form::Old;
+        let half = table.table(&OF_OLD, |old| {
+            if old.shape(CALL_MESSAGE.name) == Shape::Absent {
+                return old_half(old);
+            }
+            form = Form::Frame;
+            for key in ["call", "headers", "body"] {
+                frame::reject_beside(old, key, CALL_MESSAGE.name);
+            }
+            old.json(&CALL_MESSAGE).map(RestHalf::frame)
+        });
+        return (form, half);
+    }
+    if table.shape(CALL_FRAME.name) == Shape::Absent {
+        return (Form::Rest, table.require_table(&OF_REST, rest_half));
+    }
+    frame::reject_both(table, &["frame"]);
+    let half = table.json(&CALL_FRAME).map(RestHalf::frame);
+    (Form::Frame, half)
+}
+
+/// Decodes an old call. Without a target it has that of its route.
+fn old_half(table: &mut Table<'_>) -> Option<RestHalf> {
+    let call = table.get(&OLD_TARGET);
+    let headers = headers(table, &OLD_CALL_HEADERS);
+    let body = table.json(&OLD_CALL_BODY);
+    Some(RestHalf {
+        call: call.map(|call| call.value).unwrap_or_default(),
+        headers: headers?,
+        body,
     })
 }
 
@@ -213,7 +294,13 @@ fn headers(table: &mut Table<'_>, key: &Tree) -> Option<Vec<(String, String)>> {
 /// Decodes the reply to a frame: another frame, or silence.
 fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
     frame::reject_both(table, &["rest"]);
-    let frame = table.json(&REPLY_FRAME);
+    let frame = match table.shape(OF_OLD_REPLY.name) {
+        Shape::Absent => table.json(&REPLY_FRAME),
+        Shape::Table | Shape::Value => {
+            frame::reject_beside(table, REPLY_FRAME.name, OF_OLD_REPLY.name);
+            table.table(&OF_OLD_REPLY, |old| old.json(&REPLY_MESSAGE))
+        }
+    };
     let rpc = table.table(&OF_RPC_REPLY, rpc_reply);
     Some(ExampleReply {
         status: if frame.is_some() { 200 } else { 204 },
@@ -224,23 +311,52 @@ fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
     })
 }
 
+/// Decodes the reply to an old call.
+fn old_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
+    let old = table.require_table(&OF_OLD_REPLY, |old| {
+        let status = old.get(&OLD_STATUS);
+        let headers = headers(old, &OLD_REPLY_HEADERS);
+        let body = old.json(&OLD_REPLY_BODY);
+        let text = old.get(&OLD_REPLY_TEXT);
+        http_reply(old, status, headers, (body, text))
+    });
+    with_rpc(table, old)
+}
+
 fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {
     let rest = table.require_table(&OF_REST_REPLY, |rest| {
         let status = rest.get(&STATUS);
         let headers = headers(rest, &REPLY_HEADERS);
         let body = rest.json(&REPLY_BODY);
         let text = rest.get(&REPLY_TEXT);
-        if body.is_some() && text.is_some() {
-            let here = rest.here();
-            rest.add(here.problem("`body` is JSON, `text` is not; write one of them"));
-        }
-        Some(RestReplyHalf {
-            status: status?.value,
-            headers: headers?,
-            body,
-            text: text.map(|text| text.value),
-        })
+        http_reply(rest, status, headers, (body, text))
     });
+    with_rpc(table, rest)
+}
+
+/// The JSON body and the text of a response.
+type ReplyContent = (Option<Json>, Option<Spanned<String>>);
+
+fn http_reply(
+    table: &mut Table<'_>,
+    status: Option<Spanned<u16>>,
+    headers: Option<Vec<(String, String)>>,
+    content: ReplyContent,
+) -> Option<RestReplyHalf> {
+    let (body, text) = content;
+    if body.is_some() && text.is_some() {
+        let here = table.here();
+        table.add(here.problem("`body` is JSON, `text` is not; write one of them"));
+    }
+    Some(RestReplyHalf {
+        status: status?.value,
+        headers: headers?,
+        body,
+        text: text.map(|text| text.value),
+    })
+}
+
+fn with_rpc(table: &mut Table<'_>, rest: Option<RestReplyHalf>) -> Option<ExampleReply> {
     let rpc = table.table(&OF_RPC_REPLY, rpc_reply);
     let (rest, rpc) = (rest?, rpc?);
     Some(ExampleReply {

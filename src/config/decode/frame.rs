@@ -12,18 +12,20 @@ use dualgauge_model::route::frame_line;
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
-/// The words of `from`: frames are a wire protocol of the REST side.
+/// The words of `from`: old dialects and frames are protocols of the REST side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FromWord {
     Rest,
     Rpc,
     Frame,
+    Old,
 }
 
 pub(super) const FROM: &[(&str, FromWord)] = &[
     ("rest", FromWord::Rest),
     ("rpc", FromWord::Rpc),
     ("frame", FromWord::Frame),
+    ("old", FromWord::Old),
 ];
 
 /// Keys of a route that describe an HTTP request.
@@ -35,14 +37,24 @@ pub(super) fn frame(table: &mut Table<'_>, key: &Tree) -> Option<SourceTree> {
         return None;
     }
     let frame = table.tree(key);
-    for key in OF_REQUESTS {
-        if table.shape(key) != Shape::Absent {
-            let message = format!("`{key}` and `frame` exclude each other; write one");
-            table.report(key, ValueError::new(message));
-        }
-    }
+    reject_requests(table, key.name);
     // An unreadable frame is a problem already; the placeholder avoids a second one about a missing side.
     frame.or(Some(SourceTree::Table(Vec::new())))
+}
+
+/// Reports the keys of a REST request beside another left form.
+pub(super) fn reject_requests(table: &mut Table<'_>, form: &str) {
+    for key in OF_REQUESTS {
+        reject_beside(table, key, form);
+    }
+}
+
+/// Reports a key that must not stand next to another one.
+pub(super) fn reject_beside(table: &mut Table<'_>, key: &'static str, other: &str) {
+    if table.shape(key) != Shape::Absent {
+        let message = format!("`{key}` and `{other}` exclude each other; write one");
+        table.report(key, ValueError::new(message));
+    }
 }
 
 /// Decodes `rest` of a route, or the line that represents its frame.
@@ -52,15 +64,22 @@ pub(super) fn line(
     frame: Option<&SourceTree>,
 ) -> Option<Spanned<String>> {
     match frame {
-        Some(frame) => Some(table.at("frame").map(|()| frame_line(frame))),
+        Some(frame) => {
+            let key = form_key(table);
+            Some(table.at(key).map(|()| frame_line(frame)))
+        }
         None => table.require(rest),
     }
 }
 
 /// Decodes `silence` of a route; only frames can be answered by silence.
-pub(super) fn silence(table: &mut Table<'_>, key: &Key<Duration>) -> Option<Spanned<Duration>> {
+pub(super) fn silence(
+    table: &mut Table<'_>,
+    key: &Key<Duration>,
+    has_frame: bool,
+) -> Option<Spanned<Duration>> {
     let silence = table.get(key);
-    if silence.is_some() && table.shape("frame") == Shape::Absent {
+    if silence.is_some() && !has_frame {
         let message =
             "an HTTP request always gets a response; only a route with `frame` can have `silence`";
         table.report(key.name, ValueError::new(message));
@@ -71,19 +90,31 @@ pub(super) fn silence(table: &mut Table<'_>, key: &Key<Duration>) -> Option<Span
 /// Decodes `from` of a route.
 pub(super) fn from(table: &mut Table<'_>, key: &Key<FromWord>) -> Option<Spanned<Side>> {
     let from = table.get(key)?;
-    let frames = table.shape("frame") != Shape::Absent;
+    let form = form_key(table);
     let wrong = match from.value {
-        FromWord::Rest if frames => Some("the route has no `rest`; write `frame` or `rpc`"),
-        FromWord::Frame if !frames => Some("the route has no `frame`; write `rest` or `rpc`"),
-        FromWord::Rest | FromWord::Rpc | FromWord::Frame => None,
+        FromWord::Rest if form == "frame" => {
+            Some("the route has no `rest`; write `frame` or `rpc`")
+        }
+        FromWord::Rest if form == "old" => Some("the route has no `rest`; write `old` or `rpc`"),
+        FromWord::Frame if form != "frame" => {
+            Some("the route has no `frame`; write `rest` or `rpc`")
+        }
+        FromWord::Old if form != "old" => Some("the route has no `old`; write `rest` or `rpc`"),
+        FromWord::Rest | FromWord::Rpc | FromWord::Frame | FromWord::Old => None,
     };
     if let Some(wrong) = wrong {
         table.report(key.name, ValueError::new(wrong));
     }
     Some(from.map(|from| match from {
-        FromWord::Rest | FromWord::Frame => Side::Rest,
+        FromWord::Rest | FromWord::Frame | FromWord::Old => Side::Rest,
         FromWord::Rpc => Side::Rpc,
     }))
+}
+
+/// Returns the key of the left form of a route.
+fn form_key(table: &mut Table<'_>) -> &'static str {
+    let present = |key: &&'static str| table.shape(key) != Shape::Absent;
+    ["old", "frame"].into_iter().find(present).unwrap_or("rest")
 }
 
 /// Reports keys that must not stand next to `rest` or `frame`.

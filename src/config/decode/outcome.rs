@@ -6,6 +6,9 @@ use crate::config::kind::{STRING, TEXT};
 use crate::config::problem::Problem;
 use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
+use dualgauge_model::route::Wire;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::SourceTree;
 
 section! {
     /// `rest` of a row.
@@ -19,6 +22,25 @@ section! {
         /// Pattern of a text
         BODY_TEXT: Key<String> = key("text", STRING);
     }
+}
+
+section! {
+    /// `old` of a row.
+    OLD {
+        /// Number, or list of numbers and classes, of which the first is written; 200 if absent
+        OLD_STATUS: Tree = tree("status");
+        /// Patterns of headers
+        OLD_HEADERS: Tree = tree_table("headers");
+        /// Pattern of the message
+        OLD_BODY: Tree = tree("body");
+        /// Pattern of a text that is no message
+        OLD_TEXT: Key<String> = key("text", STRING);
+        /// Pattern of the message on a WebSocket, in place of an HTTP response
+        OLD_MESSAGE: Tree = tree("message");
+    }
+    rules [
+        Rule::Excludes("message", &["status", "headers", "body", "text"]),
+    ]
 }
 
 section! {
@@ -51,7 +73,9 @@ section! {
     pub(super) ROW {
         /// HTTP response
         OF_REST: SubTable = table("rest", &REST);
-        /// Frame, in place of `rest`; without both: silence
+        /// Response of an old RPC dialect, in place of `rest`
+        OF_OLD: SubTable = table("old", &OLD);
+        /// Short for `old.message`; without any of them: silence
         FRAME: Tree = tree("frame");
         /// JSON-RPC response
         OF_RPC: SubTable = table("rpc", &RPC).required();
@@ -59,18 +83,22 @@ section! {
         LOSSY: Key<String> = key("lossy", TEXT);
     }
     rules [
-        Rule::Excludes("rest", &["frame"]),
+        Rule::Excludes("rest", &["old", "frame"]),
+        Rule::Excludes("old", &["frame"]),
     ]
 }
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     let here = table.here();
-    let rest = if table.shape(OF_REST.name) == Shape::Absent {
+    let rest = if table.shape(OF_REST.name) != Shape::Absent {
+        frame::reject_both(table, &["old", "frame"]);
+        table.table(&OF_REST, rest_reply)
+    } else if table.shape(OF_OLD.name) != Shape::Absent {
+        frame::reject_beside(table, FRAME.name, OF_OLD.name);
+        table.table(&OF_OLD, old_reply)
+    } else {
         // A row without `frame` means silence. Later it is checked that its route has frames.
         Some(RestReplySource::frame(table.tree(&FRAME)))
-    } else {
-        frame::reject_both(table, &["frame"]);
-        table.table(&OF_REST, rest_reply)
     };
     let rpc = table.table(&OF_RPC, rpc_reply);
     let lossy = table.get(&LOSSY);
@@ -90,6 +118,31 @@ fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
     let text = table.get(&BODY_TEXT);
     Some(RestReplySource {
         rest_protocol: Default::default(),
+        status: status?,
+        headers: headers?,
+        body,
+        text: text.map(|text| text.value),
+    })
+}
+
+fn old_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
+    if table.shape(OLD_MESSAGE.name) != Shape::Absent {
+        for key in ["status", "headers", "body", "text"] {
+            frame::reject_beside(table, key, OLD_MESSAGE.name);
+        }
+        return table
+            .tree(&OLD_MESSAGE)
+            .map(|message| RestReplySource::frame(Some(message)));
+    }
+    let status = match table.shape(OLD_STATUS.name) {
+        Shape::Absent => Some(SourceTree::Literal(Json::literal("200"))),
+        Shape::Table | Shape::Value => table.tree(&OLD_STATUS),
+    };
+    let headers = table.trees(&OLD_HEADERS);
+    let body = table.tree(&OLD_BODY);
+    let text = table.get(&OLD_TEXT);
+    Some(RestReplySource {
+        rest_protocol: Wire::Old,
         status: status?,
         headers: headers?,
         body,

@@ -74,6 +74,7 @@ fn route(
         name: said(method.to_owned()),
         rest: said(format!("POST /.mcp/{method}")),
         frame: None,
+        old: None,
         silence: None,
         rpc: said(method.to_owned()),
         params: None,

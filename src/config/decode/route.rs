@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::old::{LeftForm, OldForm};
 use super::route_docs::DOCS;
 use super::{
-    compare, example, frame, lifecycle, outcome, route_docs, route_stream, route_subscription,
+    compare, example, frame, lifecycle, old, outcome, route_docs, route_stream, route_subscription,
 };
 use crate::config::key::{
     Key, List, Rule, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree,
@@ -17,6 +18,7 @@ use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::form::BodyFormat;
 use dualgauge_model::route::{Effect, Extra, ResultForm};
 use dualgauge_model::stream_format::RouteStream;
+use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -55,7 +57,9 @@ section! {
         ROUTE_NAME: Key<String> = key("name", NAME).required();
         /// HTTP method and URL pattern
         REST: Key<String> = key("rest", TEXT);
-        /// Pattern of a legacy frame, in place of `rest`
+        /// Message of an old RPC dialect, in place of `rest`
+        OLD: SubTable = table("old", &old::OLD);
+        /// Message of an old dialect on a WebSocket: short for `old.message`
         FRAME: Tree = tree("frame");
         /// Beside `frame`: time without a reply, after which the outcome without `frame` applies
         SILENCE: Key<Duration> = key("silence", TIMEOUT);
@@ -123,23 +127,41 @@ section! {
         COMPARE: SubTable = table("compare", &compare::COMPARE);
     }
     rules [
-        Rule::ExactlyOne(&["rest", "frame"]),
+        Rule::ExactlyOne(&["rest", "old", "frame"]),
+        Rule::Excludes("old", &["query", "headers", "body", "body_format"]),
         Rule::Excludes("frame", &["query", "headers", "body"]),
-        Rule::Needs("silence", &["frame"]),
-        Rule::Excludes("subscription", &["frame", "notify"]),
+        Rule::Needs("silence", &["frame", "old"]),
+        Rule::Excludes("subscription", &["frame", "old", "notify"]),
     ]
 }
 
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let here = table.here();
     let name = table.get(&ROUTE_NAME);
-    let frame = frame::frame(table, &FRAME);
-    let rest = frame::line(table, &REST, frame.as_ref());
-    let silence = frame::silence(table, &SILENCE);
+    let (frame, old) = left_form(table);
+    let rest = match &old {
+        Some(form) => Some(old::line(&form.raw, &table.at(OLD.name))),
+        None => frame::line(table, &REST, frame.as_ref()),
+    };
+    let silence = frame::silence(table, &SILENCE, frame.is_some());
     let (rpc, extra) = (table.get(&RPC), table.get(&EXTRA));
-    let (params, body) = (table.tree(&PARAMS), table.tree(&BODY));
+    let params = table.tree(&PARAMS);
     let body_format = table.get(&BODY_FORMAT);
-    let (query, headers) = (table.trees(&QUERY), table.trees(&HEADERS));
+    let (old, query, headers, body) = match old {
+        Some(form) => {
+            let OldForm {
+                raw,
+                query,
+                headers,
+                body,
+            } = *form;
+            (Some(raw), Some(query), Some(headers), body)
+        }
+        None => {
+            let (query, headers) = (table.trees(&QUERY), table.trees(&HEADERS));
+            (None, query, headers, table.tree(&BODY))
+        }
+    };
     let ignore_query = ignore_query(table);
     let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
     let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
@@ -162,6 +184,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         name: name?,
         rest: rest?,
         frame,
+        old,
         silence,
         rpc: rpc?,
         params,
@@ -193,6 +216,15 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         result,
         compare: compare.unwrap_or_default(),
     })
+}
+
+/// Decodes the left form of a route, unless it is `rest`.
+fn left_form(table: &mut Table<'_>) -> (Option<SourceTree>, Option<Box<OldForm>>) {
+    match old::old(table, &OLD) {
+        Some(LeftForm::Http(form)) => (None, Some(form)),
+        Some(LeftForm::Frame(message)) => (Some(message), None),
+        None => (frame::frame(table, &FRAME), None),
+    }
 }
 
 /// Returns the query parameters that the route ignores; `Some(None)` without a list of its own, `None` if the list is

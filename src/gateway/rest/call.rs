@@ -16,6 +16,7 @@ use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::sessions::SessionLookup;
 use crate::gateway::{cors, local_reply};
 use crate::telemetry::clock;
+use dualgauge_model::dialect::{self, OldSender};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rollout::{Caller, Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
@@ -79,10 +80,15 @@ impl ProtocolCall for RestCall<'_> {
                 let worker = context.worker();
                 let head = BodyHead {
                     headers: &self.parts.headers,
-                    format: plan.routes.body_format(group),
+                    content: plan.routes.body_content(group),
                 };
                 let json = request_body::read_json(head, body, &plan.limits, worker, None).await;
-                routing::by_body(plan, group, self.head, json.ok().flatten().as_ref())
+                let sender = OldSender {
+                    requester: Requester::new(self.caller, &self.parts.headers),
+                    head: self.head,
+                    at: context.wall_time(),
+                };
+                dialect::by_body(plan, group, sender, json.ok().flatten().as_ref())
             }
         }
     }

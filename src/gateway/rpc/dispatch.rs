@@ -84,6 +84,7 @@ impl RpcRequest {
         };
         let translated = match translate::serve_rpc_call(record, index, served).await? {
             RpcServed::Answer(translated) => translated,
+            RpcServed::Passed(full) => return Ok(CallResult::Answer(full)),
             RpcServed::Stream(stream) => {
                 let stream = CallResponse::Streaming(stream);
                 return Ok(CallResult::Streamed(stream));

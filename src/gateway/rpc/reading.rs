@@ -6,11 +6,13 @@ use http::HeaderMap;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::offloaded_parsing;
 use crate::gateway::request_body::{self, RequestBody, message_text};
+use dualgauge_model::dialect;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::mcp::ClientInfo;
+use dualgauge_model::plan::Plan;
 use dualgauge_model::posted;
-use dualgauge_model::routing;
+use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_net::IncomingBody;
 
 /// The body of a request, after reading.
@@ -22,6 +24,19 @@ pub(super) enum RpcBody {
 }
 
 impl RpcBody {
+    /// Returns the body if it is a message of an old dialect, or a batch of such messages.
+    pub(super) fn old_message(&self, plan: &Plan, head: RequestHead<'_>) -> Option<Bytes> {
+        let old = plan.routes.old();
+        let (body, text) = match self {
+            RpcBody::Messages(body, _) if old.with_version => (body, body),
+            RpcBody::Other(RequestBody::Read(body), posted) if old.any => {
+                (body, posted.text.as_ref()?)
+            }
+            RpcBody::Messages(..) | RpcBody::Other(..) => return None,
+        };
+        dialect::is_old(plan, head, text).then(|| body.clone())
+    }
+
     /// Returns the program that the first message declares, as MCP clients do.
     pub(super) fn client_info(&self) -> Option<ClientInfo> {
         match self {

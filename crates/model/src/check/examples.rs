@@ -65,8 +65,15 @@ fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
             Side::Rest => (&rest, &rpc),
             Side::Rpc => (&rpc, &rest),
         };
+        let id = match (from, subject.route.id, &example.body) {
+            (Side::Rpc, Some(hole), Some(message)) => {
+                let bindings = subject.route.bindings_with_id_only(message);
+                Some(bindings.get(hole).clone())
+            }
+            (Side::Rest | Side::Rpc, _, _) => None,
+        };
         let found = selected(subject, sent)
-            .and_then(|()| subject.translate_call(sent))
+            .and_then(|()| subject.translate_call(sent, id))
             .map_err(|what| format!("`{sent}` from {from}: {what}"))?;
         if !shows_empty_body(subject, expected, &found.0) {
             compare(from, sent, expected, &found.0)?;

@@ -91,7 +91,7 @@ impl RivalCalls {
         let rivals = others
             .into_iter()
             .filter(|other| *other != index && !is_distinct(other))
-            .filter(|other| table.route(*other).rest_protocol == route.rest_protocol);
+            .filter(|other| table.route(*other).is_frame() == route.is_frame());
         let both = rivals.take(MAX_RIVALS).flat_map(|other| {
             let call = calls.get(other).cloned().flatten();
             let common = call.as_ref().and_then(|call| {

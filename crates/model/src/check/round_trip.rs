@@ -155,9 +155,13 @@ impl CheckSubject<'_> {
         })
     }
 
-    /// Translates a call by this route, and returns the values of its holes.
-    pub(super) fn translate_call(&self, sent: &Message) -> Result<(Message, Bindings), String> {
-        let hop = self.hop(sent, Some(self.index), None)?;
+    /// Translates a call by this route, and returns the values of its holes. `id` is the id of an old message.
+    pub(super) fn translate_call(
+        &self,
+        sent: &Message,
+        id: Option<BoundValue>,
+    ) -> Result<(Message, Bindings), String> {
+        let hop = self.hop(sent, Some(self.index), id)?;
         Ok((hop.message, hop.call))
     }
 

@@ -29,7 +29,7 @@ pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -
     schemas.reserve("Problem", problem_schema());
     let entered = routes
         .into_iter()
-        .filter(|route| route.enters_from(Side::Rest) && !route.is_frame());
+        .filter(|route| route.enters_from(Side::Rest) && !route.is_old());
     for route in entered {
         let path = path_text(&route.rest_call.path);
         let item = items.entry(path.shape()).or_insert_with(|| OperationItem {

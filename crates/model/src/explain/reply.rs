@@ -7,7 +7,7 @@ use super::{Case, ExplainedAnswer, RowLine, Value};
 use crate::failure::Failure;
 use crate::headers::{from_response, set};
 use crate::jsonrpc::{self, RequestId, ResponseReply, parse_response};
-use crate::outcome::{RpcAnswer, is_rejection_status};
+use crate::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use crate::rejections;
 use crate::reply::check_result;
 use crate::route::Route;
@@ -36,6 +36,9 @@ pub(super) fn answer_rest(
     let Some(reply) = case.request.reply else {
         return Ok(None);
     };
+    if route.pass.takes(reply.status) {
+        return Ok(Some(shared(case, route, reply)));
+    }
     let answered = if reply.is_event_stream() && !is_rejection_status(reply.status) {
         return Err(rejections::event_stream(reply.status));
     } else if is_rejection_status(reply.status) {
@@ -49,7 +52,7 @@ pub(super) fn answer_rest(
         }
         route
             .outcomes
-            .rpc_to_rest(response.reply, call, case.context)
+            .answer_rest(response.reply, call, case.context)?
     };
     let answer = answered.answer;
     let mut headers = from_response(reply.headers.clone());
@@ -77,6 +80,9 @@ pub(super) fn answer_rpc(
     let Some(reply) = case.request.reply else {
         return Ok(None);
     };
+    if route.pass.takes(reply.status) {
+        return Ok(Some(shared(case, route, reply)));
+    }
     if reply.is_event_stream() && !is_rejection_status(reply.status) {
         return Err(rejections::event_stream(reply.status));
     }
@@ -109,6 +115,23 @@ pub(super) fn answer_rpc(
         dropped: answered.dropped,
         note: None,
     }))
+}
+
+/// Returns a response that means the same to the clients of both dialects.
+fn shared(case: &Case<'_>, route: &Route, reply: &RestReply) -> ExplainedAnswer {
+    let mut headers = from_response(reply.headers.clone());
+    route.pass.copy(&reply.headers, &mut headers);
+    if let Some(kind) = reply.headers.get(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, kind.clone());
+    }
+    ExplainedAnswer {
+        row: None,
+        status: reply.status,
+        headers: case.headers(&headers),
+        body: shown(case, &reply.body, &reply.headers),
+        dropped: 0,
+        note: Some("this status means the same in both dialects (`old.pass`)".into()),
+    }
 }
 
 fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {

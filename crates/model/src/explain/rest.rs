@@ -8,15 +8,15 @@ use super::{
     in_front, resource_metadata, response_stream, unknown_members, view,
 };
 use crate::agent_card::requested_card;
+use crate::dialect::{self, OldSender, by_body};
 use crate::failure::Failure;
-use crate::form::BodyFormat;
 use crate::headers::{HasBody, credentials, translated};
 use crate::jsonrpc;
 use crate::plan::{Transport, UpstreamPlan};
 use crate::rejections;
 use crate::rollout::Way;
-use crate::route::{Route, Segments};
-use crate::routing::{RouteMatch, by_body, match_route, other_path, pass_near, refused};
+use crate::route::{BodyContent, Route, Segments};
+use crate::routing::{RouteMatch, match_route, other_path, pass_near, refused};
 use crate::translate::{self, ToRpc};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
@@ -41,8 +41,13 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
     let route = match match_route(plan, head)? {
         RouteMatch::Route(index) => Some(index),
         RouteMatch::ByBody(group) => {
-            let body = body(case, plan.routes.body_format(group)).ok().flatten();
-            by_body(plan, group, head, body.as_ref())?
+            let body = body(case, plan.routes.body_content(group)).ok().flatten();
+            let sender = OldSender {
+                requester: case.requester(),
+                head,
+                at: case.at(),
+            };
+            by_body(plan, group, sender, body.as_ref())?
         }
         RouteMatch::Unrouted => None,
         RouteMatch::Near(nearby) => {
@@ -57,7 +62,8 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let none = || rejections::unrouted(plan.unrouted, head.method, head.uri.path());
-            let upstream = plan.upstream_for(route, Side::Rest);
+            let server = route.or_else(|| dialect::unrouted_server(plan, head));
+            let upstream = plan.upstream_for(server, Side::Rest);
             let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
             let upstream = upstream.ok_or_else(none)?;
             let target = head
@@ -76,13 +82,17 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
 }
 
 /// Returns the body, if there is one; fails when it is not JSON, or not the form that the route expects.
-fn body(case: &Case<'_>, format: BodyFormat) -> Result<Option<Json>, Failure> {
+fn body(case: &Case<'_>, content: BodyContent) -> Result<Option<Json>, Failure> {
     let (head, body) = (case.request.head, case.request.body);
     let limits = &case.plan.limits;
     if body.is_empty() {
         return Ok(None);
     }
-    let form_type = rejections::body_type(head.headers, format)?;
+    let form_type = match content {
+        BodyContent::Typed(format) => rejections::body_type(head.headers, format)?,
+        // Clients of old dialects send JSON with any type.
+        BodyContent::OldMessage => None,
+    };
     if body.len() > limits.body {
         return Err(rejections::large_body(limits.body));
     }
@@ -98,7 +108,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     if !route.has_request_body() && !case.request.body.is_empty() {
         return Err(rejections::bind_failure(translate::no_body(route)));
     }
-    let body = body(case, route.rest_call.format)?;
+    let body = body(case, route.body_content())?;
     explanation.in_front = in_front::of_rest(case, index, body.as_ref());
     let call = translate::rest_to_rpc(route, reading, body.clone(), case.context);
     let call = call.map_err(rejections::bind_failure)?;

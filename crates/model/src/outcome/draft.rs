@@ -60,7 +60,7 @@ impl RestReplySource {
     /// Returns the error in terms of the configuration keys.
     fn with_config_key(&self, error: PatternError) -> PatternError {
         let inside = match self.rest_protocol {
-            Wire::Http => return error.under("rest"),
+            Wire::Http | Wire::Old => return error.under(self.rest_protocol.as_str()),
             Wire::Frame => error.key.strip_prefix("body").unwrap_or(&error.key),
         };
         let inside = inside.strip_prefix('.').unwrap_or(inside).to_owned();

@@ -13,7 +13,7 @@ use super::row::{
 };
 use super::status::{ErrorStatus, asks_for_credentials, forwarded};
 use super::tool_value::{self, ToolValue};
-use crate::failure::Failure;
+use crate::failure::{Failure, Reason};
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::mcp::ResultType;
 use crate::translate::TranslateContext;
@@ -33,6 +33,8 @@ pub struct Outcomes {
     /// The REST status of a tool error that matches no row.
     tool_error_status: u16,
     empty: EmptySuccess,
+    /// True if the built-in table has no successes: the responses of an old dialect.
+    is_old: bool,
 }
 
 impl Default for Outcomes {
@@ -77,6 +79,7 @@ impl Outcomes {
             tool,
             tool_value: ToolValue::Whole,
             tool_error_status: TOOL_ERROR_STATUS,
+            is_old: false,
         };
         for (index, row) in outcomes.rows.iter().enumerate() {
             let never = Side::ALL.map(|side| outcomes.hides(index, side));
@@ -110,10 +113,12 @@ impl Outcomes {
             tool_value,
             tool_error_status,
             empty,
+            is_old,
         } = self;
         orders == &other.orders
             && (tool, tool_error_status) == (&other.tool, &other.tool_error_status)
             && (tool_value, empty) == (&other.tool_value, &other.empty)
+            && *is_old == other.is_old
             && rows.len() == other.rows.len()
             && rows
                 .iter()
@@ -133,7 +138,13 @@ impl Outcomes {
             tool,
             tool_value: ToolValue::Whole,
             tool_error_status: TOOL_ERROR_STATUS,
+            is_old: false,
         }
+    }
+
+    /// Removes the successes of the built-in table, which knows no old dialect.
+    pub(crate) fn map_old_dialect(&mut self) {
+        self.is_old = true;
     }
 
     /// Sets the REST status of a tool error.
@@ -205,6 +216,9 @@ impl Outcomes {
             for index in self.order(Side::Rest) {
                 let row = &self.rows[*index];
                 let read = row.read_rest(&seen, context.depth);
+                if self.is_old && !row.repeats_call(&seen, call) {
+                    continue;
+                }
                 if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, context))
                 {
                     return Ok(self.answered_rpc(written, *index));
@@ -221,6 +235,9 @@ impl Outcomes {
             // The proxy wrote the members of this result.
             (None, Some(answer)) => (answer, ResultType::Absent),
             (None, None) => {
+                if self.is_old && (200..=299).contains(&reply.status) {
+                    return Err(unmapped());
+                }
                 let (answer, result_type) = builtin::rest_to_rpc(reply, limits, self.empty)?;
                 (self.tool_result(answer), result_type)
             }
@@ -368,6 +385,24 @@ impl Outcomes {
         }
     }
 
+    /// Translates an RPC response for a REST client, or for a client of an old dialect.
+    ///
+    /// # Errors
+    /// A [`Failure`] of the upstream if no row describes a result in an old dialect.
+    pub fn answer_rest(
+        &self,
+        reply: ResponseReply,
+        call: &Bindings,
+        context: TranslateContext,
+    ) -> Result<TranslatedReply<RestAnswer>, Failure> {
+        let is_result = matches!(reply, ResponseReply::Result(_));
+        let translated = self.rpc_to_rest(reply, call, context);
+        match self.is_old && is_result && translated.row.is_none() {
+            true => Err(unmapped()),
+            false => Ok(translated),
+        }
+    }
+
     /// Returns the HTTP status of a response to a single call (not in a batch).
     #[must_use]
     pub fn rpc_status(&self, reply: &RestReply, answer: &RpcAnswer, errors: ErrorStatus) -> u16 {
@@ -380,6 +415,12 @@ impl Outcomes {
         };
         if keeps { reply.status } else { 200 }
     }
+}
+
+/// Returns the failure for a response that no row of an old dialect describes.
+fn unmapped() -> Failure {
+    let message = "no outcome of the route maps the server's answer to the other dialect";
+    Failure::new(Reason::UpstreamNotProtocol, message)
 }
 
 /// Returns whether a result is `null`; one made from content may have white space around it.

@@ -34,7 +34,7 @@ impl<'h> StreamTerms<'h> {
 
     fn new(route: &Route, client: Side, headers: &'h HeaderMap) -> Option<StreamTerms<'h>> {
         let declared = route.stream;
-        let may_stream = route.expects_reply && !route.is_frame();
+        let may_stream = route.expects_reply && !route.is_old();
         (may_stream && declared != RouteStream::Never).then_some(StreamTerms {
             declared,
             client,

@@ -70,8 +70,10 @@ impl Arrangement<'_> {
     /// Orders the routes of a group, and reports those that cannot be distinguished.
     pub(super) fn arrange(&mut self, group: &mut OverlapGroup, side: Side) {
         let has_literal = |route: &usize| {
-            let body = self.routes[*route].rest_call.body.as_ref();
-            body.is_some_and(holds_literal)
+            let route = &self.routes[*route];
+            let body = route.rest_call.body.as_ref();
+            // An old message may be one of a batch.
+            body.is_some_and(|body| route.is_old() || holds_literal(body))
         };
         if side == Side::Rest && group.routes.iter().any(has_literal) {
             group.needs_body = true;

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use super::captured::{HeaderPrefix, read_prefixed, write_prefixed};
 use super::docs::RouteDocs;
 use super::headers::{HeaderItem, read_headers, write_headers};
+use super::old::HttpPass;
 use super::options::{Effect, EmptyBody, Extra, RouteForm, TOOL_CALL, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
 use super::template::{QueryItem, Template};
@@ -33,6 +34,8 @@ pub struct Route {
     pub rpc: String,
     /// The protocol of the REST side.
     pub rest_protocol: Wire,
+    /// The HTTP responses that both dialects of an old RPC server share.
+    pub pass: HttpPass,
     /// The HTTP method.
     pub method: Method,
     /// The holes that both sides share.
@@ -168,6 +171,7 @@ impl Route {
             rest,
             rpc,
             rest_protocol,
+            pass,
             method,
             facts,
             rest_call,
@@ -197,7 +201,7 @@ impl Route {
         } = self;
         (rest, rpc) == (&other.rest, &other.rpc)
             && (rest_protocol, method) == (&other.rest_protocol, &other.method)
-            && *facts == other.facts
+            && (facts, pass) == (&other.facts, &other.pass)
             && (rest_call, rpc_call) == (&other.rest_call, &other.rpc_call)
             && (extra, unknown_query) == (&other.extra, &other.unknown_query)
             && (form, from, expects_reply) == (&other.form, &other.from, &other.expects_reply)
@@ -217,6 +221,8 @@ impl Route {
 pub struct RestCall {
     /// The path.
     pub path: Template,
+    /// Further paths without holes at which calls arrive; none is written.
+    pub other_paths: Vec<Template>,
     /// The query, by parameter.
     pub query: Vec<QueryItem>,
     /// The hole of all query names that the route does not know.

@@ -9,6 +9,7 @@ use super::extra;
 use super::form;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers};
+use super::old;
 use super::options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery, has_content,
 };
@@ -41,6 +42,7 @@ struct RouteDraft {
     body_format: BodyFormat,
     method: TextPatterns<HoleRef>,
     params: Pattern<HoleRef>,
+    other_paths: Vec<Template>,
 }
 
 /// Compiles one route.
@@ -67,7 +69,8 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     let form = source.result;
     let route = compile(source);
     let mut route = route.map_err(|errors| {
-        let errors = errors.into_iter().map(|error| error.under(&key));
+        let errors = errors.into_iter();
+        let errors = errors.map(|error| rest_protocol.located(error).under(&key));
         errors.collect::<Vec<_>>()
     })?;
     let tool = if route.rpc == TOOL_CALL {
@@ -88,9 +91,14 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
             route.rest_call.empty = EmptyBody::Sent;
         }
     }
-    if route.may_succeed_empty() {
+    if route.rest_protocol == Wire::Old {
+        route.outcomes.map_old_dialect();
+    } else if route.may_succeed_empty() {
         route.outcomes.take_empty_success();
     }
+    route
+        .has_old_answers()
+        .map_err(|error| vec![error.under(&key)])?;
     frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
     Ok(route)
 }
@@ -114,6 +122,9 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         ),
         None => keep(parse_rest(&source.rest), "rest", &mut errors),
     };
+    if let (Wire::Old, Some(rest)) = (rest_protocol, &rest) {
+        errors.extend(old::check(&source, rest).err());
+    }
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
     let query = parse_query_table(&source.query, &mut errors);
     let is_prefix = |(name, _): &(String, SourceTree)| name.ends_with(OTHERS);
@@ -151,6 +162,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         headers,
         header_prefixes,
         method,
+        other_paths: old::other_paths(&source).map_err(|error| vec![error])?,
     };
     if form == RouteForm::Short {
         draft.spell_out(extra);
@@ -305,7 +317,7 @@ impl RouteDraft {
             .at("params")
             .pattern(Side::Rpc, &self.params)
             .map_err(at("params"))?;
-        if self.rest_protocol == Wire::Frame {
+        if self.rest_protocol.is_old() {
             resolver.carried(frame::ID);
         }
         resolver.finish(&HoleFacts::default())
@@ -328,6 +340,7 @@ impl RouteDraft {
             rest: source.rest,
             rpc: source.rpc,
             rest_protocol: self.rest_protocol,
+            pass: source.old.map(|old| old.pass).unwrap_or_default(),
             method,
             rest_call: self.rest_call(&facts, form).map_err(one)?,
             rpc_call: self.rpc_call(&facts).map_err(one)?,
@@ -361,7 +374,7 @@ impl RouteDraft {
     fn id(&self, facts: &HoleFacts) -> Option<usize> {
         let id_hole = facts
             .find(frame::ID)
-            .filter(|_| self.rest_protocol == Wire::Frame)?;
+            .filter(|_| self.rest_protocol.is_old())?;
         let mut named = self
             .method
             .mentions()
@@ -468,6 +481,7 @@ impl RouteDraft {
             body,
             format: self.body_format,
             empty,
+            other_paths: self.other_paths.clone(),
             overlapping_names: Vec::new(),
             foreign_members: Vec::new(),
         })

@@ -61,6 +61,11 @@ pub fn frame_line(frame: &SourceTree) -> String {
 
 /// Fails unless the frame is an object with members: nothing else can be distinguished from other messages.
 pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
+    check_object(frame).map_err(|error| error.under("frame"))
+}
+
+/// Fails unless a message of an old dialect is an object with members.
+pub(super) fn check_object(frame: &SourceTree) -> Result<(), PatternError> {
     match frame {
         SourceTree::Table(members) if !members.is_empty() => Ok(()),
         SourceTree::Table(_)
@@ -68,7 +73,7 @@ pub(super) fn check(frame: &SourceTree) -> Result<(), PatternError> {
         | SourceTree::Literal(_)
         | SourceTree::List(_) => {
             let what = "a frame must be an object with a member that identifies it, such as `{ command = \"run\" }`";
-            Err(PatternError::new(what).under("frame"))
+            Err(PatternError::new(what))
         }
     }
 }
@@ -84,7 +89,8 @@ pub(super) fn refuse_other_speech(
     let errors = strange.map(|row| {
         let what = match rest_protocol {
             Wire::Http if row.rest.body.is_none() => "`rest` is missing",
-            Wire::Http => "the route has `rest`, so its answers are not frames; write `rest`",
+            Wire::Http => "the route has `rest`, so its answers are HTTP responses; write `rest`",
+            Wire::Old => "the route has `old`, so its answers are responses of that dialect; write `old`",
             Wire::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
         };
         PatternError::new(what).under(&row.key)
@@ -108,6 +114,12 @@ pub(super) fn hears_silence(route: &Route) -> Result<(), PatternError> {
 }
 
 impl Route {
+    /// Returns true when the REST side is a message of an old RPC dialect.
+    #[must_use]
+    pub fn is_old(&self) -> bool {
+        self.rest_protocol.is_old()
+    }
+
     /// Returns true when the REST side is a frame.
     #[must_use]
     pub fn is_frame(&self) -> bool {
@@ -121,7 +133,16 @@ impl Route {
             return BoundValue::Absent;
         };
         let fact = self.facts.holes.get(hole);
-        let counts = |shape: &Shape| matches!(shape, Shape::One(Scalar::Integer | Scalar::Number));
+        let counts = |shape: &Shape| match shape {
+            Shape::One(Scalar::Integer | Scalar::Number) => true,
+            Shape::Any => !self.is_frame(),
+            Shape::One(_)
+            | Shape::Repeated(_)
+            | Shape::Separated(..)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null => false,
+        };
         BoundValue::Value(if fact.is_some_and(|fact| counts(&fact.shape)) {
             Json::written(number.to_string())
         } else {

@@ -28,9 +28,15 @@ impl RouteIndex {
     pub(super) fn new(routes: &[Route], rest_protocol: Wire) -> RouteIndex {
         let mut index = RouteIndex::default();
         let all = routes.iter().enumerate();
-        for (position, route) in all.filter(|(_, route)| route.rest_protocol == rest_protocol) {
+        let speaks = |route: &Route| route.rest_protocol.is_http() == rest_protocol.is_http();
+        for (position, route) in all.filter(|(_, route)| speaks(route)) {
             if route.enters_from(Side::Rest) {
                 index.tree_of(route).insert(route, position);
+                for path in &route.rest_call.other_paths {
+                    let mut there = route.clone();
+                    there.rest_call.path.clone_from(path);
+                    index.tree_of(&there).insert(&there, position);
+                }
             }
             if route.enters_from(Side::Rpc) {
                 match &route.rpc_call.method {

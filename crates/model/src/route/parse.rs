@@ -156,6 +156,19 @@ fn parse_segment_text(cut: &[Token], template: &mut Template<HoleRef>) -> Result
     Ok(())
 }
 
+/// Parses a path without holes.
+pub(super) fn literal_path(path: &str) -> Result<Template, PatternError> {
+    let template = parse_path(path)?;
+    if !template.holes.is_empty() {
+        return Err(PatternError::new(format!("the path `{path}` has a hole")));
+    }
+    Ok(Template {
+        segments: template.segments,
+        holes: Vec::new(),
+        verb: template.verb,
+    })
+}
+
 /// Parses a literal segment into normal form.
 fn literal(text: &str) -> Result<String, PatternError> {
     if text.is_empty() || text == "." || text == ".." {

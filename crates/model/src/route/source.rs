@@ -14,6 +14,7 @@ use dualgauge_patterns::schema::Schema;
 use dualgauge_patterns::side::Side;
 
 use super::docs::RouteDocs;
+use super::old::HttpPass;
 use super::options::{Effect, Extra, ResultForm, RouteForm};
 use super::wire::Wire;
 
@@ -30,6 +31,8 @@ pub struct RouteSource {
     pub rest: String,
     /// `frame`, in place of `rest`, which is then a text for people.
     pub frame: Option<SourceTree>,
+    /// `old` without `message`: `rest`, `query`, `headers` and `body` are those of an old RPC dialect.
+    pub old: Option<OldSource>,
     /// `silence`
     pub silence: Option<Duration>,
     /// `rpc = "method"`
@@ -84,6 +87,15 @@ pub struct RouteSource {
     pub result: ResultForm,
 }
 
+/// `old` of a route, apart from the patterns of its messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OldSource {
+    /// `pass`
+    pub pass: HttpPass,
+    /// The other RPC paths at which messages arrive, if the route has no path of its own.
+    pub paths: Vec<String>,
+}
+
 /// The value of `body` for requests without content.
 const NO_BODY: &str = "none";
 
@@ -103,9 +115,10 @@ impl RouteSource {
     /// Returns the protocol of the REST side.
     #[must_use]
     pub fn rest_protocol(&self) -> Wire {
-        match self.frame {
-            Some(_) => Wire::Frame,
-            None => Wire::Http,
+        match (&self.frame, &self.old) {
+            (Some(_), _) => Wire::Frame,
+            (None, Some(_)) => Wire::Old,
+            (None, None) => Wire::Http,
         }
     }
 }
@@ -241,6 +254,7 @@ impl RouteSource {
         match (&self.params, self.named_body()) {
             (None, None) if self.rest_protocol() == Wire::Http => Ok(RouteForm::Short),
             (None, None) | (Some(_), _) => Ok(RouteForm::Full),
+            (None, Some(_)) if self.rest_protocol().is_old() => Ok(RouteForm::Full),
             (None, Some(_)) => {
                 let what = "a route with `body` needs `params`; write `params = { … }`";
                 Err(PatternError::new(what).under("body"))

@@ -4,9 +4,11 @@ use http::{HeaderMap, Method};
 
 use super::arrange::Arrangement;
 use super::definition::Route;
+use super::dialects;
 use super::frame::frame_method;
 use super::index::RouteIndex;
 use super::near::{self, NearRoutes};
+use super::old::{BodyContent, OldRoutes};
 use super::order::DeclaredOrder;
 use super::overlaps::{OverlapGroup, TableError, duplicate_names, has_literals, names};
 use super::path::PathMatch;
@@ -31,6 +33,7 @@ pub struct RouteTable {
     /// Records, for each route, whether its written URL may match another route.
     contested: Vec<bool>,
     order: DeclaredOrder,
+    old: OldRoutes,
 }
 
 /// The result of looking up a REST call.
@@ -66,7 +69,7 @@ impl RouteTable {
         let order = DeclaredOrder::new(&routes, &mut errors);
         let by_path = |route: &usize| {
             let route = &routes[*route];
-            route.rest_protocol == Wire::Http && route.enters_from(Side::Rest)
+            route.rest_protocol.is_http() && route.enters_from(Side::Rest)
         };
         let by_path: Vec<usize> = (0..routes.len()).filter(by_path).collect();
         let mut arrangement = Arrangement {
@@ -77,7 +80,9 @@ impl RouteTable {
         arrangement.check_paths(&by_path);
         let [http, frames] = [Wire::Http, Wire::Frame].map(|rest_protocol| {
             let mut index = RouteIndex::new(arrangement.routes, rest_protocol);
-            let speaks = |route: usize| arrangement.routes[route].rest_protocol == rest_protocol;
+            let is_http = rest_protocol.is_http();
+            let speaks =
+                |route: usize| arrangement.routes[route].rest_protocol.is_http() == is_http;
             for (front, back) in order
                 .pairs()
                 .filter(|(one, two)| speaks(*one) && speaks(*two))
@@ -87,17 +92,19 @@ impl RouteTable {
             index.arrange(&mut arrangement);
             index
         });
+        errors.extend(dialects::confused(&routes));
         if errors.is_empty() {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {
                 let route_index = match route.rest_protocol {
-                    Wire::Http => &http,
+                    Wire::Http | Wire::Old => &http,
                     Wire::Frame => &frames,
                 };
                 route_index.contests(route, index)
             });
             Ok(RouteTable {
                 contested: contested.collect(),
+                old: OldRoutes::new(&routes),
                 routes,
                 http,
                 frames,
@@ -181,12 +188,12 @@ impl RouteTable {
         }
     }
 
-    /// Returns the format of the bodies that decide between the routes of a group; all have the same.
+    /// Returns the content of the bodies that decide between the routes of a group; all have the same.
     #[must_use]
-    pub fn body_format(&self, group: &OverlapGroup) -> BodyFormat {
+    pub fn body_content(&self, group: &OverlapGroup) -> BodyContent {
         let first = group.routes().first();
-        first.map_or(BodyFormat::Json, |route| {
-            self.route(*route).rest_call.format
+        first.map_or(BodyContent::Typed(BodyFormat::Json), |route| {
+            self.route(*route).body_content()
         })
     }
 
@@ -214,6 +221,50 @@ impl RouteTable {
         };
         let found = self.first_complete(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
+    }
+
+    /// Returns which routes have old messages.
+    #[must_use]
+    pub fn old(&self) -> OldRoutes {
+        self.old
+    }
+
+    /// Returns the routes of a path and method if some of them have old messages.
+    #[must_use]
+    pub fn old_at(&self, method: &Method, segments: &Segments<'_>) -> Option<&OverlapGroup> {
+        let group = match self.http.find(segments, method) {
+            PathMatch::Routes(group) if self.old.any => group,
+            PathMatch::Routes(_) | PathMatch::OtherMethods(_) | PathMatch::Nothing => return None,
+        };
+        let mut routes = group.routes().iter();
+        routes
+            .any(|route| self.route(*route).is_old())
+            .then_some(group)
+    }
+
+    /// Returns true when a message has the literals of an old route of a group.
+    #[must_use]
+    pub fn resembles_old(&self, group: &OverlapGroup, message: &Json) -> bool {
+        let mut routes = group.routes().iter();
+        routes.any(|route| {
+            let pattern = self.route(*route).rest_call.body.as_ref();
+            pattern.is_some_and(|pattern| has_literals(pattern, Some(message)))
+        })
+    }
+
+    /// Returns true when an old route of a group reads a message, and knows all of its members.
+    #[must_use]
+    pub fn reads_old(&self, group: &OverlapGroup, head: RestHead<'_>, message: &Json) -> bool {
+        let mut routes = group.routes().iter().map(|route| self.route(*route));
+        routes.any(|route| {
+            let reads = || {
+                let mut reading = read_rest(route, head, TERMS).ok()?;
+                read_body(route, Some(message), &mut reading).ok()?;
+                reading.settle().ok()?;
+                Some(reading.dropped == 0)
+            };
+            route.has_version() && reads() == Some(true)
+        })
     }
 
     /// Returns the routes that `after` puts before a route, directly or not.
@@ -296,7 +347,9 @@ impl RouteTable {
         call: MethodCall<'_>,
         context: TranslateContext,
     ) -> Result<ToRest, MatchError> {
-        let written = self.write_rest_of(index, call, BoundValue::Absent, context)?;
+        // An HTTP exchange has one call, so every id identifies it.
+        let id = self.route(index).id_for(1);
+        let written = self.write_rest_of(index, call, id, context)?;
         encode_body(self.route(index), written)
     }
 
@@ -377,7 +430,7 @@ impl RouteTable {
 
     fn index(&self, rest_protocol: Wire) -> &RouteIndex {
         match rest_protocol {
-            Wire::Http => &self.http,
+            Wire::Http | Wire::Old => &self.http,
             Wire::Frame => &self.frames,
         }
     }

@@ -105,6 +105,10 @@ pub(in crate::check) fn write_only(subject: &CheckSubject<'_>, _: Rivals<'_>) ->
     located
         .filter_map(|located| {
             let rule = match located.slot.role {
+                // A response with another id is not that of the call.
+                Role::WriteOnly(HoleSource::Call(hole)) if subject.route.checks_id(hole) => {
+                    return None;
+                }
                 Role::WriteOnly(HoleSource::Now) => CheckRule::Time,
                 Role::WriteOnly(HoleSource::Hole(_) | HoleSource::Call(_)) => CheckRule::WriteOnly,
                 Role::Shared(_) | Role::ReadOnly(_) | Role::Equal(_) | Role::Ignored(_) => {

@@ -1,0 +1,144 @@
+//! Routes whose REST side is a message of an old RPC dialect over HTTP.
+//!
+//! Such a message is a REST call to an RPC path, which its body or query identifies. Laws: a message that an old route
+//! reads is no JSON-RPC call of a route; `{id}` in a message whose RPC side has no `id` is the id of the call.
+//!
+//! Used by `route` and `gateway`.
+
+use http::{HeaderMap, HeaderName};
+
+use super::definition::Route;
+use super::frame;
+use super::options::has_content;
+use super::parse::{RestSpelling, literal_path};
+use super::source::RouteSource;
+use super::template::Template;
+use super::wire::Wire;
+use crate::form::BodyFormat;
+use dualgauge_patterns::pattern::{Pattern, PatternError};
+
+/// HTTP responses that mean the same to the clients of both dialects, such as a challenge: they pass unchanged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HttpPass {
+    /// The statuses of such responses.
+    pub statuses: Vec<u16>,
+    /// The headers of such responses, and of requests, that pass.
+    pub headers: Vec<HeaderName>,
+}
+
+impl HttpPass {
+    /// Returns true when a response with this status passes.
+    #[must_use]
+    pub fn takes(&self, status: u16) -> bool {
+        self.statuses.contains(&status)
+    }
+
+    /// Copies the headers that pass from one message to another.
+    pub fn copy(&self, from: &HeaderMap, to: &mut HeaderMap) {
+        for name in &self.headers {
+            to.remove(name);
+            for value in from.get_all(name) {
+                to.append(name, value.clone());
+            }
+        }
+    }
+}
+
+/// Which routes have old messages over HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OldRoutes {
+    /// Some routes.
+    pub any: bool,
+    /// Some routes whose messages have the version of JSON-RPC 2.0.
+    pub with_version: bool,
+}
+
+impl OldRoutes {
+    pub(super) fn new(routes: &[Route]) -> OldRoutes {
+        let over_http = |route: &&Route| route.rest_protocol == Wire::Old;
+        let mut with_version = routes.iter().filter(over_http);
+        OldRoutes {
+            any: routes.iter().any(|route| over_http(&route)),
+            with_version: with_version.any(Route::has_version),
+        }
+    }
+}
+
+/// The content of a request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyContent {
+    /// Content with the media type of its format.
+    Typed(BodyFormat),
+    /// A message of an old dialect: JSON with any media type, or none.
+    OldMessage,
+}
+
+/// The member that JSON-RPC 2.0 added to each message (JSON-RPC 2.0 §4).
+const VERSION: &str = "jsonrpc";
+
+/// Fails when nothing in a message identifies it.
+pub(super) fn check(source: &RouteSource, rest: &RestSpelling) -> Result<(), PatternError> {
+    if source.has_no_body() {
+        let what = "an old message is its body; leave `body` out and write `query` for `GET`";
+        return Err(PatternError::new(what).under("body"));
+    }
+    match (source.named_body(), has_content(&rest.method)) {
+        (Some(body), _) => frame::check_object(body).map_err(|error| error.under("body")),
+        (None, true) => {
+            let what =
+                "the message is missing; write its members, such as `body = { method = \"get\" }`";
+            Err(PatternError::new(what).under("body"))
+        }
+        (None, false) if rest.query.is_empty() && source.query.is_empty() => {
+            let what = "nothing identifies the message; write `query = { method = \"get\" }`";
+            Err(PatternError::new(what).under("query"))
+        }
+        (None, false) => Ok(()),
+    }
+}
+
+/// Returns the further paths at which old messages arrive.
+pub(super) fn other_paths(source: &RouteSource) -> Result<Vec<Template>, PatternError> {
+    let paths = source.old.iter().flat_map(|old| &old.paths);
+    paths.map(|path| literal_path(path)).collect()
+}
+
+impl Route {
+    /// Returns true when messages of an old route may have the version of JSON-RPC 2.0.
+    pub(super) fn has_version(&self) -> bool {
+        let Some(Pattern::Object(object)) = &self.rest_call.body else {
+            return false;
+        };
+        let mut members = object.members.iter();
+        self.is_old() && (object.rest.is_some() || members.any(|(name, _)| name == VERSION))
+    }
+
+    /// Returns true when a hole is the id of the calls of an old dialect over HTTP, which each response repeats.
+    #[must_use]
+    pub fn checks_id(&self, hole: usize) -> bool {
+        self.rest_protocol == Wire::Old && self.id == Some(hole)
+    }
+
+    /// Returns the content of the body of calls.
+    #[must_use]
+    pub fn body_content(&self) -> BodyContent {
+        match self.is_old() {
+            true => BodyContent::OldMessage,
+            false => BodyContent::Typed(self.rest_call.format),
+        }
+    }
+
+    /// Fails when an old route over HTTP has no outcome, which every answer needs.
+    pub(super) fn has_old_answers(&self) -> Result<(), PatternError> {
+        if !self.is_old() || self.is_frame() || !self.expects_reply {
+            return Ok(());
+        }
+        match self.outcomes.rows().iter().any(|row| row.maps_success()) {
+            true => Ok(()),
+            false => {
+                let what = "no outcome describes a success: the built-in ones know no old dialect; write `[[route.outcome]]` with `old` and `rpc.result`";
+                Err(PatternError::new(what).under("old"))
+            }
+        }
+    }
+}

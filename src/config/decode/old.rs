@@ -1,0 +1,115 @@
+//! `old` of a route, a row or an example: messages of an old RPC dialect.
+//!
+//! Used by `decode::example`, `decode::outcome` and `decode::route`.
+
+use http::HeaderName;
+
+use super::frame;
+use crate::config::key::{
+    Key, List, Rule, SubTable, Tree, key, list, section, table, tree, tree_table,
+};
+use crate::config::kind::{HEADER, TEXT, whole};
+use crate::config::problem::Spanned;
+use crate::config::raw::RawOld;
+use crate::config::table_reader::{Shape, Table};
+use dualgauge_patterns::pattern::SourceTree;
+
+section! {
+    /// `old.pass` of a route.
+    PASS {
+        /// HTTP statuses that mean the same to the clients of both dialects
+        STATUS: List<u16> = list("status", whole(400, 599)).required();
+        /// Headers that pass with such responses, and with requests
+        PASS_HEADERS: List<HeaderName> = list("headers", HEADER);
+    }
+}
+
+section! {
+    /// `old` of a route.
+    pub(super) OLD {
+        /// HTTP method
+        METHOD: Key<String> = key("method", TEXT).or("POST");
+        /// URL pattern; the first of `rpc.paths` if absent
+        PATH: Key<String> = key("path", TEXT);
+        /// Patterns of query parameters
+        QUERY: Tree = tree_table("query");
+        /// Patterns of headers, in lower case
+        HEADERS: Tree = tree_table("headers");
+        /// Pattern of the message
+        BODY: Tree = tree("body");
+        /// Pattern of the message on a WebSocket, in place of an HTTP request
+        MESSAGE: Tree = tree("message");
+        /// HTTP responses that pass unchanged in both directions
+        OF_PASS: SubTable = table("pass", &PASS);
+    }
+    rules [
+        Rule::Excludes("message", &["method", "path", "query", "headers", "body", "pass"]),
+    ]
+}
+
+/// `old` of a route: its patterns, and what else it says.
+pub(super) struct OldForm {
+    pub(super) raw: RawOld,
+    pub(super) query: Vec<(String, SourceTree)>,
+    pub(super) headers: Vec<(String, SourceTree)>,
+    pub(super) body: Option<SourceTree>,
+}
+
+/// The left form of a route.
+pub(super) enum LeftForm {
+    /// An HTTP request with an old message.
+    Http(Box<OldForm>),
+    /// A message on a socket.
+    Frame(SourceTree),
+}
+
+/// Decodes `old` of a route.
+pub(super) fn old(table: &mut Table<'_>, key: &SubTable) -> Option<LeftForm> {
+    if table.shape(key.name) == Shape::Absent {
+        return None;
+    }
+    frame::reject_requests(table, key.name);
+    for other in ["frame", "body_format"] {
+        frame::reject_beside(table, other, key.name);
+    }
+    let form = table.table(key, |old| {
+        if old.shape(MESSAGE.name) != Shape::Absent {
+            for key in ["method", "path", "query", "headers", "body", "pass"] {
+                frame::reject_beside(old, key, MESSAGE.name);
+            }
+            return old.tree(&MESSAGE).map(LeftForm::Frame);
+        }
+        let method = old.get(&METHOD);
+        let path = old.get(&PATH);
+        let (query, headers) = (old.trees(&QUERY), old.trees(&HEADERS));
+        let body = old.tree(&BODY);
+        let pass = old.table(&OF_PASS, |pass| {
+            Some((pass.list(&STATUS)?, pass.list(&PASS_HEADERS)?))
+        });
+        let (pass_statuses, pass_headers) = pass.unwrap_or_default();
+        let raw = RawOld {
+            method: method?,
+            path,
+            pass_statuses,
+            pass_headers,
+        };
+        Some(LeftForm::Http(Box::new(OldForm {
+            raw,
+            query: query?,
+            headers: headers?,
+            body,
+        })))
+    });
+    // An unreadable form is a problem already; the placeholder avoids a second one about a missing side.
+    form.or(Some(LeftForm::Frame(SourceTree::Table(Vec::new()))))
+}
+
+/// Returns the line that represents an old message without a path of its own.
+pub(super) fn line(raw: &RawOld, here: &Spanned<()>) -> Spanned<String> {
+    match &raw.path {
+        Some(path) => path
+            .clone()
+            .map(|path| format!("{} {path}", raw.method.value)),
+        None => here.clone().map(|()| raw.method.value.clone()),
+    }
+}

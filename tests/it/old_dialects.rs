@@ -1,0 +1,281 @@
+//! Old RPC dialects: their clients before a JSON-RPC 2.0 server, JSON-RPC clients before their servers, and both on one
+//! path without a change.
+
+use serde_json::json as value;
+
+use crate::scene::{Called, answer, body_of, call, json, json_with, problem, rpc_failure};
+use crate::support::{Message, Proxy, Upstream, both, rpc_only};
+
+/// JSON-RPC 1.0, as Bitcoin Core has it, beside 2.0 on `/rpc`.
+const BITCOIN: &str = r#"
+[[route]]
+name   = "call"
+old    = { body = { jsonrpc = "{<version:enum(1.0)}", id = "{id?}", method = "{method}", params = "{params:array=[]}" } }
+rpc    = "{method}"
+params = ["{params...}"]
+lossy  = "the version is not told"
+
+[[route.outcome]]
+old = { body = { result = "{result}", error = "{_:null}", id = "{>id}" } }
+rpc = { result = "{result}" }
+
+[[route.outcome]]
+lossy = "other statuses"
+old = { status = [500, "4xx"], body = { result = "{_:null}", error = { code = "{code:integer}", message = "{message:string}" }, id = "{>id}" } }
+rpc = { error = { code = "{code}", message = "{message}" } }
+"#;
+
+const TRANSLATE: &str = "[rollout]\ndefault = { rest = \"translate\", rpc = \"translate\" }\n";
+
+const OLD_CALL: &str =
+    r#"{"jsonrpc":"1.0","id":"curl","method":"getblockhash","params":[7, 1.50]}"#;
+
+fn new_server() -> Upstream {
+    Upstream::serving(|request| {
+        let called = Called::of(request);
+        let (id, params) = (
+            called.id(),
+            called.params.map_or("null", |params| params.get()),
+        );
+        match called.method() {
+            "missing" => json(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-5,"message":"none"}}}}"#
+            )),
+            _ => json(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{params}}}"#
+            )),
+        }
+    })
+}
+
+fn old_server() -> Upstream {
+    Upstream::serving(|request| {
+        let message = request.json();
+        let id = &message["id"];
+        match message["method"].as_str() {
+            Some("missing") => json_with(
+                "500 Internal Server Error",
+                format!(r#"{{"result":null,"error":{{"code":-5,"message":"none"}},"id":{id}}}"#),
+            ),
+            Some("other") => json(r#"{"result":1,"error":null,"id":"other"}"#),
+            Some("strange") => json(r#"{"answer":1}"#),
+            Some(_) | None => json(format!(
+                r#"{{"result":{{"old":{}}},"error":null,"id":{id}}}"#,
+                message["params"]
+            )),
+        }
+    })
+}
+
+fn post(proxy: &Proxy, body: &str) -> Message {
+    // The documentation of Bitcoin Core posts `text/plain`.
+    proxy.rest("POST", "/rpc", &[("Content-Type", "text/plain;")], body)
+}
+
+#[test]
+fn an_old_call_reaches_the_new_server_and_gets_an_old_answer() {
+    let new = new_server();
+    let proxy = Proxy::start(&format!("{}{BITCOIN}", rpc_only(&new)));
+    let came = post(&proxy, OLD_CALL);
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"result":[7, 1.50],"error":null,"id":"curl"}"#
+    );
+    let sent = new.request();
+    let sent = Called::of(&sent);
+    assert_eq!(
+        (sent.method(), sent.params()),
+        ("getblockhash", "[7, 1.50]")
+    );
+    // Without version, id and params.
+    let came = post(&proxy, r#"{"method":"getblockcount"}"#);
+    assert_eq!(body_of(&came, 200), r#"{"result":[],"error":null}"#);
+    // An error of the server has the old form.
+    let came = post(&proxy, r#"{"id":9,"method":"missing","params":[]}"#);
+    assert_eq!(
+        body_of(&came, 500),
+        r#"{"result":null,"error":{"code":-5,"message":"none"},"id":9}"#
+    );
+    proxy.log_line(&[
+        "side=rest",
+        "route=call",
+        "outcome=error",
+        "status=500",
+        "code=-5",
+    ]);
+}
+
+#[test]
+fn a_new_call_on_the_same_path_stays_a_new_call() {
+    let (old, new) = (old_server(), new_server());
+    let proxy = Proxy::start(&format!("{}{BITCOIN}", both(&old, &new)));
+    let came = proxy.rpc(call("getblockhash", "[7]"));
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"jsonrpc":"2.0","id":1,"result":[7]}"#
+    );
+    assert_eq!(new.request().text(), call("getblockhash", "[7]"));
+    // The old one passes, byte for byte, to the old server.
+    let came = post(&proxy, OLD_CALL);
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"result":{"old":[7,1.5]},"error":null,"id":"curl"}"#
+    );
+    let passed = old.request();
+    assert_eq!(passed.text(), OLD_CALL);
+    assert_eq!(passed.head.one("content-type"), Some("text/plain;"));
+    proxy.log_line(&["side=rest", "route=call", "stage=passthrough"]);
+}
+
+#[test]
+fn a_new_call_reaches_the_old_server_and_gets_a_new_answer() {
+    let (old, new) = (old_server(), new_server());
+    let proxy = Proxy::start(&format!("{}{BITCOIN}{TRANSLATE}", both(&old, &new)));
+    let came = proxy.rpc(call("getblockhash", "[7, 1.50]"));
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"jsonrpc":"2.0","id":1,"result":{"old":[7,1.5]}}"#
+    );
+    let sent = old.request();
+    assert_eq!(sent.head.start, "POST / HTTP/1.1");
+    assert_eq!(
+        sent.text(),
+        r#"{"id":1,"method":"getblockhash","params":[7, 1.50]}"#
+    );
+    let came = proxy.rpc(call("missing", "[]"));
+    assert_eq!(
+        came.json(),
+        value!({"jsonrpc": "2.0", "id": 1, "error": {"code": -5, "message": "none"}})
+    );
+    // A response of another call, and one that no outcome describes.
+    for method in ["other", "strange"] {
+        let came = proxy.rpc(call(method, "[]"));
+        assert_eq!(rpc_failure(&came.json()).1, "upstream_not_protocol");
+    }
+}
+
+#[test]
+fn a_failure_of_the_proxy_has_the_form_of_the_old_dialect() {
+    let new = Upstream::nowhere();
+    let proxy = Proxy::start(&format!("{}{BITCOIN}", rpc_only(&new)));
+    let came = post(&proxy, OLD_CALL);
+    assert_eq!(came.status(), 500);
+    let document = came.json();
+    assert_eq!(document["id"], "curl");
+    assert_eq!(document["error"]["code"], -31021);
+    assert_eq!(document["result"], value!(null));
+    proxy.log_line(&["reason=upstream_unreachable", "status=500"]);
+}
+
+#[test]
+fn old_messages_without_a_route_pass_to_the_old_server() {
+    const ONE: &str = r#"
+[[route]]
+name   = "count"
+old    = { body = { id = "{id?}", method = "getblockcount" } }
+rpc    = "getblockcount"
+[[route.outcome]]
+old = { body = { result = "{result}", error = "{_:null}", id = "{>id}" } }
+rpc = { result = "{result}" }
+"#;
+    let (old, new) = (old_server(), new_server());
+    let proxy = Proxy::start(&format!("{}{ONE}{TRANSLATE}", both(&old, &new)));
+    let other = r#"{"id":1,"method":"stop"}"#;
+    assert_eq!(post(&proxy, other).json()["result"]["old"], value!(null));
+    assert_eq!(old.request().text(), other);
+    proxy.log_line(&["side=rest", "decision=unrouted"]);
+    // Without an old server, they are handled as on a path without old routes.
+    let proxy = Proxy::start(&format!("{}{ONE}", rpc_only(&new)));
+    post(&proxy, other);
+    assert_eq!(new.request().text(), other);
+}
+
+#[test]
+fn a_batch_of_old_calls_passes_as_a_whole_or_is_refused() {
+    let (old, new) = (old_server(), new_server());
+    let batch = format!("[{OLD_CALL}, {OLD_CALL}]");
+    let proxy = Proxy::start(&format!("{}{BITCOIN}", both(&old, &new)));
+    post(&proxy, &batch);
+    assert_eq!(old.request().text(), batch);
+    let proxy = Proxy::start(&format!("{}{BITCOIN}{TRANSLATE}", both(&old, &new)));
+    let came = post(&proxy, &batch);
+    assert_eq!(came.status(), 400);
+    let (reason, detail) = problem(&came);
+    assert_eq!(reason, "invalid_request");
+    assert!(detail.contains("send each message alone"), "{detail}");
+    // A batch with a new call is JSON-RPC.
+    let mixed = format!("[{OLD_CALL},{}]", call("getblockhash", "[7]"));
+    let came = proxy.rpc(&mixed);
+    assert_eq!(came.json().as_array().map(Vec::len), Some(2), "{came:?}");
+}
+
+/// Transmission's own messages, beside JSON-RPC 2.0 on one path since 4.1.
+const TRANSMISSION: &str = r#"
+[[route]]
+name   = "session.get"
+effect = "safe"
+old    = { body = { method = "session-get", arguments = { fields = "{fields:array?}" }, tag = "{id:integer?}" }, pass = { status = [409], headers = ["x-transmission-session-id"] } }
+rpc    = "session_get"
+params = { fields = "{fields}" }
+[[route.outcome]]
+old = { body = { result = "success", arguments = "{result:object}", tag = "{>id}" } }
+rpc = { result = "{result}" }
+[[route.outcome]]
+lossy = "an old error has no code"
+old = { body = { result = "{message}", tag = "{>id}" } }
+rpc = { error = { code = -32603, message = "{message}" } }
+"#;
+
+#[test]
+fn a_challenge_by_status_and_its_header_pass_in_both_directions() {
+    let challenge = || {
+        let headers = [
+            ("X-Transmission-Session-Id", "abc"),
+            ("Content-Type", "text/html"),
+        ];
+        answer("409 Conflict", &headers, "<h1>409</h1>")
+    };
+    let session = |request: &Message| request.head.one("x-transmission-session-id") == Some("abc");
+    let new = Upstream::serving(move |request| match session(request) {
+        false => challenge(),
+        true => {
+            let id = Called::of(request).id().to_owned();
+            json(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"version":"4"}}}}"#
+            ))
+        }
+    });
+    let old = Upstream::serving(move |request| match session(request) {
+        false => challenge(),
+        true => json(r#"{"arguments":{"version":"3"},"result":"success","tag":1}"#),
+    });
+    let config = format!("{}{TRANSMISSION}{TRANSLATE}", both(&old, &new));
+    let proxy = Proxy::start(&config);
+    let calls = [
+        (
+            r#"{"method":"session-get","arguments":{},"tag":7}"#.to_owned(),
+            r#"{"result":"success","arguments":{"version":"4"},"tag":7}"#,
+        ),
+        (
+            call("session_get", "{}"),
+            r#"{"jsonrpc":"2.0","id":1,"result":{"version":"3"}}"#,
+        ),
+    ];
+    for (body, expected) in calls {
+        let came = proxy.rest(
+            "POST",
+            "/rpc",
+            &[("Content-Type", "application/json")],
+            &body,
+        );
+        assert_eq!(body_of(&came, 409), "<h1>409</h1>");
+        assert_eq!(came.head.one("x-transmission-session-id"), Some("abc"));
+        assert_eq!(came.head.one("content-type"), Some("text/html"));
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("X-Transmission-Session-Id", "abc"),
+        ];
+        let came = proxy.rest("POST", "/rpc", &headers, &body);
+        assert_eq!(body_of(&came, 200), expected);
+    }
+}
