@@ -370,6 +370,8 @@ pub struct RawRoute {
     pub query: Vec<(String, SourceTree)>,
     /// `headers`, in order.
     pub headers: Vec<(String, SourceTree)>,
+    /// `rpc_headers`, in order.
+    pub rpc_headers: Vec<(String, SourceTree)>,
     /// `body_format`
     pub body_format: Option<Spanned<BodyFormat>>,
     /// `extra`

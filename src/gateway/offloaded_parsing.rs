@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use super::failures::memory_exhausted;
 use super::offload::{is_long, is_long_coded};
@@ -162,6 +163,7 @@ pub(super) async fn to_rpc_call<'p>(
         Ok(ToRpc {
             method: Cow::<'static, str>::Owned(call.method.into_owned()),
             params: call.params,
+            headers: call.headers,
             bindings: call.bindings,
             dropped: call.dropped,
         })
@@ -179,6 +181,7 @@ pub(super) async fn to_rest_call(
     worker: &Worker,
     handle: RouteHandle<'_>,
     call: &Call,
+    headers: &HeaderMap,
 ) -> Result<ToRest, Failure> {
     let context = context(&handle.plan.limits);
     let length = call
@@ -186,7 +189,7 @@ pub(super) async fn to_rest_call(
         .as_ref()
         .map_or(0, |params| params.as_bytes().len());
     if !is_long(length) {
-        let rpc_call = MethodCall::new(&call.method, call.params.as_ref());
+        let rpc_call = MethodCall::new(&call.method, call.params.as_ref()).with_headers(headers);
         let rest_call = handle
             .plan
             .routes
@@ -195,8 +198,9 @@ pub(super) async fn to_rest_call(
     }
     let (plan, index) = (handle.plan.clone(), handle.index);
     let (method, params) = (call.method.clone(), call.params.clone());
+    let headers = headers.clone();
     let job = move || {
-        let rpc_call = MethodCall::new(&method, params.as_ref());
+        let rpc_call = MethodCall::new(&method, params.as_ref()).with_headers(&headers);
         plan.routes.write_rest(index, rpc_call, context)
     };
     let rest_call = pinned(|| worker.offload().run(job)).await?;

@@ -55,7 +55,7 @@ impl<'r> SessionLookup<'r, '_> {
             let id = first_value(headers, &MCP_SESSION)?.as_bytes();
             return Some(self.start(MCP_SESSION.as_str(), id));
         };
-        let rpc_call = MethodCall::new(&call.method, call.params.as_ref());
+        let rpc_call = MethodCall::new(&call.method, call.params.as_ref()).with_headers(headers);
         let read = read_rpc(route, rpc_call, read_context(plan)).ok()?;
         let name = &route.facts.holes[hole].name;
         let value = bound_value(&read.bindings, hole)?;

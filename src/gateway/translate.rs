@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
@@ -98,7 +98,12 @@ pub(super) async fn serve_rest_call(
         head: &head,
         origin,
     };
-    match send_rpc(record, route, &call.method, call.params, request).await? {
+    let sent = RpcCallParts {
+        method: &call.method,
+        params: call.params,
+        headers: call.headers,
+    };
+    match send_rpc(record, route, sent, request).await? {
         RpcSent::Reply(reply) if route.pass.takes(reply.response.status.as_u16()) => {
             let passed = passed_response(record, route, reply.response);
             Ok(CallResponse::Full(Box::new(passed)))
@@ -161,15 +166,27 @@ pub(super) enum RpcSent {
     Acknowledged,
 }
 
+/// The parts of a call to an RPC upstream.
+pub(super) struct RpcCallParts<'a> {
+    pub(super) method: &'a str,
+    pub(super) params: Rope,
+    /// The headers that the route wrote; a link has none.
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
 /// Sends a call to the RPC upstream of a route over its transport. Returns the response with the id that the call had.
 /// The response may stream only if the client accepts that.
 pub(super) async fn send_rpc(
     record: &mut AccessRecord,
     route: &Route,
-    method: &str,
-    params: Rope,
+    call: RpcCallParts<'_>,
     request: ClientRequest<'_>,
 ) -> Result<RpcSent, Failure> {
+    let RpcCallParts {
+        method,
+        params,
+        headers: written,
+    } = call;
     let head = request.head;
     let depth = record.context.runtime_plan().plan.limits.depth;
     let upstream = require_upstream(&record.context, Side::Rpc)?;
@@ -201,6 +218,8 @@ pub(super) async fn send_rpc(
         identity_fields.write(&mut headers);
     }
     route.pass.copy(&head.headers, &mut headers);
+    headers::set(&mut headers, written);
+    headers::withhold_credentials(&mut headers, upstream.plan());
     let streams = StreamTerms::for_rest_client(route, &head.headers);
     if let Some(streams) = streams {
         streams.ask(&mut headers);
@@ -374,8 +393,13 @@ pub(super) async fn serve_rpc_call(
         plan: &runtime_plan.plan,
         index,
     };
-    let mut call =
-        offloaded_parsing::to_rest_call(record.context.worker(), handle, rpc_call).await?;
+    let mut call = offloaded_parsing::to_rest_call(
+        record.context.worker(),
+        handle,
+        rpc_call,
+        &served.request.head.headers,
+    )
+    .await?;
     record.add_dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));

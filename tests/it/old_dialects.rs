@@ -279,3 +279,104 @@ fn a_challenge_by_status_and_its_header_pass_in_both_directions() {
         assert_eq!(body_of(&came, 200), expected);
     }
 }
+
+/// Zabbix: the member `auth` became a header in 7.2; the rest of the message stays.
+const ZABBIX: &str = r#"
+[[route]]
+name        = "zabbix"
+old         = { body = { jsonrpc = "2.0", method = "{method}", params = "{params:object}", auth = "{auth:string}", id = "{id}" } }
+rpc         = "{method}"
+params      = { "..." = "{params}" }
+rpc_headers = { authorization = "Bearer {auth}" }
+
+[[route.outcome]]
+old = { body = { jsonrpc = "2.0", result = "{result?}", id = "{>id}" } }
+rpc = { result = "{result}" }
+
+[[route.outcome]]
+old = { body = { jsonrpc = "2.0", error = { code = "{code:integer}", message = "{message:string}", data = "{data?}" }, id = "{>id}" } }
+rpc = { error = { code = "{code}", message = "{message}", data = "{data}" } }
+"#;
+
+#[test]
+fn a_member_of_the_envelope_becomes_a_header_of_the_rpc_server_and_back() {
+    let new = Upstream::serving(|request| {
+        let bearer = request.head.one("authorization").unwrap_or("none");
+        let id = Called::of(request).id().to_owned();
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":"{bearer}"}}"#
+        ))
+    });
+    let old = Upstream::serving(|request| {
+        let message = request.json();
+        let (auth, id) = (&message["auth"], &message["id"]);
+        json(format!(r#"{{"jsonrpc":"2.0","result":{auth},"id":{id}}}"#))
+    });
+    let proxy = Proxy::start(&format!("{}{ZABBIX}{TRANSLATE}", both(&old, &new)));
+    let message =
+        r#"{"jsonrpc":"2.0","method":"host.get","params":{"limit":1.50},"auth":"s3","id":"a"}"#;
+    let came = proxy.rpc(message);
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"jsonrpc":"2.0","result":"Bearer s3","id":"a"}"#
+    );
+    let sent = new.request();
+    let called = Called::of(&sent);
+    assert_eq!(
+        (called.method(), called.params()),
+        ("host.get", r#"{"limit":1.50}"#)
+    );
+    assert!(!sent.text().contains("s3"), "{sent:?}");
+    proxy.log_line(&["side=rest", "route=zabbix", "stage=translate"]);
+    // A call without the member is new: its header becomes the member.
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Authorization", "Bearer s4"),
+    ];
+    let came = proxy.rest("POST", "/rpc", &headers, call("host.get", "{}"));
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"jsonrpc":"2.0","id":1,"result":"s4"}"#
+    );
+    assert_eq!(
+        old.request().text(),
+        r#"{"jsonrpc":"2.0","method":"host.get","params":{},"auth":"s4","id":1}"#
+    );
+    let came = proxy.rpc(call("host.get", "{}"));
+    assert_eq!(rpc_failure(&came.json()).1, "invalid_params");
+}
+
+/// aria2 takes JSON-RPC over GET, with the params in base64.
+const ARIA2: &str = r#"
+[[route]]
+name   = "aria2"
+from   = "old"
+effect = "safe"
+old    = { method = "GET", path = "/jsonrpc", query = { method = "{method}", params = "{params:base64=[]}", id = "{id?}" } }
+rpc    = "{method}"
+params = ["{params...}"]
+
+[[route.outcome]]
+old = { body = { id = "{>id}", jsonrpc = "2.0", result = "{result}" } }
+rpc = { result = "{result}" }
+"#;
+
+#[test]
+fn json_rpc_over_get_with_params_in_base64_reaches_a_server_that_takes_posts() {
+    let new = new_server();
+    let proxy = Proxy::start(&format!("{}{ARIA2}", rpc_only(&new)));
+    // `["2089b05ecca3d829",["gid"]]`
+    let target = "/jsonrpc?method=aria2.tellStatus&id=foo&params=WyIyMDg5YjA1ZWNjYTNkODI5IixbImdpZCJdXQ%3D%3D";
+    let came = proxy.rest("GET", target, &[], "");
+    assert_eq!(
+        body_of(&came, 200),
+        r#"{"id":"foo","jsonrpc":"2.0","result":["2089b05ecca3d829",["gid"]]}"#
+    );
+    let sent = new.request();
+    let called = Called::of(&sent);
+    assert_eq!(called.method(), "aria2.tellStatus");
+    let came = proxy.rest("GET", "/jsonrpc?method=aria2.getVersion", &[], "");
+    assert_eq!(body_of(&came, 200), r#"{"jsonrpc":"2.0","result":[]}"#);
+    let came = proxy.rest("GET", "/jsonrpc?method=a&params=%21", &[], "");
+    assert_eq!(came.status(), 400);
+}

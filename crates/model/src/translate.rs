@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memchr_iter;
 
 use super::route::{
-    EmptyBody, Extra, Query, RestCall, Route, Segments, as_texts, has_content, read_url,
-    refuse_unknown, typed, write_url,
+    EmptyBody, Extra, Query, RestCall, Route, Segments, as_texts, has_content, read_headers,
+    read_url, refuse_unknown, typed, write_headers, write_url,
 };
 use crate::form;
 use dualgauge_patterns::json::{Json, JsonKind, same_ignoring_case};
@@ -45,13 +45,28 @@ pub struct MethodCall<'a> {
     pub method: &'a str,
     /// The params, if there are any.
     pub params: Option<&'a Json>,
+    /// The headers of the HTTP request, if the call came in one.
+    pub headers: Option<&'a HeaderMap>,
 }
 
 impl<'a> MethodCall<'a> {
     /// Creates a call.
     #[must_use]
     pub const fn new(method: &'a str, params: Option<&'a Json>) -> MethodCall<'a> {
-        MethodCall { method, params }
+        MethodCall {
+            method,
+            params,
+            headers: None,
+        }
+    }
+
+    /// Adds the headers of the HTTP request.
+    #[must_use]
+    pub const fn with_headers(self, headers: &'a HeaderMap) -> MethodCall<'a> {
+        MethodCall {
+            headers: Some(headers),
+            ..self
+        }
     }
 }
 
@@ -62,6 +77,8 @@ pub struct ToRpc<'r> {
     pub method: Cow<'r, str>,
     /// The params.
     pub params: Rope,
+    /// The headers written by the pattern.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The values of the holes, for the response.
     pub bindings: Bindings,
     /// Members and query parameters unknown to the route.
@@ -215,6 +232,10 @@ pub fn rest_to_rpc(
             Cow::Owned(texts.unwrap_or_default().into_owned())
         }
     };
+    let headers = match call.headers.is_empty() {
+        true => Vec::new(),
+        false => write_headers(&call.headers, &writing)?,
+    };
     if let Some(schema) = &route.schema.params {
         let whole = Json::written(params.clone().into_bytes());
         fits_schema(schema, &whole, "params")?;
@@ -222,6 +243,7 @@ pub fn rest_to_rpc(
     Ok(ToRpc {
         method,
         params,
+        headers,
         bindings: reading.bindings,
         dropped: reading.dropped,
     })
@@ -298,6 +320,12 @@ pub fn read_rpc(
     if !matches!(call.method, TextPatterns::Literal(_)) {
         let read = call.method.read(&[rpc_call.method], &mut reading);
         read.map_err(|misfit| misfit.within("method"))?;
+    }
+    // Without headers, the caller only selects a route.
+    if !call.headers.is_empty()
+        && let Some(headers) = rpc_call.headers
+    {
+        read_headers(&call.headers, headers, &mut reading)?;
     }
     let params = named_params(route, rpc_call.params);
     // A fast read accepts only the members of the pattern.

@@ -59,7 +59,7 @@ pub use nodes::{
 };
 pub use page_number::Page;
 pub use segment::{HoleLength, SegmentText, normal_text};
-pub use slot::{Absence, Codec, Delimiter, HoleSource, Null, Role, Scalar, Shape, Slot};
+pub use slot::{Absence, Codec, Delimiter, HoleSource, JsonText, Null, Role, Scalar, Shape, Slot};
 pub use text::{TextPatterns, WrittenTexts};
 pub use tree::SourceTree;
 pub use value::ValuePresence;

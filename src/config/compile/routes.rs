@@ -135,6 +135,7 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
             .unwrap_or_default(),
         query: raw.query.clone(),
         headers: raw.headers.clone(),
+        rpc_headers: raw.rpc_headers.clone(),
         extra: raw.extra.as_ref().map(|extra| extra.value),
         ignore_query: Vec::new(),
         after: raw.after.iter().map(|name| name.value.clone()).collect(),

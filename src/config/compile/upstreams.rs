@@ -201,6 +201,7 @@ pub(super) fn for_route(
     let found = [own_rest.or(rest), own_rpc.or(rpc)];
     check_stage(route, found, problems);
     check_subscription(raw, route, found, problems);
+    check_rpc_headers(upstreams, route, found[1], problems);
     found
 }
 
@@ -225,6 +226,28 @@ fn check_subscription(
             "name an upstream with a `ws://` or `wss://` URL, or with `command`, in `upstream`";
         problems.push(subscription.problem(message).hint(hint));
     }
+}
+
+/// Checks that the RPC upstream of a route with `rpc_headers` gets headers with each call.
+fn check_rpc_headers(
+    upstreams: &Upstreams,
+    route: &RawRoute,
+    rpc: Option<usize>,
+    problems: &mut Vec<Problem>,
+) {
+    let upstream = rpc.and_then(|rpc| upstreams.all.get(rpc));
+    let Some(upstream) = upstream.filter(|upstream| upstream.transport.link().is_some()) else {
+        return;
+    };
+    if route.rpc_headers.is_empty() {
+        return;
+    }
+    let message = format!(
+        "`rpc_headers` cannot reach the upstream `{}`: calls over a link have no headers",
+        upstream.name
+    );
+    let hint = "remove `rpc_headers`, or name an upstream with an `http://` url";
+    problems.push(route.name.problem(message).hint(hint));
 }
 
 /// Checks that calls of a route with `stage = "passthrough"` have a server to pass to.

@@ -78,6 +78,8 @@ section! {
         METHOD: Key<String> = key("method", TEXT).required();
         /// Params of the RPC call
         PARAMS: Tree = tree("params");
+        /// Headers of the RPC call
+        RPC_HEADERS: Tree = tree_table("headers");
     }
 }
 
@@ -198,14 +200,15 @@ pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
     let rpc = table.table(&OF_RPC, |rpc| {
         let method = rpc.get(&METHOD);
         let params = rpc.json(&PARAMS);
-        Some((method?.value, params))
+        let headers = headers(rpc, &RPC_HEADERS);
+        Some((method?.value, params, headers?))
     });
     let reply = table.table(&OF_REPLY, |both| match form {
         Form::Rest => reply(both),
         Form::Old => old_reply(both),
         Form::Frame => frame_reply(both),
     });
-    let (rest, (method, params)) = (rest?, rpc?);
+    let (rest, (method, params, rpc_headers)) = (rest?, rpc?);
     Some(Example {
         key: here.key,
         way: way?.value,
@@ -214,6 +217,7 @@ pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
         body: rest.body,
         method,
         params,
+        rpc_headers,
         reply,
     })
 }

@@ -75,6 +75,7 @@ fn route(
         rest: said(format!("POST /.mcp/{method}")),
         frame: None,
         old: None,
+        rpc_headers: Vec::new(),
         silence: None,
         rpc: said(method.to_owned()),
         params: None,

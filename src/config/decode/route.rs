@@ -67,6 +67,8 @@ section! {
         RPC: Key<String> = key("rpc", TEXT).required();
         /// Pattern of the RPC params; short form if absent
         PARAMS: Tree = tree("params");
+        /// Patterns of headers of the request to an RPC server, in lower case
+        RPC_HEADERS: Tree = tree_table("rpc_headers");
         /// Pattern of the request body
         BODY: Tree = tree("body");
         /// Format of the request body; `"json"` by default
@@ -145,7 +147,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     };
     let silence = frame::silence(table, &SILENCE, frame.is_some());
     let (rpc, extra) = (table.get(&RPC), table.get(&EXTRA));
-    let params = table.tree(&PARAMS);
+    let (params, rpc_headers) = (table.tree(&PARAMS), table.trees(&RPC_HEADERS));
     let body_format = table.get(&BODY_FORMAT);
     let (old, query, headers, body) = match old {
         Some(form) => {
@@ -192,6 +194,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         body_format,
         query: query?,
         headers: headers?,
+        rpc_headers: rpc_headers?,
         extra,
         ignore_query: ignore_query?,
         after: after?,

@@ -194,8 +194,10 @@ fn an_example_holds_values_and_a_single_set_needs_no_list() {
         body,
         method,
         params,
+        rpc_headers,
         reply,
     } = both_sides;
+    assert!(rpc_headers.is_empty());
     assert_eq!(
         (&**key, *way),
         ("route[0].example[0]", ExampleWay::From(Side::Rpc))

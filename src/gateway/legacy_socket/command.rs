@@ -20,7 +20,7 @@ use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::{ChosenWay, choose_way};
 use crate::gateway::sessions::SessionLookup;
-use crate::gateway::translate::{RpcSent, parse_reply, send_rpc};
+use crate::gateway::translate::{RpcCallParts, RpcSent, parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream};
@@ -223,7 +223,12 @@ async fn translate(
         head: client.head,
         origin: client.origin,
     };
-    let reply = match send_rpc(record, route, &call.method, call.params, request).await? {
+    let sent = RpcCallParts {
+        method: &call.method,
+        params: call.params,
+        headers: call.headers,
+    };
+    let reply = match send_rpc(record, route, sent, request).await? {
         RpcSent::Reply(reply) => reply,
         RpcSent::Acknowledged => {
             record.set_response(202);

@@ -54,7 +54,7 @@ pub(super) fn run(table: &RouteTable, index: usize) -> ExampleReport {
 }
 
 fn holds(subject: &CheckSubject<'_>, example: &Example) -> Result<(), String> {
-    let (rest, rpc) = (rest_call(subject, example)?, rpc_call(example));
+    let (rest, rpc) = (rest_call(subject, example)?, rpc_call(example)?);
     let mut call = None;
     for from in Side::ALL {
         let applies = subject.route.enters_from(from) && covers(example.way, from);
@@ -96,8 +96,12 @@ fn covers(way: ExampleWay, from: Side) -> bool {
 /// Fails unless the table selects this route for the call.
 fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
     let found = match sent {
-        Message::RpcCall { method, params } => {
-            let call = MethodCall::new(method, params.as_ref());
+        Message::RpcCall {
+            method,
+            params,
+            headers,
+        } => {
+            let call = MethodCall::new(method, params.as_ref()).with_headers(headers);
             subject
                 .table
                 .select_rpc_to(subject.route.rest_protocol, call)
@@ -204,11 +208,12 @@ fn rest_call(subject: &CheckSubject<'_>, example: &Example) -> Result<Message, S
     })
 }
 
-fn rpc_call(example: &Example) -> Message {
-    Message::RpcCall {
+fn rpc_call(example: &Example) -> Result<Message, String> {
+    Ok(Message::RpcCall {
         method: example.method.clone(),
         params: Some(example.params.clone().unwrap_or(Json::literal("{}"))),
-    }
+        headers: header_map(&example.rpc_headers)?,
+    })
 }
 
 fn rest_reply(reply: &ExampleReply) -> Result<Message, String> {

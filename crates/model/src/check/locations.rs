@@ -74,6 +74,9 @@ impl<'p> Locations<'p> {
             }
             Side::Rpc => {
                 locations.words(&route.rpc_call.method, "method");
+                for item in &route.rpc_call.headers {
+                    locations.words(&item.words, &format!("header {}", item.name));
+                }
                 locations.pattern(&route.rpc_call.params, "params", LocationKind::Whole);
             }
         }

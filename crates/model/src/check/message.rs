@@ -37,6 +37,8 @@ pub enum Message {
         method: String,
         /// The params, if there are any.
         params: Option<Json>,
+        /// The headers that the route names.
+        headers: HeaderMap,
     },
     /// An answer of a REST server.
     RestReply(RestReply),
@@ -106,12 +108,21 @@ impl Message {
                     && same_json(body.as_ref(), other_body.as_ref())
             }
             (
-                Message::RpcCall { method, params },
+                Message::RpcCall {
+                    method,
+                    params,
+                    headers,
+                },
                 Message::RpcCall {
                     method: other_method,
                     params: other_params,
+                    headers: other_headers,
                 },
-            ) => method == other_method && same_json(params.as_ref(), other_params.as_ref()),
+            ) => {
+                method == other_method
+                    && same_json(params.as_ref(), other_params.as_ref())
+                    && same_headers(headers, other_headers)
+            }
             (Message::RestReply(one), Message::RestReply(other)) => same_reply(one, other),
             (Message::RpcReply(one), Message::RpcReply(other)) => match (one, other) {
                 (ResponseReply::Result(one), ResponseReply::Result(other)) => one.same(other),
@@ -280,8 +291,13 @@ impl fmt::Display for Message {
                 body.iter()
                     .try_for_each(|body| write!(f, " {}", shown(body.as_bytes())))
             }
-            Message::RpcCall { method, params } => {
+            Message::RpcCall {
+                method,
+                params,
+                headers,
+            } => {
                 f.write_str(method)?;
+                write_headers(headers, f)?;
                 params
                     .iter()
                     .try_for_each(|params| write!(f, " {}", shown(params.as_bytes())))

@@ -95,12 +95,16 @@ impl RivalCalls {
         let both = rivals.take(MAX_RIVALS).flat_map(|other| {
             let call = calls.get(other).cloned().flatten();
             let common = call.as_ref().and_then(|call| {
-                let Message::RpcCall { method, .. } = call else {
+                let Message::RpcCall {
+                    method, headers, ..
+                } = call
+                else {
                     return None;
                 };
                 Some(Message::RpcCall {
                     method: method.clone(),
                     params: Some(overlap::params(route, table.route(other))?),
+                    headers: headers.clone(),
                 })
             });
             call.into_iter().chain(common)

@@ -58,10 +58,15 @@ impl CheckSubject<'_> {
 
     /// Returns the error of an RPC call that belongs to this route, but cannot be written.
     pub(super) fn refused_call(&self, sent: &Message) -> Option<String> {
-        let Message::RpcCall { method, params } = sent else {
+        let Message::RpcCall {
+            method,
+            params,
+            headers,
+        } = sent
+        else {
             return None;
         };
-        let call = MethodCall::new(method, params.as_ref());
+        let call = MethodCall::new(method, params.as_ref()).with_headers(headers);
         let by = self.table.select_rpc_to(self.route.rest_protocol, call)?;
         (by == self.index).then(|| self.hop(sent, None, None).err())?
     }
@@ -106,8 +111,12 @@ impl CheckSubject<'_> {
     ) -> Result<Hop, String> {
         match message {
             Message::RestCall { .. } => self.rest_hop(message, forced_route),
-            Message::RpcCall { method, params } => {
-                let call = MethodCall::new(method, params.as_ref());
+            Message::RpcCall {
+                method,
+                params,
+                headers,
+            } => {
+                let call = MethodCall::new(method, params.as_ref()).with_headers(headers);
                 let selected = || self.table.select_rpc_to(self.route.rest_protocol, call);
                 let by = forced_route
                     .or_else(selected)
@@ -205,6 +214,7 @@ impl CheckSubject<'_> {
             message: Message::RpcCall {
                 method: call.method.into_owned(),
                 params: Some(json(call.params)),
+                headers: header_map(call.headers),
             },
             by: Some(by),
             call: call.bindings,

@@ -13,7 +13,9 @@ use super::mutation::Mutation;
 use super::samples::{Samples, samples, spanned};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{BodyPattern, OutcomeRow, ReplyLimits, RpcReplyPattern};
-use crate::route::{HeaderItem, QueryItem, Route, RouteTable, is_file_content, write_url};
+use crate::route::{
+    HeaderItem, QueryItem, Route, RouteTable, is_file_content, write_headers, write_url,
+};
 use crate::translate::{TranslateContext, write_body};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -266,7 +268,12 @@ impl<'t> CheckSubject<'t> {
                 let params = pattern(mutation, &call.params);
                 let mut out = RopeWriter::with_capacity(64);
                 let written = params.write(&writing, &mut out)?;
+                let items = mutation.map_or_else(
+                    || call.headers.clone(),
+                    |mutation| headers(mutation, &call.headers),
+                );
                 Ok(Message::RpcCall {
+                    headers: header_map(write_headers(&items, &writing)?),
                     method: method.unwrap_or_default().into_owned(),
                     params: (written == ValuePresence::Present).then(|| json(out.finish())),
                 })
@@ -360,9 +367,8 @@ fn mutate_row(row: &mut OutcomeRow, own: &OutcomeRow, mutation: &Mutation<'_>) {
 /// Returns the headers of a message, for a change.
 pub(super) fn headers_of(message: &mut Message) -> Option<&mut HeaderMap> {
     match message {
-        Message::RestCall { headers, .. } => Some(headers),
+        Message::RestCall { headers, .. } | Message::RpcCall { headers, .. } => Some(headers),
         Message::RestReply(reply) => Some(&mut reply.headers),
-        Message::RpcCall { .. }
-        | Message::RpcReply(ResponseReply::Result(_) | ResponseReply::Error(_)) => None,
+        Message::RpcReply(ResponseReply::Result(_) | ResponseReply::Error(_)) => None,
     }
 }

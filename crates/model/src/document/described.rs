@@ -63,7 +63,7 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
             }
             // In a text, the value is a string with JSON.
             parameter["schema"] = match slot.codec {
-                Codec::Json => json_in_text(schema),
+                Codec::Json(encoding) => json_in_text(schema, encoding),
                 Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => {
                     schema
                 }

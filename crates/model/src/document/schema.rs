@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
-    Codec, EachPattern, ListPattern, ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart,
-    TextPattern, TextPatterns,
+    Codec, EachPattern, JsonText, ListPattern, ObjectPattern, Pattern, Role, Scalar, Shape, Slot,
+    TextPart, TextPattern, TextPatterns,
 };
 
 /// The treatment of members that an object pattern does not name.
@@ -56,8 +56,8 @@ pub(super) fn of_slot(slot: &Slot) -> Value {
     if let Codec::Page(page) = &slot.codec {
         schema["minimum"] = json!(page.first());
     }
-    if slot.codec == Codec::Json {
-        schema = json_in_text(schema);
+    if let Codec::Json(encoding) = slot.codec {
+        schema = json_in_text(schema, encoding);
     }
     if let Some(default) = slot.default() {
         let written = match slot.codec.changes_value() {
@@ -88,12 +88,16 @@ fn of_list(shape: &Shape, value: Value) -> Value {
 }
 
 /// Returns the schema of a string that contains JSON.
-pub(super) fn json_in_text(schema: Value) -> Value {
-    json!({
+pub(super) fn json_in_text(schema: Value, encoding: JsonText) -> Value {
+    let mut text = json!({
         "type": "string",
         "contentMediaType": "application/json",
         "contentSchema": schema,
-    })
+    });
+    if encoding == JsonText::Base64 {
+        text["contentEncoding"] = json!("base64");
+    }
+    text
 }
 
 fn of_shape(shape: &Shape) -> Value {

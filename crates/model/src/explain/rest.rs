@@ -10,7 +10,7 @@ use super::{
 use crate::agent_card::requested_card;
 use crate::dialect::{self, OldSender, by_body};
 use crate::failure::Failure;
-use crate::headers::{HasBody, credentials, translated};
+use crate::headers::{HasBody, credentials, set, translated, withhold_credentials};
 use crate::jsonrpc;
 use crate::plan::{Transport, UpstreamPlan};
 use crate::rejections;
@@ -148,13 +148,16 @@ pub(super) fn render_sent_request(
     case: &Case<'_>,
     route: &Route,
     upstream: &UpstreamPlan,
-    call: ToRpc<'_>,
+    mut call: ToRpc<'_>,
     secrets: &Secrets,
 ) -> SentRequest {
     let (method, headers) = match upstream.transport.link() {
         None => {
             let mut headers = translated(case.request.head.headers, upstream, HasBody::Yes);
             response_stream::ask(case, route, Side::Rest, &mut headers);
+            route.pass.copy(case.request.head.headers, &mut headers);
+            set(&mut headers, std::mem::take(&mut call.headers));
+            withhold_credentials(&mut headers, upstream);
             (POST.as_str(), case.headers(&headers))
         }
         Some(_) => (carrier(upstream), Vec::new()),
@@ -197,8 +200,10 @@ pub(super) fn render_sent_request(
 /// Collects the credentials of the head, and the values of holes in headers with credentials.
 pub(super) fn secrets(case: &Case<'_>, translated_call: &TranslatedCall<'_>) -> Secrets {
     let mut secrets = case.secrets();
-    let headers = translated_call.route.rest_call.headers.iter();
+    let route = translated_call.route;
+    let headers = route.rest_call.headers.iter();
     let slots = headers
+        .chain(&route.rpc_call.headers)
         .filter(|item| case.is_secret(&item.name))
         .flat_map(|item| item.words.slots());
     for hole in slots.filter_map(|slot| slot.binds()) {

@@ -400,6 +400,7 @@ fn translate(
     let (limits, routes) = (&case.plan.limits, &case.plan.routes);
     let route = routes.route(index);
     let called = MethodCall::new(&call.method, call.params.as_ref());
+    let called = called.with_headers(case.request.head.headers);
     explanation.in_front = in_front::of_rpc(case, index, called);
     let made = routes
         .write_rest_of(index, called, route.id_for(1), case.context)

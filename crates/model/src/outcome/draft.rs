@@ -293,7 +293,7 @@ fn resolve_rest(
     };
     Ok(RestReplyPattern {
         status: status.map_err(|error| error.under("status"))?,
-        headers: resolve_headers(&rest.headers, facts)?,
+        headers: resolve_headers(Side::Rest, &rest.headers, facts)?,
         body,
     })
 }
@@ -344,7 +344,7 @@ fn is_text(pattern: &Pattern) -> bool {
                 Some(map) => map.values().all(|word| word.kind() == JsonKind::String),
                 None => matches!(slot.shape, Shape::One(Scalar::String | Scalar::Enum(_))),
             };
-            is_string || slot.codec == Codec::Json || matches!(slot.role, Role::Ignored(_))
+            is_string || slot.codec.is_json() || matches!(slot.role, Role::Ignored(_))
         }
         Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) | Pattern::Either(_) => false,
     }

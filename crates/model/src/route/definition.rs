@@ -157,6 +157,8 @@ impl Route {
     #[must_use]
     pub fn rpc_slots(&self) -> Vec<&Slot> {
         let mut slots = self.rpc_call.method.slots();
+        let headers = self.rpc_call.headers.iter();
+        slots.extend(headers.flat_map(|item| item.words.slots()));
         self.rpc_call.params.slots(&mut |slot| slots.push(slot));
         slots
     }
@@ -321,4 +323,6 @@ pub struct RpcCall {
     pub method: TextPatterns,
     /// The params.
     pub params: Pattern,
+    /// The headers of the HTTP request that are read and written; all others are ignored.
+    pub headers: Vec<HeaderItem>,
 }

@@ -43,6 +43,7 @@ struct RouteDraft {
     method: TextPatterns<HoleRef>,
     params: Pattern<HoleRef>,
     other_paths: Vec<Template>,
+    rpc_headers: Vec<HeaderItem<HoleRef>>,
 }
 
 /// Compiles one route.
@@ -130,6 +131,9 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let is_prefix = |(name, _): &(String, SourceTree)| name.ends_with(OTHERS);
     let (prefixes, named): (Vec<_>, Vec<_>) = source.headers.iter().cloned().partition(is_prefix);
     let headers = parse_headers(&named, &mut errors);
+    let mut of_rpc = Vec::new();
+    let rpc_headers = parse_headers(&source.rpc_headers, &mut of_rpc);
+    errors.extend(of_rpc.into_iter().map(of_rpc_headers));
     let header_prefixes = captured::parse_prefixes(&prefixes, &mut errors);
     let body = source.frame.as_ref().or(source.named_body());
     let parts = [
@@ -162,6 +166,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         headers,
         header_prefixes,
         method,
+        rpc_headers,
         other_paths: old::other_paths(&source).map_err(|error| vec![error])?,
     };
     if form == RouteForm::Short {
@@ -177,6 +182,14 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
 
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
     read.map_err(|error| errors.push(error.under(key))).ok()
+}
+
+/// Returns an error of `headers` as one of `rpc_headers`.
+fn of_rpc_headers(error: PatternError) -> PatternError {
+    PatternError {
+        key: error.key.replacen("headers", "rpc_headers", 1),
+        ..error
+    }
 }
 
 fn parse_rpc(text: &str) -> Result<TextPatterns<HoleRef>, PatternError> {
@@ -317,6 +330,12 @@ impl RouteDraft {
             .at("params")
             .pattern(Side::Rpc, &self.params)
             .map_err(at("params"))?;
+        for item in &self.rpc_headers {
+            resolver
+                .at("rpc_headers")
+                .words(Side::Rpc, &item.words, HolePosition::Words)
+                .map_err(at("rpc_headers"))?;
+        }
         if self.rest_protocol.is_old() {
             resolver.carried(frame::ID);
         }
@@ -382,6 +401,9 @@ impl RouteDraft {
             .any(|mention| mention.name == frame::ID);
         self.params
             .slots(&mut |mention| named |= mention.name == frame::ID);
+        let headers = self.rpc_headers.iter();
+        let mut in_headers = headers.flat_map(|item| item.words.mentions());
+        named |= in_headers.any(|mention| mention.name == frame::ID);
         (!named).then_some(id_hole)
     }
 
@@ -475,7 +497,7 @@ impl RouteDraft {
             path,
             query,
             other_query: other_query.map_err(at("query"))?,
-            headers: resolve_headers(&self.headers, facts)?,
+            headers: resolve_headers(Side::Rest, &self.headers, facts)?,
             header_prefixes: prefixes.map_err(at("headers"))?,
             json_fields: body.as_ref().map(form::json_fields).unwrap_or_default(),
             body,
@@ -499,6 +521,8 @@ impl RouteDraft {
         Ok(RpcCall {
             method: method.map_err(|error| error.under("rpc"))?,
             params,
+            headers: resolve_headers(Side::Rpc, &self.rpc_headers, facts)
+                .map_err(of_rpc_headers)?,
         })
     }
 }

@@ -213,7 +213,7 @@ pub(super) fn json_fields(body: &Pattern) -> Vec<String> {
     let fields = object
         .members
         .iter()
-        .filter(|(_, member)| matches!(member, Pattern::Hole(slot) if slot.codec == Codec::Json));
+        .filter(|(_, member)| matches!(member, Pattern::Hole(slot) if slot.codec.is_json()));
     fields.map(|(name, _)| name.clone()).collect()
 }
 
@@ -283,7 +283,7 @@ fn typed_hole(slot: &Slot, value: &Json, depth: u16) -> Result<Json, MatchError>
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let is_list = matches!(slot.shape, Shape::Repeated(_) | Shape::Separated(..));
     let bound = match (&slot.codec, &texts[..]) {
-        (Codec::Json | Codec::Keys(_), [_]) => return Ok(value.clone()),
+        (Codec::Json(_) | Codec::Keys(_), [_]) => return Ok(value.clone()),
         (Codec::Plain | Codec::Percent | Codec::Map(_) | Codec::Page(_), texts) if is_list => {
             slot.read_texts(texts, depth)
         }
@@ -295,7 +295,7 @@ fn typed_hole(slot: &Slot, value: &Json, depth: u16) -> Result<Json, MatchError>
             | Codec::Percent
             | Codec::Map(_)
             | Codec::Page(_)
-            | Codec::Json
+            | Codec::Json(_)
             | Codec::Keys(_),
             _,
         ) => Err("it is given more than once".into()),

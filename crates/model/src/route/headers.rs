@@ -117,12 +117,13 @@ pub(super) fn words(tree: &SourceTree) -> Result<TextPatterns<HoleRef>, PatternE
 
 /// Resolves the slots of headers.
 pub(crate) fn resolve_headers(
+    side: Side,
     headers: &[HeaderItem<HoleRef>],
     facts: &HoleFacts,
 ) -> Result<Vec<HeaderItem>, PatternError> {
     let items = headers.iter().map(|item| {
         let within = |error: PatternError| error.under(&format!("headers.{}", item.name));
-        let words = facts.words(Side::Rest, &item.words, HolePosition::Words);
+        let words = facts.words(side, &item.words, HolePosition::Words);
         let mut words = words.map_err(within)?;
         if item.is_url()
             && let TextPatterns::Mixed(text) = &mut words

@@ -47,6 +47,8 @@ pub struct RouteSource {
     pub query: Vec<(String, SourceTree)>,
     /// `headers = { name = "{hole}" }`
     pub headers: Vec<(String, SourceTree)>,
+    /// `rpc_headers = { name = "{hole}" }`
+    pub rpc_headers: Vec<(String, SourceTree)>,
     /// `extra`
     pub extra: Option<Extra>,
     /// `ignore_query` of the route, or that of all routes.
@@ -162,6 +164,8 @@ pub struct Example {
     pub method: String,
     /// `rpc.params`
     pub params: Option<Json>,
+    /// `rpc.headers`
+    pub rpc_headers: Vec<(String, String)>,
     /// `reply`
     pub reply: Option<ExampleReply>,
 }

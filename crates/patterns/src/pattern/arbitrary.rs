@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{
-    Absence, Codec, Delimiter, EachPattern, EitherPattern, KeyStyles, ListPattern, Null,
+    Absence, Codec, Delimiter, EachPattern, EitherPattern, JsonText, KeyStyles, ListPattern, Null,
     ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
     ValueMap,
 };
@@ -116,7 +116,8 @@ fn slot(dice: &mut Dice, shape: Shape) -> Slot {
         (Absence::Optional | Absence::Default(_) | Absence::OmittedDefault(_), _) => Null::Absent,
     };
     let codec = match (dice.below(12), shape.scalar()) {
-        (11, _) => Codec::Json,
+        (11, _) if dice.below(2) == 0 => Codec::Json(JsonText::Base64),
+        (11, _) => Codec::Json(JsonText::Plain),
         (10, None) => match KeyStyles::parse(":keys(snake=camel)") {
             Some(Ok(styles)) => Codec::Keys(styles),
             _ => Codec::Plain,
@@ -165,7 +166,7 @@ fn text(dice: &mut Dice) -> TextPattern {
             };
             let mut slot = slot(dice, Shape::One(scalar));
             // JSON inside of a longer text is compared by samples only.
-            if slot.codec == Codec::Json {
+            if slot.codec.is_json() {
                 slot.codec = Codec::Plain;
             }
             parts.push(TextPart::Hole(slot));
@@ -480,7 +481,7 @@ pub fn words(dice: &mut Dice) -> TextPatterns {
                 _ => Shape::One(scalar(dice)),
             };
             let mut slot = slot(dice, shape);
-            if slot.codec == Codec::Json {
+            if slot.codec.is_json() {
                 slot.codec = Codec::Plain;
             }
             TextPatterns::Hole(slot)

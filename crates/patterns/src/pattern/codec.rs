@@ -2,16 +2,60 @@
 
 use std::borrow::Cow;
 
-use super::{Codec, PatternError, Scalar, Shape, Slot, ValueMap};
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
+
+use super::{Codec, JsonText, PatternError, Scalar, Shape, Slot, ValueMap};
 use crate::json::Json;
 
+impl JsonText {
+    /// Returns the JSON text in a string.
+    pub(super) fn decode(self, text: &str) -> Result<Cow<'_, str>, String> {
+        match self {
+            JsonText::Plain => Ok(Cow::Borrowed(text)),
+            JsonText::Base64 => {
+                let bytes = BASE64
+                    .decode(text)
+                    .map_err(|error| format!("base64: {error}"))?;
+                let decoded = String::from_utf8(bytes);
+                decoded
+                    .map(Cow::Owned)
+                    .map_err(|_| "the text in this base64 is not UTF-8".to_owned())
+            }
+        }
+    }
+
+    /// Returns the string that contains a JSON text.
+    #[must_use]
+    pub fn encode(self, text: String) -> String {
+        match self {
+            JsonText::Plain => text,
+            JsonText::Base64 => BASE64.encode(text),
+        }
+    }
+}
+
+/// Writes padding and accepts a text without it.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 impl Codec {
+    /// Returns true for JSON in a string.
+    #[must_use]
+    pub fn is_json(&self) -> bool {
+        matches!(self, Codec::Json(_))
+    }
+
     /// Returns the map.
     #[must_use]
     pub fn map(&self) -> Option<&ValueMap> {
         match self {
             Codec::Map(map) => Some(map),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => None,
+            Codec::Plain | Codec::Json(_) | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
+                None
+            }
         }
     }
 
@@ -20,7 +64,7 @@ impl Codec {
     pub fn changes_value(&self) -> bool {
         match self {
             Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => true,
-            Codec::Plain | Codec::Json | Codec::Percent => false,
+            Codec::Plain | Codec::Json(_) | Codec::Percent => false,
         }
     }
 
@@ -29,7 +73,7 @@ impl Codec {
     pub fn keeps_elements(&self) -> bool {
         match self {
             Codec::Plain | Codec::Map(_) => true,
-            Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => false,
+            Codec::Json(_) | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => false,
         }
     }
 }
@@ -76,7 +120,7 @@ impl Slot {
             Codec::Map(map) => map.write_text(value).map(Cow::Borrowed),
             // The offset of the first page is that of a default.
             Codec::Page(page) if value == b"0" => Ok(Cow::Owned(page.first().to_string())),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
+            Codec::Plain | Codec::Json(_) | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
                 scalar.write(value)
             }
         }

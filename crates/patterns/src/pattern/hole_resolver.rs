@@ -244,7 +244,7 @@ impl HoleResolver {
             Some(_) | None => here,
         });
         declared.on[index(side)] = true;
-        if !matches!(mention.codec, Codec::Json | Codec::Keys(_))
+        if !matches!(mention.codec, Codec::Json(_) | Codec::Keys(_))
             && position != HolePosition::Json
             && position != HolePosition::Rest
         {

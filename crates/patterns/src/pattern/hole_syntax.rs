@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::slot::{Codec, Delimiter, Scalar, Shape};
+use super::slot::{Codec, Delimiter, JsonText, Scalar, Shape};
 use super::{KeyStyles, Page, ValueMap};
 
 /// The reason why a pattern is rejected on loading.
@@ -250,7 +250,7 @@ pub fn cut_default(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Parses `:type`, `:json`, `:map(…)`, `:keys(…)` or nothing.
+/// Parses `:type`, `:json`, `:base64`, `:map(…)`, `:keys(…)` or nothing.
 ///
 /// # Errors
 ///
@@ -261,7 +261,10 @@ pub fn parse_encoded_type(
 ) -> Result<(Option<Shape>, Codec), PatternError> {
     let wrong = |what: String| PatternError::new(format!("`{{{inside}}}`: {what}"));
     if typed == ":json" {
-        return Ok((None, Codec::Json));
+        return Ok((None, Codec::Json(JsonText::Plain)));
+    }
+    if typed == ":base64" {
+        return Ok((None, Codec::Json(JsonText::Base64)));
     }
     if let Some(page) = Page::parse(typed) {
         let page = Codec::Page(Arc::new(page.map_err(wrong)?));
@@ -344,7 +347,7 @@ fn consistent(mention: &HoleRef, inside: &str) -> Result<(), PatternError> {
     }
     if mention.name == "_" {
         let is_null = mention.shape == Some(Shape::Null) && plain;
-        if mention.is_optional || mention.codec == Codec::Json {
+        if mention.is_optional || mention.codec.is_json() {
             return wrong("`_` matches any value and absence; write `{_}` or `{_=value}`");
         }
         if mention.shape.is_some() && !is_null {

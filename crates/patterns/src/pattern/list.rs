@@ -71,7 +71,7 @@ impl Slot {
     ) -> Result<BoundValue, String> {
         match &self.codec {
             Codec::Map(map) => map.read_texts(texts).map(BoundValue::Value),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
+            Codec::Plain | Codec::Json(_) | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {
                 scalar.read_list(texts)
             }
         }

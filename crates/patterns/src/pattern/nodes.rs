@@ -257,7 +257,7 @@ impl TextPattern {
             match &slot.codec {
                 Codec::Plain => slot.codec = Codec::Percent,
                 Codec::Map(map) => slot.codec = Codec::Map(Arc::new(map.percent_encoded())),
-                Codec::Json | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {}
+                Codec::Json(_) | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => {}
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Patterns as text for route listings and explanations; this text is never parsed.
 
 use super::{
-    Absence, Codec, EachPattern, EitherPattern, HoleSource, ListPattern, ObjectPattern, Pattern,
-    Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
+    Absence, Codec, EachPattern, EitherPattern, HoleSource, JsonText, ListPattern, ObjectPattern,
+    Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
 };
 use crate::json::Json;
 
@@ -71,7 +71,8 @@ impl Slot {
     pub fn to_reference(&self) -> String {
         let codec = match &self.codec {
             Codec::Plain | Codec::Percent => String::new(),
-            Codec::Json => ":json".to_owned(),
+            Codec::Json(JsonText::Plain) => ":json".to_owned(),
+            Codec::Json(JsonText::Base64) => ":base64".to_owned(),
             Codec::Page(page) => format!(":{}", page.to_notation()),
             Codec::Keys(styles) => format!(":{}", styles.to_notation()),
             Codec::Map(map) => format!(":{}{}", map.to_notation(), self.shape.list_notation()),

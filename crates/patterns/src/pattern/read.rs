@@ -237,7 +237,7 @@ impl Slot {
                 let renamed = styles.read(&members.whole());
                 renamed.map(BoundValue::Value).map_err(MatchError::here)
             }
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Page(_) => {
+            Codec::Plain | Codec::Json(_) | Codec::Percent | Codec::Map(_) | Codec::Page(_) => {
                 Ok(BoundValue::Members(members))
             }
         }

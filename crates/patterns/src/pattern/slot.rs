@@ -268,13 +268,22 @@ impl Absence {
     }
 }
 
+/// The encoding of a JSON text in a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonText {
+    /// The text itself.
+    Plain,
+    /// Base64 with the standard alphabet (RFC 4648 §4); it is written with padding, and read without, too.
+    Base64,
+}
+
 /// The encoding of a value at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Codec {
     /// The value itself.
     Plain,
-    /// `{x:json}`: a string that contains its JSON text.
-    Json,
+    /// `{x:json}` or `{x:base64}`: a string that contains its JSON text.
+    Json(JsonText),
     /// Percent-encoded (RFC 3986 §2.1), within the text of a header that is a URL.
     Percent,
     /// `{x:map(open=OPEN|done=DONE)}`: another word for each value.

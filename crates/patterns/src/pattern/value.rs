@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::shown::shown;
-use super::{Absence, BoundValue, Codec, Null, Role, Scalar, Shape, Slot, WrittenTexts};
+use super::{Absence, BoundValue, Codec, JsonText, Null, Role, Scalar, Shape, Slot, WrittenTexts};
 use crate::json::{Json, JsonKind, all_plain, decode, encode, is_integer, is_number, kind_of};
 use crate::percent::{self, Keep, Plus};
 
@@ -184,7 +184,7 @@ impl Slot {
         }
         let value = match &self.codec {
             Codec::Plain | Codec::Percent => value,
-            Codec::Json => inside(&value, depth)?,
+            Codec::Json(text) => inside(*text, &value, depth)?,
             Codec::Map(map) => map.read(&self.shape, value)?,
             Codec::Keys(styles) => styles.read(&value)?,
             Codec::Page(page) => {
@@ -224,7 +224,7 @@ impl Slot {
     pub fn as_json<'b>(&self, value: Cow<'b, Json>) -> Result<Cow<'b, Json>, String> {
         Ok(match &self.codec {
             Codec::Plain | Codec::Percent => value,
-            Codec::Json => Cow::Owned(Json::string(&text_of(&value.compact()))),
+            Codec::Json(text) => Cow::Owned(Json::string(&text.encode(text_of(&value.compact())))),
             Codec::Map(map) => Cow::Owned(map.write(&self.shape, &value)?),
             Codec::Keys(styles) => Cow::Owned(styles.write(&value)?),
             // Any other offset has become a page, because that needs the limit.
@@ -249,8 +249,8 @@ impl Slot {
                 percent::decode(text, Plus::Literal).map_err(|error| error.to_string())?;
             return self.plain_text(&decoded);
         }
-        if self.codec == Codec::Json {
-            let value = parsed(text, depth)?;
+        if let Codec::Json(encoding) = self.codec {
+            let value = parsed(&encoding.decode(text)?, depth)?;
             return self.shape.take(value).map(BoundValue::Value);
         }
         self.plain_text(text)
@@ -264,7 +264,7 @@ impl Slot {
         let value = scalar.value(text)?;
         match &self.codec {
             Codec::Page(page) => page.check(value).map(BoundValue::Value),
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Keys(_) => {
+            Codec::Plain | Codec::Json(_) | Codec::Percent | Codec::Map(_) | Codec::Keys(_) => {
                 Ok(BoundValue::Value(value))
             }
         }
@@ -342,8 +342,8 @@ impl Slot {
     /// Describes the expected value.
     #[inline]
     pub(super) fn as_text<'b>(&'b self, value: &'b Json) -> Result<Cow<'b, str>, String> {
-        if self.codec == Codec::Json {
-            return Ok(Cow::Owned(text_of(&value.compact())));
+        if let Codec::Json(encoding) = self.codec {
+            return Ok(Cow::Owned(encoding.encode(text_of(&value.compact()))));
         }
         let text = match self.shape.scalar() {
             Some(scalar) => self.text_of(scalar, value.as_bytes())?,
@@ -359,7 +359,7 @@ impl Slot {
                 percent::encode(&text, Keep::Nothing, &mut encoded);
                 Cow::Owned(encoded)
             }
-            Codec::Plain | Codec::Json | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => text,
+            Codec::Plain | Codec::Json(_) | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => text,
         })
     }
 
@@ -398,9 +398,9 @@ impl Slot {
 }
 
 /// Parses the JSON text inside a string.
-fn inside(value: &Json, depth: u16) -> Result<Json, String> {
+fn inside(encoding: JsonText, value: &Json, depth: u16) -> Result<Json, String> {
     match value.text() {
-        Some(Ok(text)) => parsed(&text, depth),
+        Some(Ok(text)) => parsed(&encoding.decode(&text)?, depth),
         Some(Err(fault)) => Err(fault.to_string()),
         None => Err(format!(
             "it must be a string that holds JSON, not {}",

@@ -240,7 +240,7 @@ impl Slot {
                     picked: None,
                 }))
             }
-            Codec::Plain | Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Page(_) => {
+            Codec::Plain | Codec::Json(_) | Codec::Percent | Codec::Map(_) | Codec::Page(_) => {
                 Ok(members)
             }
         }

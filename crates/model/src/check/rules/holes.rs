@@ -399,7 +399,7 @@ fn forms(value: &Json) -> Vec<Json> {
 pub(in crate::check) fn integer_form(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
     shared(subject, |located, hole| {
         let in_json = matches!(located.kind, LocationKind::Json | LocationKind::Whole);
-        let is_text = located.slot.codec == Codec::Json;
+        let is_text = located.slot.codec.is_json();
         if !(in_json || is_text) || located.slot.shape.scalar() != Some(&Scalar::Integer) {
             return None;
         }
@@ -423,9 +423,9 @@ pub(in crate::check) fn integer_form(subject: &CheckSubject<'_>, _: Rivals<'_>) 
 /// it, and nothing else opens a text.
 pub(in crate::check) fn compact_json(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
     shared(subject, |located, hole| {
-        if located.slot.codec != Codec::Json {
+        let Codec::Json(encoding) = located.slot.codec else {
             return None;
-        }
+        };
         let mut messages = Vec::new();
         let values = subject.samples.get(hole)?.all().flatten();
         let structured =
@@ -435,7 +435,7 @@ pub(in crate::check) fn compact_json(subject: &CheckSubject<'_>, _: Rivals<'_>) 
             let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
             let wide = text.replace(':', " : ").replace('[', "[ ");
             for spelling in [wide, format!(" {text}")] {
-                let raw = RawMutation::Value(Json::string(&spelling));
+                let raw = RawMutation::Value(Json::string(&encoding.encode(spelling)));
                 let chosen = [(hole, Some(value.clone()))];
                 messages.extend(mutated(subject, located.slot, raw, &chosen));
             }

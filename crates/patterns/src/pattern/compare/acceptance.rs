@@ -108,7 +108,7 @@ pub(super) fn is_nullable(member: &Pattern, policy: MemberPolicy) -> bool {
 
 /// Returns all values of a hole that accepts only a few.
 pub(super) fn few(slot: &Slot) -> Option<Vec<Json>> {
-    if slot.codec == Codec::Json || slot.binds().is_none() {
+    if slot.codec.is_json() || slot.binds().is_none() {
         return None;
     }
     let mut values = match &slot.shape {
@@ -158,7 +158,7 @@ pub(super) fn texts_of(pattern: &Pattern, fit: Fit) -> Option<TextSet> {
                 let strings = map.values().filter_map(|value| value.text()?.ok());
                 Some(TextSet::grammar(Grammar::of_words(strings)))
             }
-            (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json) => {
+            (Shape::One(Scalar::String | Scalar::Enum(_)), _) | (_, Codec::Json(_)) => {
                 Some(TextSet::grammar(Grammar::of_text(slot, fit)))
             }
             (Shape::Any, Codec::Keys(_)) => Some(TextSet::grammar(Grammar::ANY)),

@@ -1,6 +1,6 @@
 //! Grammars of the texts of one hole, character by character. Used by `pattern`.
 
-use crate::pattern::{Codec, Delimiter, Scalar, Shape, Slot};
+use crate::pattern::{Codec, Delimiter, JsonText, Scalar, Shape, Slot};
 
 /// The approximation of JSON inside a text, which has no character-wise grammar here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,9 +104,13 @@ impl Grammar {
         if slot.binds().is_none() {
             return Grammar::ANY;
         }
-        if slot.codec == Codec::Json {
+        if slot.codec.is_json() {
             return match fit {
                 Fit::Above => Grammar::ANY,
+                // A text with the letters of base64 is not always the base64 of JSON.
+                Fit::Below if slot.codec == Codec::Json(JsonText::Base64) => {
+                    Grammar::of_words(std::iter::empty::<String>())
+                }
                 Fit::Below => Grammar::of_json(&slot.shape),
             };
         }

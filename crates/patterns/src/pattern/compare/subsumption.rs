@@ -241,14 +241,18 @@ impl<'p> Subsumption<'p> {
             (Codec::Plain, Codec::Keys(_)) => {
                 matches!(one.shape, Shape::One(_)) && shape_within(&one.shape, &other.shape)
             }
-            (Codec::Keys(_), Codec::Json | Codec::Percent)
-            | (Codec::Json | Codec::Percent, Codec::Keys(_)) => false,
-            (Codec::Plain | Codec::Percent, Codec::Plain | Codec::Percent)
-            | (Codec::Json, Codec::Json) => shape_within(&one.shape, &other.shape),
-            (Codec::Json, Codec::Plain | Codec::Percent) => {
+            (Codec::Keys(_), Codec::Json(_) | Codec::Percent)
+            | (Codec::Json(_) | Codec::Percent, Codec::Keys(_)) => false,
+            (Codec::Plain | Codec::Percent, Codec::Plain | Codec::Percent) => {
+                shape_within(&one.shape, &other.shape)
+            }
+            (Codec::Json(text), Codec::Json(other_text)) => {
+                text == other_text && shape_within(&one.shape, &other.shape)
+            }
+            (Codec::Json(_), Codec::Plain | Codec::Percent) => {
                 other.shape == Shape::One(Scalar::String)
             }
-            (Codec::Plain | Codec::Percent, Codec::Json) => false,
+            (Codec::Plain | Codec::Percent, Codec::Json(_)) => false,
         };
         one.binds().is_some() && null && shapes
     }
@@ -263,7 +267,7 @@ impl<'p> Subsumption<'p> {
         self.unknown(other);
         match (other, &one.shape, &one.codec) {
             (Pattern::Text(_), Shape::One(Scalar::String), _)
-            | (Pattern::Text(_), _, Codec::Json) => {
+            | (Pattern::Text(_), _, Codec::Json(_)) => {
                 texts_within(&Pattern::Hole(one.clone()), other)
             }
             (Pattern::Object(other), Shape::Object, Codec::Plain) => {
@@ -462,7 +466,7 @@ fn aligned(one: &TextPattern, other: &TextPattern) -> bool {
 
 /// Compares two holes within a text that delimits both.
 pub(super) fn text_hole_within(one: &Slot, other: &Slot) -> bool {
-    let both_json = one.codec == Codec::Json && other.codec == Codec::Json;
+    let both_json = one.codec.is_json() && one.codec == other.codec;
     if both_json && one.binds().is_some() && other.binds().is_some() {
         return shape_within(&one.shape, &other.shape);
     }

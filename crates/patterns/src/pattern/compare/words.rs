@@ -76,7 +76,7 @@ fn once_within(one: &TextPatterns, other: &TextPatterns) -> bool {
 }
 
 fn holds_json(slot: &Slot) -> bool {
-    slot.binds().is_some() && slot.codec == Codec::Json
+    slot.binds().is_some() && slot.codec.is_json()
 }
 
 /// Returns true if a hole occurs twice in the pattern, which requires equal values.
