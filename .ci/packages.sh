@@ -38,6 +38,10 @@ install_python() {
     "$folder/bin/pip" install --quiet --disable-pip-version-check --constraint ".ci/python/$name.txt" "$@"
     local package
     for package in "$@"; do
+        # Options of pip are no packages.
+        if [[ $package == -* ]]; then
+            continue
+        fi
         "$folder/bin/pip" list --disable-pip-version-check --format=freeze | grep -i "^${package%%[[=]*}="
     done
 }

@@ -12,29 +12,64 @@ fn write_certificate(certificate: &Path, key: &Path) {
     fs::write(key, issued.signing_key.serialize_pem()).unwrap();
 }
 
-#[test]
-#[ignore = "needs .ci/install-kits"]
-fn clients_of_rest_get_its_results_from_json_rpc() {
-    let folder = tempfile::tempdir().unwrap();
-    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
-    write_certificate(&certificate, &key);
-    let replaced = |line: &str, url: &str| match line {
+/// Returns the line of the main file that has the certificates.
+fn with_tls(line: &str, certificate: &Path, key: &Path) -> Option<String> {
+    match line {
         "[listen]" => Some(format!(
             "{line}\ntls = {{ certificate = {certificate:?}, key = {key:?} }}"
         )),
         _ if line.starts_with("# tls = ") => Some(format!("tls = {{ ca = {certificate:?} }}")),
-        _ if line.starts_with("url = ") => Some(format!("url = \"{url}\"")),
         _ => None,
+    }
+}
+
+/// Returns a line of the main file for JSON-RPC clients before REST, as the README says.
+fn way_back(line: &str) -> Option<String> {
+    let (key, _) = line.split_once(" = ")?;
+    let changed = match key {
+        "side" => r#"side = "rest""#,
+        "websocket" => "websocket = true\npaths = [\"/api/current\"]",
+        "flags" => r#"default = { rest = "passthrough", rpc = "translate" }"#,
+        "sharing" | "login" | "withhold" | "in_flight" => "",
+        _ => return None,
+    };
+    Some(changed.to_owned())
+}
+
+/// Runs a client with certificates for its servers and the kit.
+fn run(client: &str, apis: [&str; 2], changed: fn(&str) -> Option<String>, uncalled: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
+    write_certificate(&certificate, &key);
+    let replaced = |line: &str, url: &str| {
+        let is_url = line.starts_with("url = ");
+        let set = is_url.then(|| format!("url = \"{url}\""));
+        let set = set.or_else(|| with_tls(line, &certificate, &key));
+        set.or_else(|| changed(line))
     };
     Migration {
         kit: "truenas",
-        client: "truenas.py",
+        client,
         server: "truenas_server.py",
         arguments: &[certificate.clone().into(), key.clone().into()],
-        own: "rest",
-        other: "rpc",
+        own: apis[0],
+        other: apis[1],
         replaced: &replaced,
-        uncalled: &[],
+        uncalled,
     }
     .run();
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn clients_of_rest_get_its_results_from_json_rpc() {
+    run("truenas.py", ["rest", "rpc"], |_| None, &["login"]);
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn truenaspy_gets_the_results_of_json_rpc_from_rest() {
+    // Only REST clients have other names for the options.
+    let uncalled = ["dataset.lock.old", "dataset.unlock.old"];
+    run("truenas_socket.py", ["rpc", "rest"], way_back, &uncalled);
 }

@@ -5,7 +5,7 @@ Written from the source of TrueNAS (github.com/truenas/middleware) and its docum
 - REST: src/middlewared/middlewared/restful.py. Paths from services and methods, filters from the query, the order of arguments
   from the names in the body, the number of the job as the response of a job, statuses 401, 404 and 422.
 - JSON-RPC: api/base/server/ws_handler/rpc.py. The errors and their `data`; a job responds when it ends (middlewared_docs, "Jobs").
-- `auth.login_with_api_key`: plugins/auth.py. Calls before the login: ENOTAUTHENTICATED.
+- `auth.login_with_api_key`, `auth.login_ex`, `auth.check_password`: plugins/auth.py. Calls before the login: ENOTAUTHENTICATED.
 - Filters and options of `query`: "Query methods" of the documentation; `get_instance`: service/crud_service.py.
 - `zfs.snapshot` became `pool.snapshot`, `service.start` and others became `service.control`, `unlock_options` of
   `pool.dataset.unlock` became `options`: the list of methods of the documentation.
@@ -130,6 +130,10 @@ CONFIGS = {name: Config({"id": 1, "for": name}) for name in "nfs smb ssh ftp snm
 CONFIGS |= {name: Config({"id": 1, "for": name}) for name in "system.general system.advanced network.configuration iscsi.global".split()}
 
 
+def check_password(username, password):
+    return (username, password) == ("ann", "secret")
+
+
 def unlock(key, options=None):
     row = DATASETS.get_instance(key)
     passphrases = {item["name"]: item["passphrase"] for item in (options or {}).get("datasets", [])}
@@ -172,6 +176,7 @@ FACTS |= {"version_short": "25.04", "host_id": "h1", "boot_id": "b1", "product_t
 # The methods, with the names of their arguments if there are several.
 METHODS = {f"system.{name}": (lambda value=value: value, ()) for name, value in FACTS.items()}
 METHODS |= {
+    "auth.check_password": (check_password, ("username", "password")),
     "pool.dataset.unlock": (unlock, ("id", "unlock_options")),
     "pool.dataset.lock": (lock, ("id", "lock_options")),
     "zfs.snapshot.rollback": (rollback, ("id", "options")),
@@ -290,6 +295,9 @@ def rpc_answer(message, session):
     if method == "auth.login_with_api_key":
         session["known"] = args == [KEY]
         return {"result": session["known"]}
+    if method == "auth.login_ex":
+        session["known"] = check_password(args[0]["username"], args[0]["password"])
+        return {"result": {"response_type": "SUCCESS" if session["known"] else "AUTH_ERR"}}
     if not session["known"]:
         return failure(-32001, "Method call error", ENOTAUTHENTICATED, "ENOTAUTHENTICATED", "[ENOTAUTHENTICATED] Not authenticated")
     if method.startswith("pool.snapshot."):
