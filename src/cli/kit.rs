@@ -80,7 +80,10 @@ const KITS: &[Kit] = &[
         "the execution API of an Ethereum node as a REST API",
         "subscriptions.toml"
     ),
-    kit!("odoo", "Odoo's JSON-RPC clients before its JSON-2 API, and back"),
+    kit!(
+        "odoo",
+        "Odoo's JSON-RPC clients before its JSON-2 API, and back"
+    ),
     kit!(
         "truenas",
         "TrueNAS's REST v2.0 clients before its JSON-RPC on a WebSocket, and back"

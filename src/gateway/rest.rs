@@ -133,8 +133,8 @@ async fn pass_through(
     origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let upstream = passthrough_upstream(&runtime_plan, route, RequestHead::new(&head))
-        .ok_or_else(|| {
+    let upstream =
+        passthrough_upstream(&runtime_plan, route, RequestHead::new(&head)).ok_or_else(|| {
             let treatment = runtime_plan.plan.unrouted;
             rejections::unrouted(treatment, &head.method, head.uri.path())
         })?;

@@ -325,7 +325,7 @@ fn on_one_stream() -> Vec<(&'static str, Option<Process>, String)> {
     let (python, node) = ("server_first.py", "server_first.mjs");
     let mut sse = command(python, Some("peers"));
     sse.arg("sse");
-    let (process, port) = started(sse, "");
+    let (process, port) = started(&mut sse, "");
     let port = port.trim();
     let sse =
         format!("url = \"http://127.0.0.1:{port}/sse\"\nprotocol = \"mcp\"\ntransport = \"sse\"\n");

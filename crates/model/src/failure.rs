@@ -252,7 +252,7 @@ const fn proxy(status: u16, code: i32, label: &'static str) -> FailureRow {
 
 impl Reason {
     /// Every reason, in the order of the table.
-    pub const ALL: [Reason; 49] = [
+    pub const ALL: [Reason; 50] = [
         Reason::MalformedHttp,
         Reason::HeadTooLarge,
         Reason::TargetTooLong,

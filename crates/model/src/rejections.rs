@@ -142,7 +142,8 @@ pub fn input_missing(required: InputCapabilities, why: &str) -> Failure {
 /// Returns the failure of a call whose caller cannot be asked for input, such as a REST client.
 #[must_use]
 pub fn input_impossible(required: InputCapabilities) -> Failure {
-    let why = "a caller without MCP cannot be asked; call the server with an MCP client that supplies it";
+    let why =
+        "a caller without MCP cannot be asked; call the server with an MCP client that supplies it";
     input_missing(required, why)
 }
 

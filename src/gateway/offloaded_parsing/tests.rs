@@ -83,7 +83,9 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
     let Ok(Incoming::Single(MessageItem::Call(call))) = read else {
         panic!("{read:?}");
     };
-    let rest = to_rest_call(worker, handle, &call).await.unwrap();
+    let rest = to_rest_call(worker, handle, &call, &HeaderMap::new())
+        .await
+        .unwrap();
     assert_eq!(rest.body.map(text).as_deref(), Some(&*value));
     let reply = RestReply {
         status: 200,
@@ -186,7 +188,7 @@ fn long_texts_are_not_parsed_on_the_worker() {
         panic!("it is a call");
     };
     assert!(
-        to_rest_call(&worker, handle, &call)
+        to_rest_call(&worker, handle, &call, &HeaderMap::new())
             .now_or_never()
             .is_none()
     );

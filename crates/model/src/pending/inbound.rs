@@ -9,9 +9,7 @@ use super::recipients::recipients;
 use super::server_requests::ServerRequest;
 use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
-use super::{
-    AnswerOrder, LinkFault, LinkOutput, LogMessages, MessageOrigin, Outbound, RequestError,
-};
+use super::{LinkFault, LinkOutput, LogMessages, MessageOrigin, Outbound, RequestError};
 use crate::jsonrpc::{self, PeerMessage, ResponseReply, parse_response};
 use crate::mcp::check_revision;
 use dualgauge_patterns::rope::Rope;

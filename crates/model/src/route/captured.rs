@@ -100,7 +100,7 @@ fn capture(words: TextPatterns<HoleRef>) -> Result<HoleRef, PatternError> {
     }
     match mention.codec {
         Codec::Plain => Ok(mention),
-        Codec::Json | Codec::Percent | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => {
+        Codec::Json(_) | Codec::Percent | Codec::Map(_) | Codec::Keys(_) | Codec::Page(_) => {
             Err(PatternError::new(format!(
                 "the hole `{name}` receives the captured names as they are; write `{{{name}}}`, and another encoding only on the RPC side"
             )))

@@ -56,7 +56,7 @@ fn check_holes(text: &str) {
             }
         };
         let notation = match &mention.codec {
-            Codec::Plain | Codec::Json | Codec::Percent => continue,
+            Codec::Plain | Codec::Json(_) | Codec::Percent => continue,
             Codec::Map(map) => map.to_notation(),
             Codec::Keys(styles) => styles.to_notation(),
             Codec::Page(page) => page.to_notation(),

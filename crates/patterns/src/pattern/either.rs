@@ -260,7 +260,9 @@ impl AlternativePlan {
     fn bind_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         for (hole, value) in &self.absent {
             let bound = reading.bind_hole(*hole, value.clone());
-            bound.map_err(|()| MatchError::here("a hole that this form lacks has a value elsewhere"))?;
+            bound.map_err(|()| {
+                MatchError::here("a hole that this form lacks has a value elsewhere")
+            })?;
         }
         Ok(())
     }
