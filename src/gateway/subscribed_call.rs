@@ -8,30 +8,23 @@ use http::HeaderMap;
 
 use super::access_record::AccessRecord;
 use super::call_response::CallResponse;
+use super::headers::credentials;
 use super::link_call::{self, SubscribeRequest};
+use super::offloaded_parsing::RouteHandle;
 use super::rpc_reply::{RpcReply, no_response};
 use super::streamed_call;
 use super::subscription_events::SubscriptionEvents;
-use crate::upstream::link::{LinkReply, LinkUpstream, channel};
+use crate::upstream::Upstream;
+use crate::upstream::link::{LinkReply, channel};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, RequestTemplate};
 use dualgauge_model::pending::RetryRule;
 use dualgauge_model::rejections;
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
-use dualgauge_model::route::Route;
 use dualgauge_model::subscription::SubscriptionRule;
+use dualgauge_model::translate::ToRpc;
 use dualgauge_patterns::pattern::Bindings;
-
-/// A call that opens a subscription.
-pub(super) struct SubscribingCall<'a> {
-    /// The route, with its index.
-    pub(super) route: (&'a Route, usize),
-    pub(super) rule: &'a Arc<SubscriptionRule>,
-    pub(super) call: RequestTemplate,
-    pub(super) bindings: Bindings,
-    /// The headers of the client.
-    pub(super) headers: &'a HeaderMap,
-}
+use dualgauge_patterns::side::Side;
 
 /// The result of a call that opens a subscription.
 pub(super) enum Subscribed {
@@ -41,19 +34,23 @@ pub(super) enum Subscribed {
     Refused(RpcReply, Bindings),
 }
 
-/// Sends the call over a link.
+/// Sends the call over the link of the route's RPC upstream.
 pub(super) async fn send(
     record: &mut AccessRecord,
-    link: &LinkUpstream,
-    subscribing: SubscribingCall<'_>,
+    handle: RouteHandle<'_>,
+    rule: &Arc<SubscriptionRule>,
+    call: ToRpc<'_>,
+    headers: &HeaderMap,
 ) -> Result<Subscribed, Failure> {
-    let SubscribingCall {
-        route: (route, index),
-        rule,
-        call,
-        bindings,
-        headers,
-    } = subscribing;
+    let route = handle.route();
+    let upstream = record.context.upstream(Side::Rpc).cloned();
+    let Some(Upstream::Link(link)) = &upstream else {
+        // The configuration requires a link.
+        return Err(rejections::no_upstream(Side::Rpc));
+    };
+    let members = credentials(link.plan(), headers, handle.plan.limits.depth);
+    let bindings = call.bindings;
+    let call = RequestTemplate::new(&call.method, call.params, &members);
     let terms = StreamTerms::for_rest_client(route, headers);
     if !terms.is_some_and(StreamTerms::is_accepted) {
         // The server is not asked for a subscription that the client does not read.
@@ -80,7 +77,7 @@ pub(super) async fn send(
                 bindings,
                 client: StreamClient::Rest { upstream_id: id },
             };
-            let response = streamed_call::subscribed(record, events, call, index);
+            let response = streamed_call::subscribed(record, events, call, handle.index);
             Ok(Subscribed::Stream(CallResponse::Streaming(Box::new(
                 response,
             ))))

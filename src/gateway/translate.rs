@@ -24,7 +24,7 @@ use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::streamed_call;
-use super::subscribed_call::{self, Subscribed, SubscribingCall};
+use super::subscribed_call::{self, Subscribed};
 use crate::telemetry::clock;
 use crate::upstream::Upstream;
 use crate::upstream::link::LinkUpstream;
@@ -134,21 +134,7 @@ async fn subscribe(
     call: ToRpc<'_>,
     client: &HeaderMap,
 ) -> Result<CallResponse, Failure> {
-    let upstream = require_upstream(&record.context, Side::Rpc)?;
-    let Upstream::Link(link) = &upstream else {
-        // The configuration requires a link.
-        return Err(rejections::no_upstream(Side::Rpc));
-    };
-    let depth = handle.plan.limits.depth;
-    let members = headers::credentials(upstream.plan(), client, depth);
-    let subscribing = SubscribingCall {
-        route: (handle.route(), handle.index),
-        rule,
-        call: RequestTemplate::new(&call.method, call.params, &members),
-        bindings: call.bindings,
-        headers: client,
-    };
-    match subscribed_call::send(record, link, subscribing).await? {
+    match subscribed_call::send(record, handle, rule, call, client).await? {
         Subscribed::Stream(response) => Ok(response),
         Subscribed::Refused(reply, bindings) => {
             render_rest_response(record, handle, &bindings, reply).await

@@ -16,6 +16,7 @@
 //! Used in most modules.
 
 mod events;
+mod id_subscription_table;
 mod id_subscriptions;
 mod inbound;
 mod link_machine;
@@ -37,15 +38,15 @@ mod unattributed;
 pub use events::{
     LinkFault, LinkInput, LinkOutput, Outbound, Priority, Request, RequestError, RetryRule,
 };
-pub use id_subscriptions::SubscriptionCounts;
+pub use id_subscription_table::SubscriptionCounts;
 pub use link_machine::{LinkCounts, LinkMachine};
 pub use login::{CallerCredential, LoginCall, LoginCounts, LoginOwner, LoginPart, LoginTemplate};
 pub use recipients::{MessageOrigin, Recipients};
 pub use server_requests::INPUT_TIMEOUT;
 pub use settings::{
-    AnswerOrder, Backoff, Heartbeat, LinkClients, LinkSettings, LogMessages, ServerRequests,
+    AnswerOrder, Backoff, Heartbeat, LinkClients, LinkSettings, LogMessages, SUBSCRIPTIONS,
+    ServerRequests,
 };
-pub use subscriptions::SUBSCRIPTIONS;
 pub use ticket::Ticket;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 28] = [
+const UNITS: [&str; 29] = [
     "address",
     "byte",
     "call",
@@ -35,6 +35,7 @@ const UNITS: [&str; 28] = [
     "session",
     "span",
     "start",
+    "subscription",
     "token",
     "trip",
     "yes",

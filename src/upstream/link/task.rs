@@ -302,19 +302,6 @@ impl<T: Transport> LinkTask<'_, T> {
         self.take(LinkInput::Ask(queued));
     }
 
-    fn forget_abandoned(&mut self) {
-        self.forget_readers();
-        for (ticket, caller) in self.callers.take_gone() {
-            self.last_used = clock::now();
-            let signal = caller.cancel_signal;
-            let by_client = signal.is_some_and(|signal| signal.is_cancelled());
-            self.take(match by_client {
-                true => LinkInput::ClientCancel(ticket),
-                false => LinkInput::Cancel(ticket),
-            });
-        }
-    }
-
     fn on_event(&mut self, event: LinkEvent<T::Link>) {
         match event {
             LinkEvent::Opened(Ok(link)) => {

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::id_subscriptions::{IdSubscriptions, SubscriptionCounts};
+use super::id_subscription_table::{IdSubscriptions, SubscriptionCounts};
 use super::listen_table::ListenTable;
 use super::login::LoginCounts;
 use super::queue::{QueuedRequest, RequestQueue};
 use super::state::{Handshake, LinkState, WriteState};
-use super::subscriptions::{SUBSCRIPTIONS, Subscriptions};
+use super::subscriptions::Subscriptions;
 use super::unattributed::{CancelNotice, UnattributedReplies, UnattributedReply};
 use super::{
-    LinkFault, LinkInput, LinkOutput, LinkSettings, Outbound, Request, RequestError, Ticket,
+    LinkFault, LinkInput, LinkOutput, LinkSettings, Outbound, Request, RequestError, SUBSCRIPTIONS,
+    Ticket,
 };
 use crate::correlator::{AssignedIds, Correlator};
 use crate::jsonrpc;

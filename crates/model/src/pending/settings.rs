@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::login::LoginCall;
 use dualgauge_patterns::json::Json;
 
+/// The maximum number of subscriptions of each kind on a link.
+pub const SUBSCRIPTIONS: usize = 1024;
+
 /// The settings of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkSettings {

@@ -13,13 +13,10 @@ use bytes::Bytes;
 
 use super::link_machine::LinkMachine;
 use super::unattributed::CancelNotice;
-use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, Ticket};
+use super::{LinkOutput, MessageOrigin, Recipients, Request, RequestError, SUBSCRIPTIONS, Ticket};
 use crate::correlator::{Correlator, PendingCall};
 use crate::jsonrpc::{RequestId, cancelled_id, subscription_of, with_client_id};
 use crate::plan::CANCELLED;
-
-/// The maximum number of subscriptions on a link.
-pub const SUBSCRIPTIONS: usize = 1024;
 
 /// A subscription that is written and has neither a response nor ended.
 #[derive(Debug)]

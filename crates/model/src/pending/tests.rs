@@ -9,6 +9,7 @@ use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
 mod dice;
+mod id_subscription_law;
 mod simulation;
 mod stories;
 

@@ -221,6 +221,16 @@ impl RouteSource {
             let what = "a subscription turns notifications into events for REST clients; remove `from` or write `\"rest\"`";
             return refuse("from", what);
         }
+        if self.is_notification {
+            return refuse(
+                "notify",
+                "a notification has no answer, and so no subscription",
+            );
+        }
+        if self.rest_protocol() == Wire::Frame {
+            let what = "events of a subscription are for routes with `rest`, not with `frame`";
+            return refuse("subscription", what);
+        }
         if self.result == ResultForm::Tool {
             return refuse("result", "the result of a tool opens no subscription");
         }

@@ -1,4 +1,4 @@
-//! Clients that read subscriptions with ids of the server. Used by `link::task`.
+//! Clients that read subscriptions with ids of the server, and clients that have left. Used by `link::task`.
 
 use bytes::Bytes;
 
@@ -46,12 +46,26 @@ impl<T: Transport> LinkTask<'_, T> {
     }
 
     /// Ends the subscriptions of clients that have left.
-    pub(super) fn forget_readers(&mut self) {
+    fn forget_readers(&mut self) {
         let gone = self.readers.extract_if(.., |_, reader| reader.is_closed());
         let gone: Vec<Ticket> = gone.map(|(ticket, _)| ticket).collect();
         for ticket in gone {
             self.last_used = clock::now();
             self.take(LinkInput::Cancel(ticket));
+        }
+    }
+
+    /// Tells the server of callers and readers that have left.
+    pub(super) fn forget_abandoned(&mut self) {
+        self.forget_readers();
+        for (ticket, caller) in self.callers.take_gone() {
+            self.last_used = clock::now();
+            let signal = caller.cancel_signal;
+            let by_client = signal.is_some_and(|signal| signal.is_cancelled());
+            self.take(match by_client {
+                true => LinkInput::ClientCancel(ticket),
+                false => LinkInput::Cancel(ticket),
+            });
         }
     }
 
