@@ -14,6 +14,7 @@ mod identity;
 mod lifecycle;
 mod mcp;
 mod metrics;
+mod outcome_set;
 mod stdio;
 mod store;
 mod stream;
@@ -62,6 +63,7 @@ pub use identity::{
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;
 pub use metrics::RawMetrics;
+pub use outcome_set::RawSet;
 pub use stdio::{HandshakeWord, ModeWord, RawLogin, RawLoginPart, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -433,15 +435,6 @@ pub struct RawOld {
     pub pass_statuses: Vec<Spanned<u16>>,
     /// `pass.headers`
     pub pass_headers: Vec<Spanned<HeaderName>>,
-}
-
-/// `[[outcomes.NAME]]`
-#[derive(Debug, Clone, PartialEq)]
-pub struct RawSet {
-    /// `NAME`, with the location of the first row.
-    pub name: Spanned<String>,
-    /// Its rows, in order.
-    pub rows: Vec<RowSource>,
 }
 
 /// `unrouted_irregular`: calls without a route that a lenient server may read as one with a route.

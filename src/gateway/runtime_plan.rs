@@ -134,7 +134,6 @@ impl RuntimePlan {
             .collect();
         let before = previous.map(|previous| &previous.metadata_upstreams);
         let metadata_upstreams = metadata_upstreams(&plan, before, budget, tasks);
-        let labels = PlanLabels::new(&plan, &shared.names);
         let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
         RuntimePlan {
@@ -142,12 +141,12 @@ impl RuntimePlan {
             has_authorized_links: any_server(&plan, has_authorized_links),
             targets: vec![OnceCell::new(); plan.routes.routes().len()],
             sends_during_calls: any_server(&plan, Transport::sends_during_calls),
+            labels: PlanLabels::new(&plan, &shared.names),
             plan,
             budget,
             upstreams,
             shadow_upstreams,
             metadata_upstreams,
-            labels,
             generation,
             flag_history,
             tokens: RefCell::default(),

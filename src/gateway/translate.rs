@@ -91,7 +91,6 @@ pub(super) async fn serve_rest_call(
         offloaded_parsing::to_rpc_call(record.context.worker(), handle, reader, body).await?;
     record.add_dropped(call.dropped);
     if let Some(rule) = &route.subscription {
-        // Boxed, because few calls need it.
         return pinned(|| subscribe(record, handle, rule, call, &head.headers)).await;
     }
     let request = ClientRequest {
@@ -109,11 +108,7 @@ pub(super) async fn serve_rest_call(
             Ok(CallResponse::Full(Box::new(passed)))
         }
         RpcSent::Reply(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
-        RpcSent::Acknowledged => {
-            record.set_response(StatusCode::ACCEPTED.as_u16());
-            let acknowledged = acknowledgement(StatusCode::ACCEPTED);
-            Ok(CallResponse::Full(Box::new(acknowledged)))
-        }
+        RpcSent::Acknowledged => Ok(acknowledge(record)),
         RpcSent::Stream(stream, upstream_id) => {
             let upstream = require_upstream(&record.context, Side::Rpc)?;
             let call = StreamedCall {
@@ -126,7 +121,13 @@ pub(super) async fn serve_rest_call(
     }
 }
 
-/// Serves a REST call that opens a subscription.
+/// Returns the response to a call that becomes a notification.
+fn acknowledge(record: &mut AccessRecord) -> CallResponse {
+    record.set_response(StatusCode::ACCEPTED.as_u16());
+    CallResponse::Full(Box::new(acknowledgement(StatusCode::ACCEPTED)))
+}
+
+/// Serves a REST call that opens a subscription. The caller boxes the future, because few calls need it.
 async fn subscribe(
     record: &mut AccessRecord,
     handle: RouteHandle<'_>,

@@ -13,7 +13,7 @@ use crate::config::key::{
 };
 use crate::config::kind::{NAME, TEXT, TIMEOUT, boolean, words};
 use crate::config::problem::Spanned;
-use crate::config::raw::RawRoute;
+use crate::config::raw::{RawOld, RawRoute};
 use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::form::BodyFormat;
 use dualgauge_model::route::{Effect, Extra, ResultForm};
@@ -140,39 +140,18 @@ section! {
 pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let here = table.here();
     let name = table.get(&ROUTE_NAME);
-    let (frame, old) = left_form(table);
-    let rest = match &old {
-        Some(form) => Some(old::line(&form.raw, &table.at(OLD.name))),
-        None => frame::line(table, &REST, frame.as_ref()),
-    };
-    let silence = frame::silence(table, &SILENCE, frame.is_some());
-    let (rpc, extra) = (table.get(&RPC), table.get(&EXTRA));
+    let left = left_side(table);
+    let (rpc, extra, lossy) = (table.get(&RPC), table.get(&EXTRA), table.get(&LOSSY));
     let (params, rpc_headers) = (table.tree(&PARAMS), table.trees(&RPC_HEADERS));
-    let body_format = table.get(&BODY_FORMAT);
-    let (old, query, headers, body) = match old {
-        Some(form) => {
-            let OldForm {
-                raw,
-                query,
-                headers,
-                body,
-            } = *form;
-            (Some(raw), Some(query), Some(headers), body)
-        }
-        None => {
-            let (query, headers) = (table.trees(&QUERY), table.trees(&HEADERS));
-            (None, query, headers, table.tree(&BODY))
-        }
-    };
+    let (body_format, result) = (table.get(&BODY_FORMAT), table.get(&RESULT));
     let ignore_query = ignore_query(table);
     let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
-    let (stage, notify) = (table.get(&STAGE), table.get(&NOTIFY));
-    let (effect, timeout) = (table.get(&EFFECT), table.get(&CALL_TIMEOUT));
+    let (stage, notify, effect) = (table.get(&STAGE), table.get(&NOTIFY), table.get(&EFFECT));
+    let (timeout, affinity) = (table.get(&CALL_TIMEOUT), table.get(&AFFINITY));
     let (stream, stream_timeout) = route_stream::stream(table, &STREAM, &STREAMS, &STREAM_TIMEOUT);
     let subscription = route_subscription::subscription(table, &SUBSCRIPTION);
-    let (affinity, successor) = (table.get(&AFFINITY), table.get(&SUCCESSOR));
+    let successor = table.get(&SUCCESSOR);
     let deprecated = lifecycle::end(table, &NEVER, &DEPRECATED);
-    let (lossy, result) = (table.get(&LOSSY), table.get(&RESULT));
     let upstreams = upstreams(table, &UPSTREAM, &UPSTREAMS);
     let (rows, sets) = (table.tables(&OUTCOME, outcome::row), table.list(&OUTCOMES));
     let examples = table.tables(&EXAMPLE, example::example);
@@ -184,16 +163,16 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         key: here.key,
         is_paired: false,
         name: name?,
-        rest: rest?,
-        frame,
-        old,
-        silence,
+        rest: left.rest?,
+        frame: left.frame,
+        old: left.old,
+        silence: left.silence,
         rpc: rpc?,
         params,
-        body,
+        body: left.body,
         body_format,
-        query: query?,
-        headers: headers?,
+        query: left.query?,
+        headers: left.headers?,
         rpc_headers: rpc_headers?,
         extra,
         ignore_query: ignore_query?,
@@ -219,6 +198,49 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         result,
         compare: compare.unwrap_or_default(),
     })
+}
+
+/// The left form of a route, and its patterns.
+struct LeftSide {
+    rest: Option<Spanned<String>>,
+    frame: Option<SourceTree>,
+    old: Option<RawOld>,
+    silence: Option<Spanned<Duration>>,
+    query: Option<Vec<(String, SourceTree)>>,
+    headers: Option<Vec<(String, SourceTree)>>,
+    body: Option<SourceTree>,
+}
+
+fn left_side(table: &mut Table<'_>) -> LeftSide {
+    let (frame, old) = left_form(table);
+    let silence = frame::silence(table, &SILENCE, frame.is_some());
+    let Some(old) = old else {
+        let rest = frame::line(table, &REST, frame.as_ref());
+        return LeftSide {
+            rest,
+            frame,
+            old: None,
+            silence,
+            query: table.trees(&QUERY),
+            headers: table.trees(&HEADERS),
+            body: table.tree(&BODY),
+        };
+    };
+    let OldForm {
+        raw,
+        query,
+        headers,
+        body,
+    } = *old;
+    LeftSide {
+        rest: Some(old::line(&raw, &table.at(OLD.name))),
+        frame,
+        old: Some(raw),
+        silence,
+        query: Some(query),
+        headers: Some(headers),
+        body,
+    }
 }
 
 /// Decodes the left form of a route, unless it is `rest`.

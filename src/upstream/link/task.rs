@@ -411,17 +411,7 @@ impl<T: Transport> LinkTask<'_, T> {
                     link.ping();
                 }
             }
-            LinkOutput::Ready => {
-                let opened = self.pending.counts().opened;
-                tracing::info!(upstream = self.name, opened, "the link is ready");
-                self.since = Some(clock::now());
-                if let LinkConnection::Open(link) = &self.state {
-                    self.era.store(link.era() as u8, Ordering::Relaxed);
-                }
-                if let Some(ready) = &self.ready {
-                    ready.notify_one();
-                }
-            }
+            LinkOutput::Ready => self.on_ready(),
             LinkOutput::Answer {
                 ticket,
                 id,
@@ -454,6 +444,18 @@ impl<T: Transport> LinkTask<'_, T> {
                 );
                 self.on_notification(&method, message, recipients);
             }
+        }
+    }
+
+    fn on_ready(&mut self) {
+        let opened = self.pending.counts().opened;
+        tracing::info!(upstream = self.name, opened, "the link is ready");
+        self.since = Some(clock::now());
+        if let LinkConnection::Open(link) = &self.state {
+            self.era.store(link.era() as u8, Ordering::Relaxed);
+        }
+        if let Some(ready) = &self.ready {
+            ready.notify_one();
         }
     }
 

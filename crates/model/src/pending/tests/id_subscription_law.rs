@@ -90,7 +90,7 @@ impl World {
     fn take(&mut self, input: LinkInput) {
         self.link.take(self.now, input);
         while let Some(output) = self.link.output() {
-            match output {
+            match output.clone() {
                 LinkOutput::Write(message) => {
                     self.serve(&message);
                     self.link.take(self.now, LinkInput::Written);
@@ -108,7 +108,13 @@ impl World {
                     assert!(self.clients.contains(&ticket.0), "{ticket:?} has left");
                 }
                 LinkOutput::Open | LinkOutput::Ready => {}
-                other => panic!("{other:?}"),
+                LinkOutput::Close(_)
+                | LinkOutput::Ping
+                | LinkOutput::Answer { .. }
+                | LinkOutput::ServerRequest { .. }
+                | LinkOutput::NoticeSent(_)
+                | LinkOutput::Ended(_)
+                | LinkOutput::Failed(..) => panic!("{output:?}"),
             }
         }
     }
@@ -139,8 +145,10 @@ impl World {
                 let event = told["params"][1].as_u64().unwrap();
                 self.came.entry(ticket).or_default().push(event);
             }
-            other => {
-                assert_eq!(other, Recipients::NoClient);
+            Recipients::Token | Recipients::Caller(_) | Recipients::All => {
+                panic!("{recipients:?}")
+            }
+            Recipients::NoClient => {
                 let has_left = owner.is_none_or(|owner| !self.clients.contains(&owner));
                 assert!(has_left, "a client misses an event");
             }
