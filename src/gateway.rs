@@ -46,6 +46,7 @@ mod response;
 mod response_body;
 mod response_observer;
 mod rest;
+mod routed_link_call;
 mod rpc;
 mod rpc_reply;
 mod runtime_plan;

@@ -25,6 +25,7 @@ const CRATES: &[Crate] = &[
         folder: "patterns",
         below: &[],
         libraries: Some(&[
+            "base64",
             "bytes",
             "jsonschema",
             "memchr",

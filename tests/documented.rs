@@ -101,6 +101,45 @@ fn each_table_of_the_guide_to_routes_is_told_what_stands_below_it() {
 }
 
 #[test]
+fn an_old_route_that_reads_json_rpc_calls_is_refused() {
+    let route = |message: &str| {
+        format!(
+            "[[route]]\nname = 'a'\nrpc = 'a'\nparams = {{ x = '{{x}}' }}\nold = {{ body = {message} }}\n\
+             [[route.outcome]]\nold = {{ body = {{ r = '{{r}}' }} }}\nrpc = {{ result = '{{r}}' }}\n"
+        )
+    };
+    let refused = [
+        (
+            "{ method = 'a', params = { x = '{x}' }, '...' = '{_}' }",
+            "of the route `a`",
+        ),
+        (
+            "{ jsonrpc = '2.0', method = 'a', params = { x = '{x}' }, id = '{id}' }",
+            "of the route `a`",
+        ),
+        (
+            "{ jsonrpc = '{_}', method = '{_}', params = { x = '{x}' }, id = '{id?}' }",
+            "of the route `a`",
+        ),
+    ];
+    for (message, what) in refused {
+        let (is_well, said) = checked(&route(message));
+        assert!(!is_well, "{message}: {said}");
+        assert!(said.contains(what), "{message}: {said}");
+    }
+    let accepted = [
+        "{ method = 'a', params = { x = '{x}' }, id = '{id}' }",
+        "{ jsonrpc = '1.0', method = 'a', params = { x = '{x}' } }",
+        "{ jsonrpc = '2.0', method = 'b', params = { x = '{x}' }, id = '{id}' }",
+        "{ jsonrpc = '2.0', method = 'a', params = { x = '{x}' }, auth = 'b', id = '{id}' }",
+    ];
+    for message in accepted {
+        let (is_well, said) = checked(&route(message));
+        assert!(is_well, "{message}: {said}");
+    }
+}
+
+#[test]
 fn tables_of_published_servers_pass() {
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tables");
     let mut passed = 0;
@@ -110,5 +149,5 @@ fn tables_of_published_servers_pass() {
         assert!(is_well, "{}:\n{said}", path.display());
         passed += 1;
     }
-    assert!(passed >= 2, "only {passed} tables were found");
+    assert!(passed >= 6, "only {passed} tables were found");
 }

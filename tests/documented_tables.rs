@@ -78,7 +78,7 @@ fn example(number: usize, (way, call, body, params): &(&str, &str, &str, &str)) 
 
 const BODY: &str = "rest = 'POST PATH'\n";
 
-const HOLES: [Case; 27] = [
+const HOLES: [Case; 28] = [
     Case {
         row: "`\"{x:page(limit)}\"`",
         route: "rest = 'GET PATH?p={x:page(limit)}&n={limit:integer}'",
@@ -183,6 +183,24 @@ const HOLES: [Case; 27] = [
             "",
             "{ x = ['a', 'b'], y = ['c', 'd'] }",
         )],
+    },
+    Case {
+        row: "`\"{x:base64}\"`",
+        route: "rest = 'POST PATH'\nbody = { a = '{x:base64}' }\nparams = { b = '{x}' }",
+        calls: &[
+            (
+                "both",
+                "POST PATH",
+                "{ a = 'eyJjIjoxfQ==' }",
+                "{ b = { c = 1 } }",
+            ),
+            (
+                "rest",
+                "POST PATH",
+                "{ a = 'eyJjIjoxfQ' }",
+                "{ b = { c = 1 } }",
+            ),
+        ],
     },
     Case {
         row: "`\"{x:json}\"`",

@@ -11,10 +11,12 @@ mod compare;
 mod docs;
 mod guard;
 mod identity;
+mod irregular;
 mod lifecycle;
 mod mcp;
 mod metrics;
 mod outcome_set;
+mod old;
 mod stdio;
 mod store;
 mod stream;
@@ -60,10 +62,12 @@ pub use identity::{
     RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawHeaderValue, RawHeaders, RawKey,
     RawMatch, RawMcpClient, RawTls, RawTokenKey, RawTokenKeyFile, Secret,
 };
+pub use irregular::IrregularWord;
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;
 pub use metrics::RawMetrics;
 pub use outcome_set::RawSet;
+pub use old::RawOld;
 pub use stdio::{HandshakeWord, ModeWord, RawLogin, RawLoginPart, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -422,28 +426,6 @@ pub struct RawRoute {
     pub result: Option<Spanned<ResultForm>>,
     /// `compare`, in addition to the global one.
     pub compare: RawCompare,
-}
-
-/// `old` of a route over HTTP; its patterns are those of the route.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawOld {
-    /// `method`
-    pub method: Spanned<String>,
-    /// `path`; that of `rpc.paths` if absent.
-    pub path: Option<Spanned<String>>,
-    /// `pass.status`
-    pub pass_statuses: Vec<Spanned<u16>>,
-    /// `pass.headers`
-    pub pass_headers: Vec<Spanned<HeaderName>>,
-}
-
-/// `unrouted_irregular`: calls without a route that a lenient server may read as one with a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IrregularWord {
-    /// It passes like any other call without a route.
-    Pass,
-    /// The proxy rejects it.
-    Reject,
 }
 
 /// `format` of `[log]`. The configuration must not name `telemetry`, which has the formats.

@@ -18,22 +18,20 @@ use super::decoded_exchange::{CallTarget, send};
 use super::exchange;
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
 use super::legacy_socket::send_rpc_call;
-use super::link_call;
 use super::offloaded_parsing::{self, RouteHandle};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
+use super::routed_link_call::{LinkCall, send_over_link};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::streamed_call;
 use super::subscribed_call::{self, Subscribed};
 use crate::telemetry::clock;
 use crate::upstream::Upstream;
-use crate::upstream::link::LinkUpstream;
 use dualgauge_model::failure::Failure;
-use dualgauge_model::jsonrpc::{self, Call, ExtraMembers, RequestId, RequestTemplate};
-use dualgauge_model::mcp::{ClientRevision, InputCapabilities, LogFilter, ResultType};
+use dualgauge_model::jsonrpc::{self, Call, RequestId};
+use dualgauge_model::mcp::{ClientRevision, ResultType};
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
-use dualgauge_model::pending;
-use dualgauge_model::plan::Credentials;
+use dualgauge_model::plan::{Credentials, UpstreamPlan};
 use dualgauge_model::rejections;
 use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
@@ -227,48 +225,6 @@ pub(super) async fn send_rpc(
         Received::Complete(response) => RpcSent::Reply(RpcReply { response, id }),
         Received::Stream(stream) => RpcSent::Stream(stream, id),
     })
-}
-
-/// The parts of a call that is sent over a link.
-struct LinkCall<'a> {
-    method: &'a str,
-    params: Rope,
-    members: ExtraMembers<'a>,
-}
-
-/// Sends a call over a link, with an id that no other call has.
-async fn send_over_link(
-    record: &mut AccessRecord,
-    link: &LinkUpstream,
-    route: &Route,
-    call: LinkCall<'_>,
-) -> Result<Option<RpcReply>, Failure> {
-    let LinkCall {
-        method,
-        params,
-        members,
-    } = call;
-    let limit = route.timeout.unwrap_or(link.plan().timeout);
-    if !route.expects_reply {
-        let message = jsonrpc::notification(method, params, members);
-        link_call::send_notification(record, link, method, message.into_bytes(), limit).await?;
-        return Ok(None);
-    }
-    let request = link_call::LinkRequest {
-        method,
-        call: RequestTemplate::new(method, params, members),
-        retry_rule: match route.effect.may_repeat() {
-            true => pending::RetryRule::Once,
-            false => pending::RetryRule::Never,
-        },
-        cancel_signal: None,
-        subscription: None,
-        logs: LogFilter::All,
-        input: InputCapabilities::default(),
-    };
-    link_call::send(record, link, request, limit)
-        .await
-        .map(Some)
 }
 
 /// Parses the response of an RPC upstream to a call of a route; the code is set if it is an error.

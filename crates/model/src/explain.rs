@@ -143,7 +143,7 @@ fn explain_calls(
         claims: &claims,
     };
     let identity = clients.identify(evidence);
-    let mut case = Case {
+    let case = Case {
         plan,
         request,
         caller: identity.caller(clients),
@@ -167,20 +167,23 @@ fn explain_calls(
     match (target.refused, target.side) {
         (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
         (None, Side::Rest) => vec![rest::explain(&case)],
-        (None, Side::Rpc) => match frame::parse(&case) {
-            Some(frame) => {
-                // A frame is a call of the REST side.
-                case.side = Side::Rest;
-                vec![frame::explain(&case, &frame)]
-            }
-            None if dialect::is_old(plan, case.request.head, case.request.body) => {
-                // A message of an old dialect is a call of the REST side.
-                case.side = Side::Rest;
-                vec![rest::explain(&case)]
-            }
-            None => rpc::explain(&case),
-        },
+        (None, Side::Rpc) => explain_posted(case),
     }
+}
+
+/// Explains a request to an RPC path: a frame, a message of an old dialect, or JSON-RPC.
+fn explain_posted(mut case: Case<'_>) -> Vec<Explanation> {
+    let frame = frame::parse(&case);
+    let (plan, request) = (case.plan, case.request);
+    if frame.is_none() && !dialect::is_old(plan, request.head, request.body) {
+        return rpc::explain(&case);
+    }
+    // Frames and old messages are calls of the REST side.
+    case.side = Side::Rest;
+    vec![match frame {
+        Some(frame) => frame::explain(&case, &frame),
+        None => rest::explain(&case),
+    }]
 }
 
 /// One request, with everything that its calls have in common.

@@ -15,6 +15,7 @@ mod extra;
 mod form;
 mod frame;
 mod headers;
+mod http_pass;
 mod index;
 mod name_map;
 mod near;
@@ -27,6 +28,7 @@ mod path;
 mod path_order;
 mod path_texts;
 mod query;
+mod rpc_side;
 mod segments;
 mod source;
 mod specificity;
@@ -45,8 +47,9 @@ pub use headers::HeaderItem;
 pub(crate) use headers::{
     OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
 };
+pub use http_pass::HttpPass;
 pub use near::{Likeness, NearRoutes};
-pub use old::{BodyContent, HttpPass, OldRoutes};
+pub use old::{BodyContent, OldRoutes};
 pub use options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownNames, UnknownQuery,
     has_content,

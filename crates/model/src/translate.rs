@@ -6,6 +6,7 @@
 //! Used by `model` and `gateway`.
 
 mod context;
+mod method_call;
 
 use std::borrow::Cow;
 
@@ -26,6 +27,7 @@ use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::schema::{Schema, SchemaError};
 
 pub use context::TranslateContext;
+pub use method_call::MethodCall;
 
 /// The head of a REST call.
 #[derive(Debug, Clone, Copy)]
@@ -36,38 +38,6 @@ pub struct RestHead<'a> {
     pub query: Option<&'a str>,
     /// The headers.
     pub headers: &'a HeaderMap,
-}
-
-/// An RPC call to read.
-#[derive(Debug, Clone, Copy)]
-pub struct MethodCall<'a> {
-    /// The method.
-    pub method: &'a str,
-    /// The params, if there are any.
-    pub params: Option<&'a Json>,
-    /// The headers of the HTTP request, if the call came in one.
-    pub headers: Option<&'a HeaderMap>,
-}
-
-impl<'a> MethodCall<'a> {
-    /// Creates a call.
-    #[must_use]
-    pub const fn new(method: &'a str, params: Option<&'a Json>) -> MethodCall<'a> {
-        MethodCall {
-            method,
-            params,
-            headers: None,
-        }
-    }
-
-    /// Adds the headers of the HTTP request.
-    #[must_use]
-    pub const fn with_headers(self, headers: &'a HeaderMap) -> MethodCall<'a> {
-        MethodCall {
-            headers: Some(headers),
-            ..self
-        }
-    }
 }
 
 /// A REST call as an RPC call.

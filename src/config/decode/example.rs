@@ -318,6 +318,10 @@ fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
 /// Decodes the reply to an old call.
 fn old_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
     let old = table.require_table(&OF_OLD_REPLY, |old| {
+        if old.shape(REPLY_MESSAGE.name) != Shape::Absent {
+            let message = "the call is no `message`, so its response is none; write `body`";
+            old.report(REPLY_MESSAGE.name, ValueError::new(message));
+        }
         let status = old.get(&OLD_STATUS);
         let headers = headers(old, &OLD_REPLY_HEADERS);
         let body = old.json(&OLD_REPLY_BODY);

@@ -6,7 +6,7 @@ use http::HeaderName;
 
 use super::frame;
 use crate::config::key::{
-    Key, List, Rule, SubTable, Tree, key, list, section, table, tree, tree_table,
+    Key, List, Rule, SubTable, Tree, key, list, one_or_many, section, table, tree, tree_table,
 };
 use crate::config::kind::{HEADER, TEXT, whole};
 use crate::config::problem::Spanned;
@@ -18,7 +18,7 @@ section! {
     /// `old.pass` of a route.
     PASS {
         /// HTTP statuses that mean the same to the clients of both dialects
-        STATUS: List<u16> = list("status", whole(400, 599)).required();
+        STATUS: List<u16> = one_or_many("status", whole(400, 599)).required();
         /// Headers that pass with such responses, and with requests
         PASS_HEADERS: List<HeaderName> = list("headers", HEADER);
     }

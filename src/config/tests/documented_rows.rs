@@ -8,7 +8,7 @@ use super::documented::{allowed, default, keys, table_keys};
 use crate::config::key::{DefaultValue, Description};
 
 /// Tables of keys in the documentation: the page, the heading, the header cell of the keys, and the prefix of the keys.
-const TABLES: [(&str, &str, &str, &str); 12] = [
+const TABLES: [(&str, &str, &str, &str); 13] = [
     ("reference/configuration.md", "Main file", "key", ""),
     (
         "reference/configuration.md",
@@ -46,6 +46,7 @@ const TABLES: [(&str, &str, &str, &str); 12] = [
     ("reference/websocket.md", "", "key", "upstream.NAME."),
     ("reference/mcp.md", "", "key", "upstream.NAME."),
     ("reference/frames.md", "", "key", "upstream.NAME."),
+    ("reference/old.md", "Routes", "key of `old`", "route[].old."),
 ];
 
 /// Keys without a row of their own: the page with the default, and the text around `DEFAULT`.

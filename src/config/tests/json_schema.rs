@@ -254,13 +254,29 @@ const BROKEN: &[(&str, &str, &[&str])] = &[
             "rest = 'GET /a'\nframe = { a = 'a' }",
             "frame = { a = 'a' }\nquery = { a = '{a}' }",
             "rest = 'GET /a'\nsilence = '1s'",
+            "rest = 'GET /a'\nold = { body = { a = 'a' } }",
+            "old = { body = { a = 'a' } }\nbody_format = 'form'",
         ],
     ),
     (
         "route.outcome",
         "[[route]]\nname = 'a'\nrpc = 'a'\nframe = { a = 'a' }\n[[route.outcome]]\n\
          rpc = { result = {} }\n@\n",
-        &["rest = { status = 200 }\nframe = {}"],
+        &[
+            "rest = { status = 200 }\nframe = {}",
+            "old = { body = {} }\nframe = {}",
+        ],
+    ),
+    (
+        "route.outcome.old",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nold = { body = { a = 'a' } }\n[[route.outcome]]\n\
+         rpc = { result = {} }\nold = { @ }\n",
+        &["message = { a = 'a' }, body = { a = 'a' }"],
+    ),
+    (
+        "route.old",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nold = { @ }\n",
+        &["message = { a = 'a' }, body = { a = 'a' }"],
     ),
     (
         "route.outcome.rpc",
@@ -271,7 +287,15 @@ const BROKEN: &[(&str, &str, &[&str])] = &[
     (
         "outcomes",
         "[[outcomes.a]]\nrpc = { result = {} }\n@\n",
-        &["rest = { status = 200 }\nframe = {}"],
+        &[
+            "rest = { status = 200 }\nframe = {}",
+            "old = { body = {} }\nframe = {}",
+        ],
+    ),
+    (
+        "outcomes.old",
+        "[[outcomes.a]]\nrpc = { result = {} }\nold = { @ }\n",
+        &["message = { a = 'a' }, body = { a = 'a' }"],
     ),
     (
         "outcomes.rpc",
@@ -288,7 +312,23 @@ const BROKEN: &[(&str, &str, &[&str])] = &[
         "route.example.reply",
         "[[route]]\nname = 'a'\nrpc = 'a'\nframe = { a = 'a' }\n[[route.example]]\n\
          rpc = { method = 'a' }\nframe = {}\n[route.example.reply]\nrpc = { result = {} }\n@\n",
-        &["rest = { status = 200 }\nframe = {}"],
+        &[
+            "rest = { status = 200 }\nframe = {}",
+            "old = { message = {} }\nframe = {}",
+        ],
+    ),
+    (
+        "route.example.old",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nold = { body = { a = 'a' } }\n[[route.example]]\n\
+         rpc = { method = 'a' }\nold = { @ }\n",
+        &["message = { a = 'a' }, body = { a = 'a' }"],
+    ),
+    (
+        "route.example.reply.old",
+        "[[route]]\nname = 'a'\nrpc = 'a'\nold = { body = { a = 'a' } }\n[[route.example]]\n\
+         rpc = { method = 'a' }\nold = { body = { a = 'a' } }\n[route.example.reply]\n\
+         rpc = { result = {} }\nold = { @ }\n",
+        &["body = {}, text = 'a'", "message = {}, body = {}"],
     ),
     (
         "route.example.reply.rest",

@@ -318,7 +318,7 @@ const EVERY_WRONG: &str = r#"4: route[0].rest: `rest` and `frame` exclude each o
 29: route[0].outcome[1].lossi: unknown key
   hint: did you mean `lossy`?
 32: route[0].outcome[2].rpc: `result` or `error` is missing
-38: route[1].from: `rst` is not allowed here; write `rest`, `rpc` or `frame`
+38: route[1].from: `rst` is not allowed here; write `rest`, `rpc`, `frame` or `old`
   hint: did you mean `rest`?
 39: route[1].outcomes: the number `3` is not a string
 41: route[1].example[0].way: `all` is not allowed here; write `both`, `rest` or `rpc`

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use super::captured::{HeaderPrefix, read_prefixed, write_prefixed};
 use super::docs::RouteDocs;
 use super::headers::{HeaderItem, read_headers, write_headers};
-use super::old::HttpPass;
+use super::http_pass::HttpPass;
 use super::options::{Effect, EmptyBody, Extra, RouteForm, TOOL_CALL, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
 use super::template::{QueryItem, Template};

@@ -14,6 +14,7 @@ use super::options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery, has_content,
 };
 use super::parse::{RestSpelling, parse_query_table, parse_rest};
+use super::rpc_side::{self, is_structured, of_rpc_headers, parse_rpc, parse_rpc_headers};
 use super::source::RouteSource;
 use super::template::{PlacedHole, QueryItem, Template};
 use super::url::check_words;
@@ -115,25 +116,13 @@ fn value_of(docs: &RouteDocs) -> ToolValue {
 fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let mut errors = Vec::new();
     let rest_protocol = source.rest_protocol();
-    let rest = match &source.frame {
-        Some(tree) => keep(
-            frame::check(tree).map(|()| frame::spelling()),
-            "",
-            &mut errors,
-        ),
-        None => keep(parse_rest(&source.rest), "rest", &mut errors),
-    };
-    if let (Wire::Old, Some(rest)) = (rest_protocol, &rest) {
-        errors.extend(old::check(&source, rest).err());
-    }
+    let rest = left_head(&source, &mut errors);
     let method = keep(parse_rpc(&source.rpc), "rpc", &mut errors);
     let query = parse_query_table(&source.query, &mut errors);
     let is_prefix = |(name, _): &(String, SourceTree)| name.ends_with(OTHERS);
     let (prefixes, named): (Vec<_>, Vec<_>) = source.headers.iter().cloned().partition(is_prefix);
     let headers = parse_headers(&named, &mut errors);
-    let mut of_rpc = Vec::new();
-    let rpc_headers = parse_headers(&source.rpc_headers, &mut of_rpc);
-    errors.extend(of_rpc.into_iter().map(of_rpc_headers));
+    let rpc_headers = parse_rpc_headers(&source.rpc_headers, &mut errors);
     let header_prefixes = captured::parse_prefixes(&prefixes, &mut errors);
     let body = source.frame.as_ref().or(source.named_body());
     let parts = [
@@ -180,23 +169,20 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     draft.finish(source, facts, form, extra)
 }
 
+/// Returns the head of the left form.
+fn left_head(source: &RouteSource, errors: &mut Vec<PatternError>) -> Option<RestSpelling> {
+    let rest = match &source.frame {
+        Some(tree) => keep(frame::check(tree).map(|()| frame::spelling()), "", errors),
+        None => keep(parse_rest(&source.rest), "rest", errors),
+    };
+    if let (Wire::Old, Some(rest)) = (source.rest_protocol(), &rest) {
+        errors.extend(old::check(source, rest).err());
+    }
+    rest
+}
+
 fn keep<T>(read: Result<T, PatternError>, key: &str, errors: &mut Vec<PatternError>) -> Option<T> {
     read.map_err(|error| errors.push(error.under(key))).ok()
-}
-
-/// Returns an error of `headers` as one of `rpc_headers`.
-fn of_rpc_headers(error: PatternError) -> PatternError {
-    PatternError {
-        key: error.key.replacen("headers", "rpc_headers", 1),
-        ..error
-    }
-}
-
-fn parse_rpc(text: &str) -> Result<TextPatterns<HoleRef>, PatternError> {
-    if text.is_empty() {
-        return Err(PatternError::new("the RPC method is empty"));
-    }
-    TextPatterns::parse(text)
 }
 
 impl RouteDraft {
@@ -322,20 +308,7 @@ impl RouteDraft {
             declared.map_err(at(key))?;
             resolver.end_body();
         }
-        resolver
-            .at("rpc")
-            .words(Side::Rpc, &self.method, HolePosition::Path)
-            .map_err(at("rpc"))?;
-        resolver
-            .at("params")
-            .pattern(Side::Rpc, &self.params)
-            .map_err(at("params"))?;
-        for item in &self.rpc_headers {
-            resolver
-                .at("rpc_headers")
-                .words(Side::Rpc, &item.words, HolePosition::Words)
-                .map_err(at("rpc_headers"))?;
-        }
+        rpc_side::declare(&mut resolver, &self.method, &self.params, &self.rpc_headers)?;
         if self.rest_protocol.is_old() {
             resolver.carried(frame::ID);
         }
@@ -394,16 +367,7 @@ impl RouteDraft {
         let id_hole = facts
             .find(frame::ID)
             .filter(|_| self.rest_protocol.is_old())?;
-        let mut named = self
-            .method
-            .mentions()
-            .iter()
-            .any(|mention| mention.name == frame::ID);
-        self.params
-            .slots(&mut |mention| named |= mention.name == frame::ID);
-        let headers = self.rpc_headers.iter();
-        let mut in_headers = headers.flat_map(|item| item.words.mentions());
-        named |= in_headers.any(|mention| mention.name == frame::ID);
+        let named = rpc_side::names(frame::ID, &self.method, &self.params, &self.rpc_headers);
         (!named).then_some(id_hole)
     }
 
@@ -524,14 +488,5 @@ impl RouteDraft {
             headers: resolve_headers(Side::Rpc, &self.rpc_headers, facts)
                 .map_err(of_rpc_headers)?,
         })
-    }
-}
-
-/// Returns true when a pattern matches only objects and arrays.
-fn is_structured(pattern: &Pattern) -> bool {
-    match pattern {
-        Pattern::Object(_) | Pattern::List(_) | Pattern::Each(_) => true,
-        Pattern::Either(either) => either.alternatives.iter().all(is_structured),
-        Pattern::Literal(_) | Pattern::Hole(_) | Pattern::Text(_) => false,
     }
 }

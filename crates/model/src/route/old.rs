@@ -5,8 +5,6 @@
 //!
 //! Used by `route` and `gateway`.
 
-use http::{HeaderMap, HeaderName};
-
 use super::definition::Route;
 use super::frame;
 use super::options::has_content;
@@ -16,33 +14,6 @@ use super::template::Template;
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use dualgauge_patterns::pattern::{Pattern, PatternError};
-
-/// HTTP responses that mean the same to the clients of both dialects, such as a challenge: they pass unchanged.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HttpPass {
-    /// The statuses of such responses.
-    pub statuses: Vec<u16>,
-    /// The headers of such responses, and of requests, that pass.
-    pub headers: Vec<HeaderName>,
-}
-
-impl HttpPass {
-    /// Returns true when a response with this status passes.
-    #[must_use]
-    pub fn takes(&self, status: u16) -> bool {
-        self.statuses.contains(&status)
-    }
-
-    /// Copies the headers that pass from one message to another.
-    pub fn copy(&self, from: &HeaderMap, to: &mut HeaderMap) {
-        for name in &self.headers {
-            to.remove(name);
-            for value in from.get_all(name) {
-                to.append(name, value.clone());
-            }
-        }
-    }
-}
 
 /// Which routes have old messages over HTTP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

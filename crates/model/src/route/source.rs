@@ -14,7 +14,7 @@ use dualgauge_patterns::schema::Schema;
 use dualgauge_patterns::side::Side;
 
 use super::docs::RouteDocs;
-use super::old::HttpPass;
+use super::http_pass::HttpPass;
 use super::options::{Effect, Extra, ResultForm, RouteForm};
 use super::wire::Wire;
 

@@ -1,5 +1,7 @@
 //! The table of all routes, with the lookup of the route of a call. Used by `config`, `model` and `gateway`.
 
+mod old;
+
 use http::{HeaderMap, Method};
 
 use super::arrange::Arrangement;
@@ -221,50 +223,6 @@ impl RouteTable {
         };
         let found = self.first_complete(&routes, dropped);
         found.or_else(|| self.among_rest(&routes, head))
-    }
-
-    /// Returns which routes have old messages.
-    #[must_use]
-    pub fn old(&self) -> OldRoutes {
-        self.old
-    }
-
-    /// Returns the routes of a path and method if some of them have old messages.
-    #[must_use]
-    pub fn old_at(&self, method: &Method, segments: &Segments<'_>) -> Option<&OverlapGroup> {
-        let group = match self.http.find(segments, method) {
-            PathMatch::Routes(group) if self.old.any => group,
-            PathMatch::Routes(_) | PathMatch::OtherMethods(_) | PathMatch::Nothing => return None,
-        };
-        let mut routes = group.routes().iter();
-        routes
-            .any(|route| self.route(*route).is_old())
-            .then_some(group)
-    }
-
-    /// Returns true when a message has the literals of an old route of a group.
-    #[must_use]
-    pub fn resembles_old(&self, group: &OverlapGroup, message: &Json) -> bool {
-        let mut routes = group.routes().iter();
-        routes.any(|route| {
-            let pattern = self.route(*route).rest_call.body.as_ref();
-            pattern.is_some_and(|pattern| has_literals(pattern, Some(message)))
-        })
-    }
-
-    /// Returns true when an old route of a group reads a message, and knows all of its members.
-    #[must_use]
-    pub fn reads_old(&self, group: &OverlapGroup, head: RestHead<'_>, message: &Json) -> bool {
-        let mut routes = group.routes().iter().map(|route| self.route(*route));
-        routes.any(|route| {
-            let reads = || {
-                let mut reading = read_rest(route, head, TERMS).ok()?;
-                read_body(route, Some(message), &mut reading).ok()?;
-                reading.settle().ok()?;
-                Some(reading.dropped == 0)
-            };
-            route.has_version() && reads() == Some(true)
-        })
     }
 
     /// Returns the routes that `after` puts before a route, directly or not.

@@ -1,0 +1,30 @@
+//! `old.pass`: HTTP responses that both dialects of an old RPC server share. Used throughout `model`, and by `gateway`.
+
+use http::{HeaderMap, HeaderName};
+
+/// HTTP responses that mean the same to the clients of both dialects, such as a challenge: they pass unchanged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HttpPass {
+    /// The statuses of such responses.
+    pub statuses: Vec<u16>,
+    /// The headers of such responses, and of requests, that pass.
+    pub headers: Vec<HeaderName>,
+}
+
+impl HttpPass {
+    /// Returns true when a response with this status passes.
+    #[must_use]
+    pub fn takes(&self, status: u16) -> bool {
+        self.statuses.contains(&status)
+    }
+
+    /// Copies the headers that pass from one message to another.
+    pub fn copy(&self, from: &HeaderMap, to: &mut HeaderMap) {
+        for name in &self.headers {
+            to.remove(name);
+            for value in from.get_all(name) {
+                to.append(name, value.clone());
+            }
+        }
+    }
+}
