@@ -2,12 +2,14 @@
 
 readonly TARGET="${CARGO_TARGET_DIR:-target}"
 
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    as_root=(sudo)
+fi
+readonly as_root
+
 # Installs packages of Debian.
 install_debian() {
-    local as_root=()
-    if [ "$(id -u)" -ne 0 ]; then
-        as_root=(sudo)
-    fi
     "${as_root[@]}" apt-get update -qq
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
 }

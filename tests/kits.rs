@@ -17,8 +17,12 @@ mod imitations;
 mod odoo;
 #[path = "peers/processes.rs"]
 mod processes;
+#[path = "kits/transmission.rs"]
+mod transmission;
 #[path = "kits/truenas.rs"]
 mod truenas;
+#[path = "kits/zabbix.rs"]
+mod zabbix;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -85,8 +85,16 @@ const KITS: &[Kit] = &[
         "Odoo's JSON-RPC clients before its JSON-2 API, and back"
     ),
     kit!(
+        "transmission",
+        "Transmission's old messages before its JSON-RPC, and back"
+    ),
+    kit!(
         "truenas",
         "TrueNAS's REST v2.0 clients before its JSON-RPC on a WebSocket, and back"
+    ),
+    kit!(
+        "zabbix",
+        "Zabbix clients with the member `auth` before its header, and back"
     ),
 ];
 
