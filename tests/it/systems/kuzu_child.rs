@@ -123,7 +123,7 @@ fn the_child_is_greeted_once_and_its_greeting_is_everybodys() {
             assert_eq!(result["serverInfo"]["version"], name, "{greeting}");
             assert_eq!(result["protocolVersion"], version, "{greeting}");
             let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-            assert_eq!(proxy.rpc(note).status(), 204);
+            assert_eq!(proxy.rpc(note).status(), 202);
         }
         let tools = proxy.rpc(message("tools/list", &json!({}))).json();
         let tools = tools["result"]["tools"].as_array().unwrap();
