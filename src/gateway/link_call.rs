@@ -374,27 +374,37 @@ pub(super) fn request_failure(
             let message = "the server answered with an id of another type";
             Failure::new(Reason::UpstreamWrongId, message)
         }
-        RequestError::InputRequired(required) => {
-            let link = upstream.transport.link();
-            let requests = link.map(|link| link.settings.server_requests);
-            match requests {
-                Some(ServerRequests::Decline) => {
-                    let message = "the server requires input, but `server_requests` of this upstream is \"decline\"";
-                    Failure::new(Reason::UpstreamInputRequired, message)
-                }
-                Some(ServerRequests::Caller) | None => rejections::input_impossible(required),
-            }
+        RequestError::InputRequired(required) => input_refused(required, upstream),
+        RequestError::Unusable(status) => unusable(status),
+    }
+}
+
+/// Returns the failure of a call whose server refused it without the input that it required.
+fn input_refused(required: InputCapabilities, upstream: &UpstreamPlan) -> Failure {
+    let link = upstream.transport.link();
+    match link.map(|link| link.settings.server_requests) {
+        Some(ServerRequests::Decline) => {
+            let message =
+                "the server requires input, but `server_requests` of this upstream is \"decline\"";
+            Failure::new(Reason::UpstreamInputRequired, message)
         }
-        RequestError::Unusable(0) => {
+        Some(ServerRequests::Caller) | None => rejections::input_impossible(required),
+    }
+}
+
+/// Returns the failure of a call whose response has this HTTP status and is no MCP message; 0 without a status.
+fn unusable(status: u16) -> Failure {
+    match status {
+        0 => {
             let message = "the server's answer is not valid HTTP";
             Failure::new(Reason::UpstreamMalformedHttp, message)
         }
-        RequestError::Unusable(status @ 300..400) => {
+        300..400 => {
             let message =
                 format!("the server answered {status}, a redirect; the proxy follows none");
             Failure::new(Reason::UpstreamRedirect, message)
         }
-        RequestError::Unusable(status) => {
+        status => {
             let message =
                 format!("the server answered {status} with something other than an MCP message");
             Failure::new(Reason::UpstreamNotProtocol, message).upstream_status(status)

@@ -106,17 +106,14 @@ impl WebSocketSession {
         let context = &mut request_record.context;
         let by_message = identify_by_message(context, &self.head.headers, &self.origin, declared);
         let identity = by_message.unwrap_or(identity);
+        let program = self.program.borrow().clone();
         let request = RpcRequest {
             since: request_record.context.call_start(),
             worker: self.worker.clone(),
             head: self.head.clone(),
             body,
             origin: self.origin.clone(),
-            rpc_caller: RpcCaller::on_socket(
-                identity,
-                &runtime_plan.plan,
-                self.program.borrow().clone(),
-            ),
+            rpc_caller: RpcCaller::on_socket(identity, &runtime_plan.plan, program),
             socket: Some(self.client_socket()),
             upstream_ids,
             undelivered: matches!(incoming, jsonrpc::Incoming::Batch(_)).then(Rc::default),
