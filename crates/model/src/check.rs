@@ -9,7 +9,7 @@
 //! Members that no pattern names are not part of the proof: they are dropped and counted, refused, or carried when
 //! calls are served. Each direction reports which.
 //!
-//! Used by `cli`.
+//! Used by `cli` and `server`.
 
 mod bypass;
 mod events;
@@ -45,7 +45,7 @@ pub use report::{
 pub use rules::{CheckRule, Weight};
 pub use undeclared_stream::undeclared_stream;
 pub use upgrade::{Change, GeneralChange, WrittenKeys, changes, general_changes};
-pub use verify::check;
+pub use verify::{check, check_route};
 
 #[cfg(test)]
 mod arbitrary;

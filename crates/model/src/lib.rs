@@ -19,6 +19,7 @@ pub mod event;
 pub mod explain;
 pub mod failure;
 pub mod fairness;
+pub mod flag_preview;
 pub mod form;
 pub mod forwarding;
 pub mod frame;

@@ -7,6 +7,7 @@
 //! usage        counts by route, client and side, with the time of the last call
 //! eras         the MCP era, revision and program of each client
 //! era_report   whether the old MCP era can be switched off
+//! timeline     the shares of calls and clients on the new side over time
 //! report       the verdict for each route: safe to delete, not yet, unknown
 //! ```
 //!
@@ -24,6 +25,7 @@ mod prefixes;
 mod report;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod usage;
 
 use http::HeaderMap;
@@ -39,7 +41,8 @@ pub use report::{
     CallerReport, CountReport, DeletionVerdict, DeprecationReport, ReportQuery, RouteReport,
     UnroutedReport, UsageEvidence, UsageReport, parse_idle, report, span,
 };
-pub use usage::{ClientUsage, Usage, UsageCount, UsageError};
+pub use timeline::{Timeline, TimelineInterval};
+pub use usage::{ClientUsage, Usage, UsageCount, UsageError, UsageTotals};
 
 /// The deprecations of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -25,6 +25,14 @@ pub fn check(table: &RouteTable) -> Vec<RouteReport> {
     check_by(table, RULES)
 }
 
+/// Checks one route of a table; `None` if nothing is translated on it.
+#[must_use]
+pub fn check_route(table: &RouteTable, index: usize) -> Option<RouteReport> {
+    // Nothing is translated between two MCP servers.
+    let is_translated = !table.routes().get(index)?.is_paired;
+    is_translated.then(|| report(table, index, &RivalCalls::new(table), RULES))
+}
+
 /// Checks with fewer rules, for tests that show the need for each rule.
 pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport> {
     let rivals = RivalCalls::new(table);
@@ -32,13 +40,17 @@ pub(super) fn check_by(table: &RouteTable, rules: &[RuleFn]) -> Vec<RouteReport>
     indexes
         // Nothing is translated between two MCP servers.
         .filter(|index| !table.route(*index).is_paired)
-        .map(|index| RouteReport {
-            route: index,
-            directions: directions(table, index, &rivals, rules),
-            replies: Replies::new(table.route(index)),
-            examples: examples::run(table, index),
-        })
+        .map(|index| report(table, index, &rivals, rules))
         .collect()
+}
+
+fn report(table: &RouteTable, index: usize, rivals: &RivalCalls, rules: &[RuleFn]) -> RouteReport {
+    RouteReport {
+        route: index,
+        directions: directions(table, index, rivals, rules),
+        replies: Replies::new(table.route(index)),
+        examples: examples::run(table, index),
+    }
 }
 
 /// Checks the only route of a table.

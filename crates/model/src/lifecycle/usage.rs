@@ -121,6 +121,37 @@ impl ClientUsage {
     }
 }
 
+/// The calls of one client on all routes, by the way they were served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UsageTotals {
+    /// Calls served untranslated, by the upstream of their own side.
+    pub old: u64,
+    /// Calls translated for the upstream of the other side.
+    pub new: u64,
+    /// Calls refused, because the side was retired or in a brownout.
+    pub refused: u64,
+    /// The time when the last one began.
+    pub last: Option<Timestamp>,
+}
+
+impl UsageTotals {
+    /// Adds the calls of one route.
+    pub fn add(&mut self, seen: &ClientUsage) {
+        self.old = self.old.saturating_add(seen.old.calls);
+        self.new = self.new.saturating_add(seen.new.calls);
+        self.refused = self.refused.saturating_add(seen.refused.calls);
+        self.last = self.last.max(seen.all().last);
+    }
+
+    /// Returns the number of all calls.
+    #[must_use]
+    pub const fn calls(&self) -> u64 {
+        self.old
+            .saturating_add(self.new)
+            .saturating_add(self.refused)
+    }
+}
+
 /// All counts, with the times in which calls were counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -262,6 +293,38 @@ impl Usage {
         let shapes: BTreeSet<[String; 3]> = routes.iter().map(shape).collect();
         self.routes.retain(|known, _| shapes.contains(known));
         self.eras.keep(&clients);
+    }
+
+    /// Returns the counts by route, client and side.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, &str, Side, &ClientUsage)> {
+        let rows = self.calls.iter();
+        rows.map(|((route, client, side), seen)| (route.as_str(), client.as_str(), *side, seen))
+    }
+
+    /// Returns the calls of each client on all routes.
+    #[must_use]
+    pub fn totals_by_client(&self) -> BTreeMap<String, UsageTotals> {
+        let mut totals: BTreeMap<String, UsageTotals> = BTreeMap::new();
+        for (_, client, _, seen) in self.rows() {
+            match totals.get_mut(client) {
+                Some(known) => known.add(seen),
+                None => totals.entry(client.to_owned()).or_default().add(seen),
+            }
+        }
+        totals
+    }
+
+    /// Returns the calls of each route by all clients.
+    #[must_use]
+    pub fn totals_by_route(&self) -> BTreeMap<String, UsageTotals> {
+        let mut totals: BTreeMap<String, UsageTotals> = BTreeMap::new();
+        for (route, _, _, seen) in self.rows() {
+            match totals.get_mut(route) {
+                Some(known) => known.add(seen),
+                None => totals.entry(route.to_owned()).or_default().add(seen),
+            }
+        }
+        totals
     }
 
     /// Returns the times in which calls were counted.

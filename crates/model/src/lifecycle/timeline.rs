@@ -1,0 +1,242 @@
+//! The shares of calls and clients on the new side over time, in a bounded number of intervals.
+//!
+//! The owner notes the usage so far at any times; differences between two notes are what happened between them. When the
+//! intervals are full, neighbours are joined, so that the timeline always covers the whole time since its start.
+//!
+//! Laws: the sums over all intervals equal the calls since the first note, except for counts that another process has
+//! taken back; the number of intervals stays below [`INTERVALS`].
+//!
+//! Used by `app::control`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::usage::{Usage, UsageTotals};
+use crate::time::Timestamp;
+
+/// The maximum number of intervals; joining leaves half of it.
+const INTERVALS: usize = 240;
+/// The length of the first intervals, in seconds.
+const FIRST_SECONDS: u64 = 10;
+
+/// The calls and clients of one interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineInterval {
+    /// The end of the interval, in seconds since 1970.
+    pub until: Timestamp,
+    /// Calls served by the upstream of the caller's side.
+    pub old: u64,
+    /// Calls translated for the upstream of the other side.
+    pub new: u64,
+    /// Calls refused: retired, or in a brownout.
+    pub refused: u64,
+    /// The clients that called the old side only. In joined intervals, the largest number of one of them.
+    pub clients_old: u64,
+    /// The clients that called both sides.
+    pub clients_both: u64,
+    /// The clients that called the new side only.
+    pub clients_new: u64,
+}
+
+impl TimelineInterval {
+    fn join(self, later: TimelineInterval) -> TimelineInterval {
+        TimelineInterval {
+            until: later.until,
+            old: self.old.saturating_add(later.old),
+            new: self.new.saturating_add(later.new),
+            refused: self.refused.saturating_add(later.refused),
+            clients_old: self.clients_old.max(later.clients_old),
+            clients_both: self.clients_both.max(later.clients_both),
+            clients_new: self.clients_new.max(later.clients_new),
+        }
+    }
+}
+
+/// The progress of the migration since a process began to count. A stored one goes on in the next process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Timeline {
+    seconds: u64,
+    intervals: Vec<TimelineInterval>,
+    /// The totals of each client at the end of the last interval.
+    #[serde(skip)]
+    last: Option<(Timestamp, BTreeMap<String, UsageTotals>)>,
+}
+
+impl Default for Timeline {
+    fn default() -> Timeline {
+        Timeline {
+            seconds: FIRST_SECONDS,
+            intervals: Vec::new(),
+            last: None,
+        }
+    }
+}
+
+impl Timeline {
+    /// Continues a stored timeline, unless it is none that this type writes.
+    #[must_use]
+    pub fn restore(stored: Timeline) -> Timeline {
+        let is_valid = stored.seconds >= FIRST_SECONDS && stored.intervals.len() < INTERVALS;
+        if is_valid {
+            stored
+        } else {
+            Timeline::default()
+        }
+    }
+
+    /// Returns the length of an interval, in seconds.
+    #[must_use]
+    pub const fn seconds(&self) -> u64 {
+        self.seconds
+    }
+
+    /// Returns the intervals, the earliest first.
+    #[must_use]
+    pub fn intervals(&self) -> &[TimelineInterval] {
+        &self.intervals
+    }
+
+    /// Returns true if the current interval has ended, so that [`Timeline::note`] adds it.
+    #[must_use]
+    pub fn is_due(&self, at: Timestamp) -> bool {
+        let last = self.last.as_ref();
+        last.is_none_or(|(last, _)| at.since(*last) >= self.seconds)
+    }
+
+    /// Ends the current interval, if it is due. The first note is only the start of the first interval.
+    pub fn note(&mut self, usage: &Usage, at: Timestamp) {
+        if !self.is_due(at) {
+            return;
+        }
+        let totals = usage.totals_by_client();
+        if let Some((_, before)) = &self.last {
+            let interval = difference(before, &totals, at);
+            self.intervals.push(interval);
+        }
+        self.last = Some((at, totals));
+        if self.intervals.len() >= INTERVALS {
+            let pairs = self.intervals.chunks(2);
+            let joined =
+                pairs.filter_map(|pair| pair.iter().copied().reduce(TimelineInterval::join));
+            self.intervals = joined.collect();
+            self.seconds = self.seconds.saturating_mul(2);
+        }
+    }
+}
+
+fn difference(
+    before: &BTreeMap<String, UsageTotals>,
+    now: &BTreeMap<String, UsageTotals>,
+    until: Timestamp,
+) -> TimelineInterval {
+    let mut interval = TimelineInterval {
+        until,
+        ..TimelineInterval::default()
+    };
+    for (client, totals) in now {
+        let earlier = before.get(client).copied().unwrap_or_default();
+        let old = totals.old.saturating_sub(earlier.old);
+        let new = totals.new.saturating_sub(earlier.new);
+        interval.old += old;
+        interval.new += new;
+        interval.refused += totals.refused.saturating_sub(earlier.refused);
+        match (old > 0, new > 0) {
+            (true, false) => interval.clients_old += 1,
+            (true, true) => interval.clients_both += 1,
+            (false, true) => interval.clients_new += 1,
+            (false, false) => {}
+        }
+    }
+    interval
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lifecycle::ClientUsage;
+    use crate::rollout::Way;
+    use dualgauge_patterns::side::Side;
+
+    fn calls(usage: &mut Usage, client: &str, way: Option<Way>, count: u64) {
+        let mut seen = ClientUsage::default();
+        for _ in 0..count {
+            seen.add(way, Timestamp::from_unix(1));
+        }
+        usage.note("items", client, Side::Rest, &seen);
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_unix(seconds)
+    }
+
+    #[test]
+    fn an_interval_has_the_calls_and_the_clients_between_two_notes() {
+        let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
+        calls(&mut usage, "before", Some(Way::Old), 9);
+        timeline.note(&usage, at(0));
+        assert!(timeline.intervals().is_empty() && !timeline.is_due(at(9)));
+        calls(&mut usage, "stays", Some(Way::Old), 2);
+        calls(&mut usage, "moves", Some(Way::Old), 1);
+        calls(&mut usage, "moves", Some(Way::New), 3);
+        calls(&mut usage, "moved", Some(Way::New), 4);
+        calls(&mut usage, "retired", None, 5);
+        timeline.note(&usage, at(9));
+        assert!(timeline.intervals().is_empty());
+        timeline.note(&usage, at(10));
+        let expected = TimelineInterval {
+            until: at(10),
+            old: 3,
+            new: 7,
+            refused: 5,
+            clients_old: 1,
+            clients_both: 1,
+            clients_new: 1,
+        };
+        assert_eq!(timeline.intervals(), [expected]);
+    }
+
+    #[test]
+    fn a_stored_timeline_goes_on_without_a_jump() {
+        let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
+        timeline.note(&usage, at(0));
+        calls(&mut usage, "app", Some(Way::Old), 2);
+        timeline.note(&usage, at(10));
+        let text = serde_json::to_string(&timeline).unwrap();
+        let mut next = Timeline::restore(serde_json::from_str(&text).unwrap());
+        assert_eq!(next.intervals(), timeline.intervals());
+        calls(&mut usage, "app", Some(Way::New), 3);
+        next.note(&usage, at(100));
+        calls(&mut usage, "app", Some(Way::New), 4);
+        next.note(&usage, at(110));
+        let last = next.intervals().last().unwrap();
+        assert_eq!((next.intervals().len(), last.new), (2, 4));
+        let strange = serde_json::from_str(r#"{"seconds":0}"#).unwrap();
+        assert_eq!(Timeline::restore(strange), Timeline::default());
+    }
+
+    proptest! {
+        #[test]
+        fn joining_keeps_the_sums_and_the_bound(steps in prop::collection::vec((0_u64..4, 0_u64..4), 0..900)) {
+            let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
+            timeline.note(&usage, at(0));
+            let (mut old, mut new, mut now) = (0, 0, 0);
+            for (olds, news) in steps {
+                calls(&mut usage, "a", Some(Way::Old), olds);
+                calls(&mut usage, "b", Some(Way::New), news);
+                old += olds;
+                new += news;
+                now += i64::try_from(timeline.seconds()).unwrap();
+                timeline.note(&usage, at(now));
+                prop_assert!(timeline.intervals().len() < INTERVALS);
+            }
+            let all = timeline.intervals();
+            prop_assert_eq!(all.iter().map(|one| one.old).sum::<u64>(), old);
+            prop_assert_eq!(all.iter().map(|one| one.new).sum::<u64>(), new);
+            prop_assert!(all.is_sorted_by_key(|one| one.until));
+        }
+    }
+}
