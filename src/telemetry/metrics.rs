@@ -13,6 +13,7 @@
 //! process_stats  the resources that the process uses
 //! addresses      the state of the addresses of upstreams
 //! upstream_calls the calls at upstreams, and their limits
+//! call_table     the calls of all shards by client and by route, with latency
 //! usage          the sum of all shards as usage by client and route
 //! ```
 //!
@@ -23,6 +24,7 @@
 
 mod addresses;
 mod call_counts;
+mod call_table;
 #[cfg(test)]
 mod documented;
 mod family;
@@ -42,6 +44,7 @@ mod tests;
 mod upstream_calls;
 mod usage;
 
+pub use call_table::{CallErrors, CallTable, Durations, RouteCalls, StageCalls};
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
     Sunset,

@@ -91,6 +91,22 @@ impl Histogram {
         seconds(self.nanoseconds)
     }
 
+    /// Returns an estimate of a quantile in seconds, by linear interpolation within its bucket; zero without durations.
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        let rank = self.count() as f64 * share;
+        let (mut before, mut lower) = (0.0, 0.0);
+        for (bound, count) in self.bounds.iter().zip(self.counts) {
+            let (bound, count) = (seconds(*bound), count as f64);
+            if count > 0.0 && before + count >= rank {
+                return lower + (bound - lower) * (rank - before) / count;
+            }
+            before += count;
+            lower = bound;
+        }
+        // All beyond the last bound count as that bound.
+        if self.count() == 0 { 0.0 } else { lower }
+    }
+
     /// Returns, for each bound in seconds, the number of durations up to it.
     pub(super) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut under = 0;
@@ -126,6 +142,19 @@ mod tests {
         histogram.observe(Duration::from_millis(1) + Duration::from_nanos(1));
         let under: Vec<_> = histogram.cumulative().take(3).collect();
         assert_eq!(under, [(0.0005, 0), (0.001, 1), (0.0025, 2)]);
+    }
+
+    #[test]
+    fn a_quantile_lies_in_its_bucket() {
+        let mut histogram = Histogram::new(&LATENCY);
+        assert_eq!(histogram.quantile(0.5), 0.0);
+        for _ in 0..9 {
+            histogram.observe(Duration::from_millis(4));
+        }
+        histogram.observe(Duration::from_secs(99));
+        let median = histogram.quantile(0.5);
+        assert!(median > 0.0025 && median <= 0.005, "{median}");
+        assert_eq!(histogram.quantile(0.99), 30.0);
     }
 
     #[test]
