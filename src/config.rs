@@ -48,4 +48,5 @@ mod tests;
 mod toml;
 mod value;
 
+pub use compile::docs_page;
 pub use digest::{Digest, Digests};

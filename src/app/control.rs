@@ -18,6 +18,8 @@
 //! restart_only    settings that a reload cannot change
 //! file_watch      detection of changed files
 //! views           the state as shown by the admin API
+//! overview        the state of the whole migration, for the console
+//! lists           clients and routes with their calls, for the console
 //! task            the control task: commands, polls, and plans to the workers
 //! ```
 //!
@@ -33,7 +35,9 @@ mod file_watch;
 mod files;
 mod guards;
 mod kill;
+mod lists;
 mod overrides;
+mod overview;
 mod reading;
 mod replication;
 mod report_age;
@@ -60,6 +64,7 @@ use crate::config::raw::{RawConfig, RawFlag};
 use crate::server::admin::{Refusal, Reloaded};
 use crate::store::{Health, Late, SnapshotDir, Store, StoreError, StoreSettings};
 use crate::telemetry::metrics::GuardTrips;
+use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Kill;
 use dualgauge_model::rollout::overrides::Standing;
@@ -103,6 +108,8 @@ pub struct Control {
     refused: Option<Problems>,
     guards: Guards,
     reporting: Reporting,
+    /// The calls and clients over time, since this process began.
+    timeline: Timeline,
     /// The flags that a guard has tripped but could not store, with the reasons.
     tripped_here: BTreeMap<String, String>,
     /// The kill switch, while it acts and is not stored.
@@ -273,6 +280,7 @@ impl Control {
             refused: None,
             guards: Guards::default(),
             reporting,
+            timeline: Timeline::default(),
             tripped_here: BTreeMap::new(),
             thrown: None,
             void: StaleChanges::new(),

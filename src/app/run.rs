@@ -37,7 +37,8 @@ use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines, LogFormat};
 use crate::telemetry::metrics::{
-    FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset, address_counts, render,
+    CallTable, FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset,
+    address_counts, render,
 };
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
@@ -346,6 +347,7 @@ async fn operate(
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Timestamp| page.counting.counts(&plan, at).await,
         mismatches: async || page.remote.mismatches().await,
+        calls: async || CallTable::new(&page.names, page.remote.snapshots().await),
         forget: async |routes: &Glob| page.remote.forget_mismatches(routes).await,
         upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,
     };

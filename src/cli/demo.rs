@@ -200,6 +200,7 @@ fn introduce(
 A sample server speaks legacy REST at http://{old}, and its rewrite speaks JSON-RPC 2.0 at http://{new}.
 dualgauge stands before both. Calls pass through unchanged, except those of the client `mover`, which are
 translated to the other protocol. Any MCP client can connect to http://{listen}/mcp.
+The console at http://{admin}/ shows clients, flags and differences in a browser.
 Paste these commands into another terminal:
 
   # REST client -> REST upstream: passed through

@@ -12,7 +12,7 @@ mod candidates;
 mod compare;
 mod cors;
 mod declared_failures;
-mod docs_page;
+pub mod docs_page;
 pub(super) mod guard;
 mod headers;
 mod identity;

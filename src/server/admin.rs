@@ -1,6 +1,7 @@
 //! The admin listener: health, metrics, and the flags at run time.
 //!
 //! ```text
+//! GET               /, /console/…          the console
 //! GET               /healthz               200 while the process lives
 //! GET               /readyz                200 or 503, with the reasons
 //! GET               /metrics               Prometheus text format 0.0.4
@@ -18,6 +19,17 @@
 //! GET, POST         /api/v1/explain        explain a call without making it; POST is read-only too
 //! GET               /api/v1/usage          usage of routes by client, and the routes that may be deleted
 //! GET, DELETE       /api/v1/mismatches     the last mismatches; delete them; `?route=GLOB` for some routes
+//! GET               /api/v1/overview       the state of the migration, and what needs attention
+//! GET               /api/v1/live           the overview as server-sent events, again whenever it changes
+//! GET               /api/v1/status         the state of the configuration, with the problems of the last reload
+//! GET               /api/v1/clients        a page of clients with their calls
+//! GET               /api/v1/routes         a page of routes with their calls
+//! GET               /api/v1/routes/{route}, …/verdict
+//!                                          one route in detail; the check of its translations
+//! GET               /api/v1/differences    a page of mismatches and failed candidates
+//! GET               /api/v1/flags/{name}/preview
+//!                                          the effect that new values of a flag would have
+//! GET               /api/v1/docs           a page that shows this API
 //! GET               /api/v1/admin.json     this API as an OpenAPI document
 //! GET               /api/v1/openapi.json   the routes as an OpenAPI document for REST clients
 //! GET               /api/v1/openrpc.json   the routes as an OpenRPC document for RPC clients
@@ -30,28 +42,50 @@
 //! Used by `app`.
 
 mod access;
+mod api;
+mod client_view;
 mod command;
 mod connection_limit;
+mod console;
 mod decode;
+mod differences;
 mod explain;
+mod live;
 mod mismatches;
+mod overview;
+mod page;
 mod problem;
 mod query;
 mod response;
+mod route_view;
 mod routes;
 mod serve;
 #[cfg(test)]
 mod tests;
 mod token;
+mod verdict_view;
 mod view;
+mod view_command;
+mod views;
 
+pub use api::AdminApi;
+pub use client_view::{ClientRow, ServedByStage};
 pub use command::{
     AdminCommand, ChangeRequest, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
 };
 pub use decode::Attribution;
 pub use explain::HypotheticalCall;
-pub use response::AdminApi;
+pub use live::AdminBody;
+pub use overview::{
+    AttentionKind, AttentionView, Gravity, MAX_ATTENTION, OverviewView, ProblemView, ReloadCounts,
+    ServedCalls, StatusView, TimelineView,
+};
+pub use page::{ListOrder, ListQuery, Page};
+pub use route_view::{
+    CallerRow, ExampleReplyView, ExampleView, LatencyView, RouteDetail, RouteRow,
+};
 pub use serve::serve;
 pub use token::AdminTokens;
-pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, RampView};
+pub use view::{ClientView, DefaultsView, FileView, FlagView, FlagsView, PreviewView, RampView};
 pub use view::{PlanView, RouteView, UpstreamView};
+pub use view_command::ViewCommand;

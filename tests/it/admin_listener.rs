@@ -19,7 +19,7 @@ fn the_admin_listener_answers_what_it_knows_and_nothing_else() {
     assert_eq!(plan["upstreams"].as_array().unwrap().len(), 2);
 
     for path in [
-        "/",
+        "/console",
         "/healthz/",
         "/metrics/x",
         "/api/v1",

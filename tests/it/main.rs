@@ -25,6 +25,7 @@ mod cardinality;
 mod coded;
 mod coded_answers;
 mod connections;
+mod console;
 mod cors;
 #[cfg(target_os = "linux")]
 mod crowds;

@@ -10,6 +10,10 @@ use crate::store::{
 use crate::telemetry::clock::rfc3339;
 use dualgauge_model::rollout::overrides::{ChangeMeta, FlagStanding, Flip, Standing};
 
+/// The note on files that are not in force.
+pub(super) const REFUSED: &str =
+    "the configuration has problems, which are in the log; what was in force before is in force";
+
 /// The state that a process starts with.
 pub(super) struct InitialState {
     pub(super) standing: Standing,
@@ -275,10 +279,7 @@ impl Control {
             ),
         }
         if self.refused.is_some() {
-            readiness.notes.push(
-                "the configuration has problems, which are in the log; what was in force before is in force"
-                    .to_owned(),
-            );
+            readiness.notes.push(REFUSED.to_owned());
         }
         if let Health::Away { error, .. } = self.store.health() {
             let hold = match &self.known {

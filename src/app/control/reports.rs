@@ -13,8 +13,8 @@ use super::report_counts::ReportCounts;
 use super::reporter_id::ReporterId;
 use crate::config::raw::RawConfig;
 use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
-use crate::telemetry::clock::millis;
-use dualgauge_model::lifecycle::Usage;
+use crate::telemetry::clock::{millis, timestamp};
+use dualgauge_model::lifecycle::{Timeline, Usage};
 use dualgauge_model::rollout::Tallies;
 
 /// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
@@ -43,6 +43,9 @@ struct CountedUsage {
     tallies: Tallies,
     guards: BTreeMap<String, GuardedFlag>,
     usage: Value,
+    /// Absent in a shared store, where each report is written every second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<Timeline>,
 }
 
 impl CountedUsage {
@@ -88,6 +91,11 @@ impl Control {
         if is_due || self.is_shared() || self.store.health() != Health::Fine {
             self.leave_counts(now).await;
         }
+        let at = timestamp(at);
+        if self.timeline.is_due(at) {
+            let usage = self.usage();
+            self.timeline.note(&usage, at);
+        }
     }
 
     /// Stores the report at once, before the process ends.
@@ -103,6 +111,7 @@ impl Control {
         let counted = CountedUsage {
             tallies: counts.tallies,
             guards: self.guards.watched.clone(),
+            timeline: (!self.is_shared()).then(|| self.timeline.clone()),
             ..CountedUsage::new(&counts.usage)
         };
         let Ok(text) = serde_json::to_string(&counted) else {
@@ -135,6 +144,7 @@ impl Control {
             .collect();
         if first {
             self.remember_guards(&read);
+            self.remember_timeline(&read);
         }
         // The counts of this process are known already, under whatever id they were stored.
         let others = read.iter();
@@ -183,6 +193,18 @@ impl Control {
                 let known = self.guards.watched.entry(flag.clone());
                 known.or_insert_with(|| watched.clone());
             }
+        }
+    }
+
+    /// Continues the timeline of the process before this one.
+    fn remember_timeline(&mut self, read: &[(ReplicaReport, CountedUsage)]) {
+        let others = read.iter().filter(|(report, _)| !self.is_own(report));
+        let stored = others.filter_map(|(report, counted)| {
+            let timeline = counted.timeline.clone()?;
+            Some((report.at, timeline))
+        });
+        if let Some((_, timeline)) = stored.max_by_key(|(at, _)| *at) {
+            self.timeline = Timeline::restore(timeline);
         }
     }
 

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
 use super::file_watch::FileChange;
+use super::overview::OverviewCache;
 use super::reading::{Done, Reading, Waiting};
 use super::report_counts::ReportCounts;
 use super::{Control, Facts, Trigger};
 use crate::server::admin::{
-    AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded, StillMissing,
+    AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded,
+    StillMissing, ViewCommand,
 };
 use crate::telemetry::clock::{millis, now, timestamp, wall};
+use crate::telemetry::metrics::CallTable;
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::lifecycle::{ReportQuery, UsageReport, report};
 use dualgauge_model::plan::Plan;
@@ -35,7 +39,7 @@ const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The functions through which the task reaches the workers.
 #[derive(Debug)]
-pub struct Hooks<I, M, C, D, F, N> {
+pub struct Hooks<I, M, C, D, F, N, K> {
     /// Installs a plan in every worker; completes when all use it from their next call on.
     pub install: I,
     /// Renders the metrics page.
@@ -44,6 +48,8 @@ pub struct Hooks<I, M, C, D, F, N> {
     pub counts: C,
     /// Returns the last mismatches of all workers together.
     pub mismatches: D,
+    /// Returns a copy of the calls of all workers.
+    pub calls: K,
     /// Clears the mismatches of routes in all workers; returns the names of those routes.
     pub forget: F,
     /// Returns the state of the upstreams: the obstacles that make the process unready, and the notes on those that
@@ -60,25 +66,26 @@ enum ControlPhase {
     Replaced,
 }
 
-struct ControlTask<I, M, C, D, F, N> {
+struct ControlTask<I, M, C, D, F, N, K> {
     control: Control,
-    hooks: Hooks<I, M, C, D, F, N>,
+    hooks: Hooks<I, M, C, D, F, N, K>,
     /// The plan that was last given to the workers.
     offered: Arc<Plan>,
     /// True if every worker uses the plan in force.
     is_installed: bool,
     phase: ControlPhase,
     reading: Reading,
+    overviews: OverviewCache,
 }
 
 /// Executes commands and watches the files until every sender of `commands` is dropped.
 ///
 /// The workers must have [`Control::plan`] before this call. The task compiles between its waits, so it must run on a
 /// thread that serves no calls.
-pub async fn own<I, M, C, D, F, N>(
+pub async fn own<I, M, C, D, F, N, K>(
     control: Control,
     mut commands: mpsc::Receiver<AdminCommand>,
-    hooks: Hooks<I, M, C, D, F, N>,
+    hooks: Hooks<I, M, C, D, F, N, K>,
 ) where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
@@ -86,6 +93,7 @@ pub async fn own<I, M, C, D, F, N>(
     D: AsyncFn() -> Mismatches,
     F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
+    K: AsyncFn() -> CallTable,
 {
     let mut owner = ControlTask {
         offered: control.plan(),
@@ -94,6 +102,7 @@ pub async fn own<I, M, C, D, F, N>(
         is_installed: true,
         phase: ControlPhase::Serving,
         reading: Reading::default(),
+        overviews: OverviewCache::default(),
     };
     // The guards compare later counts with those at their start.
     owner.observe().await;
@@ -122,7 +131,7 @@ pub async fn own<I, M, C, D, F, N>(
     }
 }
 
-impl<I, M, C, D, F, N> ControlTask<I, M, C, D, F, N>
+impl<I, M, C, D, F, N, K> ControlTask<I, M, C, D, F, N, K>
 where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
@@ -130,6 +139,7 @@ where
     D: AsyncFn() -> Mismatches,
     F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
+    K: AsyncFn() -> CallTable,
 {
     /// Returns true if the store must be polled. A process that has handed over takes nothing back.
     fn follows_store(&self) -> bool {
@@ -153,6 +163,7 @@ where
             AdminCommand::History(reply) => tell(reply, self.control.history()),
             AdminCommand::Metrics(reply) => self.metrics(reply).await,
             AdminCommand::Usage { route, idle, reply } => self.usage(route, idle, reply).await,
+            AdminCommand::View(command) => self.show(command).await,
             AdminCommand::Mismatches(reply) => self.mismatches(reply).await,
             AdminCommand::ForgetMismatches {
                 routes,
@@ -361,6 +372,60 @@ where
             // The dropped reply channel tells the requester.
             Err(_) => tracing::error!("not every worker has reset its mismatches"),
         }
+    }
+
+    /// Answers a request of the console. A dropped reply channel tells the requester that a worker did not report.
+    async fn show(&mut self, command: ViewCommand) {
+        let at = timestamp(wall());
+        match command {
+            ViewCommand::Overview(reply) => self.overview(reply).await,
+            ViewCommand::Status(reply) => {
+                let readiness = self.readiness().await;
+                tell(reply, self.control.status(readiness));
+            }
+            ViewCommand::Clients { query, reply } => {
+                if let Some(calls) = self.calls().await {
+                    tell(reply, self.control.clients(&query, &calls, at));
+                }
+            }
+            ViewCommand::Routes { query, reply } => {
+                if let Some(calls) = self.calls().await {
+                    tell(reply, self.control.routes(&query, &calls));
+                }
+            }
+            ViewCommand::Route { name, reply } => {
+                if let Some(calls) = self.calls().await {
+                    tell(reply, self.control.route(&name, &calls, at));
+                }
+            }
+            ViewCommand::FindRoute { name, reply } => tell(reply, self.control.find_route(&name)),
+            ViewCommand::Preview {
+                name,
+                values,
+                reply,
+            } => tell(reply, self.control.preview(&name, values)),
+        }
+    }
+
+    async fn overview(&mut self, reply: oneshot::Sender<Bytes>) {
+        let at = wall();
+        if let Some(page) = self.overviews.fresh(&self.control, at) {
+            return tell(reply, page);
+        }
+        let mismatches = time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)());
+        let Ok(mismatches) = mismatches.await else {
+            return tracing::error!("not every worker has reported its mismatches");
+        };
+        let view = self.control.overview(self.readiness().await, &mismatches);
+        tell(reply, self.overviews.keep(&self.control, &view, at));
+    }
+
+    async fn calls(&self) -> Option<CallTable> {
+        let calls = time::timeout(WORKERS_TIMEOUT, (self.hooks.calls)()).await;
+        if calls.is_err() {
+            tracing::error!("not every worker has reported its calls");
+        }
+        calls.ok()
     }
 
     async fn readiness(&self) -> Readiness {

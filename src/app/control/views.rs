@@ -125,14 +125,6 @@ impl Control {
     pub fn plan_view(&self) -> PlanView {
         // The compiled routes are in the order of the raw ones, which have the text.
         let routes = self.config.routes.iter().zip(self.plan.routes.routes());
-        let upstreams = Side::ALL.into_iter().flat_map(|side| {
-            let all = self.plan.upstreams.all.iter();
-            let ours = all.filter(move |upstream| upstream.side == side);
-            ours.map(|upstream| UpstreamView {
-                name: upstream.name.clone(),
-                side: upstream.side,
-            })
-        });
         let rollout = &self.plan.rollout;
         let clients = rollout.clients.all().iter().map(|client| ClientView {
             name: client.name.clone(),
@@ -149,11 +141,30 @@ impl Control {
                 })
                 .collect(),
             clients: clients.collect(),
-            upstreams: upstreams.collect(),
-            defaults: DefaultsView {
-                rest: rollout.defaults.of(Side::Rest),
-                rpc: rollout.defaults.of(Side::Rpc),
-            },
+            upstreams: self.upstreams(),
+            defaults: self.defaults(),
+        }
+    }
+
+    /// Returns the upstreams, those of the REST side first.
+    pub(super) fn upstreams(&self) -> Vec<UpstreamView> {
+        let upstreams = Side::ALL.into_iter().flat_map(|side| {
+            let all = self.plan.upstreams.all.iter();
+            let ours = all.filter(move |upstream| upstream.side == side);
+            ours.map(|upstream| UpstreamView {
+                name: upstream.name.clone(),
+                side: upstream.side,
+            })
+        });
+        upstreams.collect()
+    }
+
+    /// Returns the stages of calls that no flag matches.
+    pub(super) fn defaults(&self) -> DefaultsView {
+        let defaults = &self.plan.rollout.defaults;
+        DefaultsView {
+            rest: defaults.of(Side::Rest),
+            rpc: defaults.of(Side::Rpc),
         }
     }
 }

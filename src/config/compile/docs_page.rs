@@ -1,9 +1,9 @@
-//! The page of `answer = "docs"`: static files that show an OpenAPI document in a browser.
+//! The page of `answer = "docs"` and of the admin API: static files that show an OpenAPI document in a browser.
 //!
 //! The page reads the document from this origin and makes no request elsewhere. Its policy allows no inline script, no
 //! inline style and no frame.
 //!
-//! Used by `compile::local`.
+//! Used by `compile::local` and `server::admin`.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
@@ -19,11 +19,47 @@ const HTML: &str = include_str!("docs_page/page.html");
 const SCRIPT: &str = include_str!("docs_page/page.js");
 const STYLE: &str = include_str!("docs_page/page.css");
 
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src blob:; \
+/// The content security policy of the page.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src blob:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The path of the document if no local answer has one.
 const DOCUMENT: &str = "/openapi.json";
+
+/// A file of the page.
+#[derive(Debug)]
+pub struct PageFile {
+    /// The path.
+    pub path: String,
+    /// The media type.
+    pub kind: &'static str,
+    /// The content.
+    pub body: Bytes,
+}
+
+/// Returns the page at `path`, with its script and its style below it, for the document at another path.
+#[must_use]
+pub fn page_files(path: &str, document: &str) -> [PageFile; 3] {
+    let base = path.trim_end_matches('/');
+    let page = HTML
+        .replace("{{files}}", &escaped(base))
+        .replace("{{document}}", &escaped(document));
+    let file = |path: String, kind, body| PageFile { path, kind, body };
+    let (script, style) = (SCRIPT.as_bytes(), STYLE.as_bytes());
+    [
+        file(path.to_owned(), "text/html; charset=utf-8", page.into()),
+        file(
+            format!("{base}/page.js"),
+            "text/javascript; charset=utf-8",
+            Bytes::from_static(script),
+        ),
+        file(
+            format!("{base}/page.css"),
+            "text/css; charset=utf-8",
+            Bytes::from_static(style),
+        ),
+    ]
+}
 
 /// Returns the page, its script and its style as local replies.
 pub(super) fn files(
@@ -43,29 +79,15 @@ pub(super) fn files(
         problems.push(call.problem(message).hint("write `GET /docs`"));
         return Vec::new();
     }
-    let page = HTML
-        .replace("{{files}}", &escaped(base))
-        .replace("{{document}}", &escaped(&document(raw)));
-    let file = |path: String, kind: &'static str, body: Bytes| RestLocalReply {
+    let files = page_files(path, &document(raw)).into_iter();
+    let reply = |file: PageFile| RestLocalReply {
         method: Method::GET,
-        path: Segments::split(&path).normal(),
+        path: Segments::split(&file.path).normal(),
         status: StatusCode::OK,
-        headers: headers(kind),
-        body,
+        headers: headers(file.kind),
+        body: file.body,
     };
-    vec![
-        file(path.clone(), "text/html; charset=utf-8", Bytes::from(page)),
-        file(
-            format!("{base}/page.js"),
-            "text/javascript; charset=utf-8",
-            Bytes::from_static(SCRIPT.as_bytes()),
-        ),
-        file(
-            format!("{base}/page.css"),
-            "text/css; charset=utf-8",
-            Bytes::from_static(STYLE.as_bytes()),
-        ),
-    ]
+    files.map(reply).collect()
 }
 
 /// Returns the path of the OpenAPI document: that of `answer = "openapi"`, if there is one.

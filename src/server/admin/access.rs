@@ -11,6 +11,9 @@ use http::{HeaderValue, Uri, Version};
 
 use dualgauge_model::hosts::{is_loopback, is_loopback_name};
 
+/// The relation between the page that sends a request and its target (Fetch Metadata).
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
 /// A failed Host or Origin check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AccessDenied {
@@ -22,6 +25,10 @@ pub(super) enum AccessDenied {
     ForeignHost,
     #[error("the Origin is not this listener: cross-origin requests are rejected")]
     ForeignOrigin,
+    #[error(
+        "the page that sends this request is not of this listener: `Sec-Fetch-Site` must be `same-origin` or `none`"
+    )]
+    ForeignSite,
 }
 
 /// Returns whether a request is the plain check of a load balancer: HTTP/1.0 without `Host`, for health or readiness.
@@ -55,6 +62,15 @@ pub(super) fn admit(
         Some(None) => Ok(()),
         Some(Some(origin)) if matches_host(origin, &host) => Ok(()),
         Some(Some(_)) | None => Err(AccessDenied::ForeignOrigin),
+    }
+}
+
+/// Checks that a page which sends a request is of this listener. Other programs than browsers send no such header.
+pub(super) fn check_fetch_site(headers: &HeaderMap) -> Result<(), AccessDenied> {
+    match only(headers, &SEC_FETCH_SITE) {
+        Some(None) => Ok(()),
+        Some(Some(site)) if site == "same-origin" || site == "none" => Ok(()),
+        Some(Some(_)) | None => Err(AccessDenied::ForeignSite),
     }
 }
 
@@ -134,6 +150,28 @@ mod tests {
         for host in foreign {
             let denied = asked(LOOPBACK, &[(HOST, host)]);
             assert_eq!(denied, Err(AccessDenied::ForeignHost), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_writes_is_of_this_listener() {
+        let from = |sites: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for site in sites {
+                headers.append(SEC_FETCH_SITE, site.parse().unwrap());
+            }
+            check_fetch_site(&headers)
+        };
+        for sites in [&[][..], &["same-origin"], &["none"]] {
+            assert_eq!(from(sites), Ok(()), "{sites:?}");
+        }
+        for sites in [
+            &["cross-site"][..],
+            &["same-site"],
+            &[""],
+            &["same-origin", "same-origin"],
+        ] {
+            assert_eq!(from(sites), Err(AccessDenied::ForeignSite), "{sites:?}");
         }
     }
 

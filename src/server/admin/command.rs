@@ -4,7 +4,9 @@ use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
 use crate::config::problem::Problems;
-use crate::server::admin::{Attribution, FlagView, FlagsView, HypotheticalCall, PlanView};
+use crate::server::admin::{
+    Attribution, FlagView, FlagsView, HypotheticalCall, PlanView, ViewCommand,
+};
 use crate::store::{Late, StoreError};
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::explain::Explanation;
@@ -62,6 +64,8 @@ pub enum AdminCommand {
         /// The report.
         reply: Sender<UsageReport>,
     },
+    /// Returns a part of the state for the console.
+    View(ViewCommand),
     /// Returns the last mismatches of all workers.
     Mismatches(Sender<Mismatches>),
     /// Deletes the recorded mismatches and failed candidates of routes.

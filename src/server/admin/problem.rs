@@ -72,6 +72,11 @@ impl AdminProblem {
     }
 }
 
+/// Creates the error that the proxy cannot answer now.
+pub(super) fn unavailable(detail: &'static str) -> AdminProblem {
+    AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+}
+
 /// Creates a response that no cache stores and no browser sniffs for another type.
 pub(super) fn response(
     status: StatusCode,
@@ -85,6 +90,14 @@ pub(super) fn response(
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// The media type of JSON.
+pub(super) const JSON: &str = "application/json";
+
+/// Creates a JSON response with status 200.
+pub(super) fn ok(value: &impl Serialize) -> Response<Full<Bytes>> {
+    json(StatusCode::OK, JSON, value)
 }
 
 /// Creates a JSON response.
@@ -111,7 +124,9 @@ impl From<AccessDenied> for AdminProblem {
     fn from(denied: AccessDenied) -> Self {
         let status = match denied {
             AccessDenied::NoHost | AccessDenied::OtherTarget => StatusCode::BAD_REQUEST,
-            AccessDenied::ForeignHost | AccessDenied::ForeignOrigin => StatusCode::FORBIDDEN,
+            AccessDenied::ForeignHost | AccessDenied::ForeignOrigin | AccessDenied::ForeignSite => {
+                StatusCode::FORBIDDEN
+            }
         };
         AdminProblem::new(status, denied.to_string())
     }

@@ -6,10 +6,12 @@ use std::time::SystemTime;
 use http::StatusCode;
 
 use super::mismatches::Wanted;
+use super::page::{LIMIT, ListOrder, ListQuery, MAX_LIMIT};
 use super::problem::AdminProblem;
 use crate::telemetry::clock::millis;
+use dualgauge_model::flag_preview::FlagValues;
 use dualgauge_model::lifecycle::parse_idle;
-use dualgauge_model::rollout::Glob;
+use dualgauge_model::rollout::{Glob, Percent, Stage};
 use dualgauge_model::time::Timestamp;
 use dualgauge_patterns::percent::{Plus, decode};
 
@@ -38,6 +40,68 @@ pub(super) fn mismatches(query: Option<&str>, now: SystemTime) -> Result<Wanted,
     Ok(Wanted {
         routes: route(&mut given),
         since_ms: since_ms.transpose()?,
+    })
+}
+
+/// Reads `search=TEXT&offset=N&limit=N&sort=calls`; all are optional.
+pub(super) fn list(query: Option<&str>) -> Result<ListQuery, AdminProblem> {
+    let mut given = parameters(query, &["search", "offset", "limit", "sort"])?;
+    let order = match given.remove("sort").as_deref() {
+        None | Some("name") => ListOrder::Configured,
+        Some("calls") => ListOrder::Calls,
+        Some(_) => return Err(wrong("`sort` is `name` or `calls`".to_owned())),
+    };
+    Ok(ListQuery {
+        order,
+        ..page(&mut given)?
+    })
+}
+
+/// Reads `search=TEXT&offset=N&limit=N`; `None` if all are absent, since then all flags are returned.
+pub(super) fn flags(query: Option<&str>) -> Result<Option<ListQuery>, AdminProblem> {
+    let mut given = parameters(query, &["search", "offset", "limit"])?;
+    (!given.is_empty()).then(|| page(&mut given)).transpose()
+}
+
+/// Reads `route=GLOB&search=TEXT&offset=N&limit=N`; all are optional.
+pub(super) fn differences(query: Option<&str>) -> Result<(Glob, ListQuery), AdminProblem> {
+    let mut given = parameters(query, &["route", "search", "offset", "limit"])?;
+    Ok((route(&mut given), page(&mut given)?))
+}
+
+/// Reads `stage=STAGE&percent=N`, both required.
+pub(super) fn preview(query: Option<&str>) -> Result<FlagValues, AdminProblem> {
+    let mut given = parameters(query, &["stage", "percent"])?;
+    let stage = given.remove("stage");
+    let stage = stage
+        .and_then(|stage| Stage::parse(&stage))
+        .ok_or_else(|| {
+            let stages = Stage::ALL.map(Stage::as_str).join("`, `");
+            wrong(format!("`stage` is one of `{stages}`"))
+        })?;
+    let percent = given.remove("percent");
+    let percent = percent.and_then(|percent| Percent::parse(&percent));
+    let percent = percent.ok_or_else(|| {
+        wrong("`percent` is a number from 0 to 100 with at most three decimals".to_owned())
+    })?;
+    Ok(FlagValues { stage, percent })
+}
+
+fn page(given: &mut BTreeMap<&str, String>) -> Result<ListQuery, AdminProblem> {
+    let offset = given.remove("offset").map(|text| {
+        let detail = "`offset` is a whole number";
+        text.parse().map_err(|_| wrong(detail.to_owned()))
+    });
+    let limit = given.remove("limit").map(|text| {
+        let limit = text.parse().ok();
+        let limit = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        limit.ok_or_else(|| wrong(format!("`limit` is a whole number from 1 to {MAX_LIMIT}")))
+    });
+    Ok(ListQuery {
+        search: given.remove("search").unwrap_or_default().to_lowercase(),
+        offset: offset.transpose()?.unwrap_or(0),
+        limit: limit.transpose()?.unwrap_or(LIMIT),
+        order: ListOrder::default(),
     })
 }
 
@@ -144,6 +208,49 @@ mod tests {
             "since=1970-01-02T02:00:00",
         ] {
             assert_eq!(read(Some(query)), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_asked_for_by_text_place_and_order() {
+        let read = |query| list(Some(query)).ok();
+        assert_eq!(read(""), Some(ListQuery::default()));
+        let expected = ListQuery {
+            search: "a b".to_owned(),
+            offset: 20,
+            limit: 100,
+            order: ListOrder::Calls,
+        };
+        assert_eq!(
+            read("search=A%20b&offset=20&limit=100&sort=calls"),
+            Some(expected)
+        );
+        for wrong in [
+            "limit=0",
+            "limit=101",
+            "limit=x",
+            "offset=-1",
+            "sort=x",
+            "page=1",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert_eq!(flags(None).ok(), Some(None));
+        assert!(flags(Some("offset=0")).is_ok_and(|page| page.is_some()));
+        let values = |query| preview(Some(query)).ok();
+        let expected = FlagValues {
+            stage: Stage::Verify,
+            percent: Percent::ALL,
+        };
+        assert_eq!(values("stage=verify&percent=100"), Some(expected));
+        for wrong in [
+            "",
+            "stage=verify",
+            "percent=5",
+            "stage=x&percent=5",
+            "stage=verify&percent=101",
+        ] {
+            assert_eq!(values(wrong), None, "{wrong}");
         }
     }
 

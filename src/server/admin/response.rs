@@ -1,7 +1,6 @@
 //! Handling of one admin request, from the Host check to the response.
 
 use std::error::Error;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,17 +9,19 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use serde::Serialize;
-use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
-use crate::server::admin::access::{admit, is_plain_probe};
+use crate::server::admin::access::{admit, check_fetch_site, is_plain_probe};
+use crate::server::admin::api::AdminApi;
+use crate::server::admin::console::ConsoleFile;
 use crate::server::admin::decode::Attribution;
 use crate::server::admin::explain::{self, Explained};
+use crate::server::admin::live::{AdminBody, whole};
 use crate::server::admin::mismatches::{ForgottenView, MismatchesView};
-use crate::server::admin::problem::{AdminProblem, json, response};
-use crate::server::admin::routes::{AdminEndpoint, is_api, parse};
-use crate::server::admin::token::{AdminTokens, AuthError};
+use crate::server::admin::problem::{AdminProblem, JSON, ok, response};
+use crate::server::admin::routes::{AdminEndpoint, NotFound, is_write, needs_token, parse};
+use crate::server::admin::token::AuthError;
+use crate::server::admin::views::FlagsPage;
 use crate::server::admin::{
     AdminCommand, ChangeRequest, HypotheticalCall, Readiness, decode, query,
 };
@@ -32,61 +33,71 @@ use dualgauge_model::rollout::{Glob, Percent, Stage};
 /// The maximum size of a request body.
 const MAX_BODY: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The timeout for queueing a command and waiting for its reply.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The OpenAPI document of the API.
 pub(super) const API: &str = include_str!("admin.json");
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
-const JSON: &str = "application/json";
-
-/// The admin API without its socket.
-#[derive(Debug, Clone)]
-pub struct AdminApi {
-    /// The address of the listener: it decides the accepted hosts, and whether the API is open.
-    pub address: SocketAddr,
-    /// The tokens of the API; without any, the API is open on a loopback address only.
-    pub tokens: AdminTokens,
-    /// The command channel to the owner of the state.
-    pub control: mpsc::Sender<AdminCommand>,
-}
 
 impl AdminApi {
     /// Responds to any request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>>
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<AdminBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let (head, body) = request.into_parts();
-        match self.respond(&head, body).await {
-            Ok(response) => response,
-            Err(problem) => problem.render(),
-        }
+        let response = match self.admit(&head) {
+            Ok((AdminEndpoint::Live, _)) => return self.live(&head).await,
+            Ok((endpoint, bearer)) => self.respond(endpoint, &head, body, bearer).await,
+            Err(problem) => Err(problem),
+        };
+        response
+            .unwrap_or_else(|problem| problem.render())
+            .map(whole)
     }
 
-    async fn respond<B>(&self, head: &Parts, body: B) -> Result<Response<Full<Bytes>>, AdminProblem>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
+    /// Checks a request, before its body is read. Returns its endpoint and the owner of its token.
+    fn admit(&self, head: &Parts) -> Result<(AdminEndpoint, Option<&str>), AdminProblem> {
         if !is_plain_probe(head) {
             admit(self.address, &head.uri, &head.headers)?;
         }
         let bearer = self.authenticate(head)?;
-        match parse(&head.method, head.uri.path())? {
+        let endpoint = parse(&head.method, head.uri.path())?;
+        if is_write(&head.method) {
+            check_fetch_site(&head.headers)?;
+            if bearer.is_none() {
+                // Without a token, only this keeps pages of other sites from writing with an old browser.
+                require_json(head)?;
+            }
+        }
+        Ok((endpoint, bearer))
+    }
+
+    async fn respond<B>(
+        &self,
+        endpoint: AdminEndpoint,
+        head: &Parts,
+        body: B,
+        bearer: Option<&str>,
+    ) -> Result<Response<Full<Bytes>>, AdminProblem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        match endpoint {
+            AdminEndpoint::Page(file) => Ok(page(file)),
+            AdminEndpoint::View(view) => self.view(head, view).await,
+            // `answer` has answered it, since its body is a stream.
+            AdminEndpoint::Live => Err(NotFound::NotFound.into()),
             AdminEndpoint::Health => Ok(response(StatusCode::OK, TEXT, "ok\n")),
             AdminEndpoint::Readiness => Ok(readiness(&self.ask(AdminCommand::Ready).await?)),
             AdminEndpoint::Metrics => {
                 let page = self.ask(AdminCommand::Metrics).await?;
                 Ok(response(StatusCode::OK, METRICS, page))
             }
-            AdminEndpoint::Flags => {
-                let flags = self.ask(AdminCommand::Flags).await?;
-                Ok(tagged(ok(&flags), &flags.revision.to_string()))
-            }
+            AdminEndpoint::Flags => self.flags(head).await,
             AdminEndpoint::Plan => Ok(ok(&self.ask(AdminCommand::Plan).await?)),
             AdminEndpoint::Usage => self.usage(head).await,
             AdminEndpoint::ExplainQuery => self.explain(explain::query(head.uri.query())?).await,
@@ -208,10 +219,21 @@ impl AdminApi {
         }
     }
 
+    async fn flags(&self, head: &Parts) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let page = query::flags(head.uri.query())?;
+        let flags = self.ask(AdminCommand::Flags).await?;
+        let tag = flags.revision.to_string();
+        let response = match page {
+            Some(query) => ok(&FlagsPage::new(flags, &query)),
+            None => ok(&flags),
+        };
+        Ok(tagged(response, &tag))
+    }
+
     /// Authenticates an API request; returns the owner of its token. Without tokens the API is open to this machine
     /// only.
     fn authenticate(&self, head: &Parts) -> Result<Option<&str>, AuthError> {
-        if !is_api(head.uri.path()) {
+        if !needs_token(head.uri.path()) {
             return Ok(None);
         }
         if self.tokens.is_empty() {
@@ -224,29 +246,13 @@ impl AdminApi {
         }
         self.tokens.bearer(&head.headers).map(Some)
     }
-
-    async fn ask<T>(
-        &self,
-        command: impl FnOnce(oneshot::Sender<T>) -> AdminCommand,
-    ) -> Result<T, AdminProblem> {
-        let (reply, answer) = oneshot::channel();
-        let exchange = async {
-            self.control.send(command(reply)).await.ok()?;
-            answer.await.ok()
-        };
-        let unavailable = |detail| AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
-        match time::timeout(REPLY_TIMEOUT, exchange).await {
-            Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(unavailable("no response: the process is shutting down")),
-            Err(_) => Err(unavailable(
-                "no response within 5 s; a requested change may still be applied, so read it again",
-            )),
-        }
-    }
 }
 
-fn ok(value: &impl Serialize) -> Response<Full<Bytes>> {
-    json(StatusCode::OK, JSON, value)
+/// Returns a file of the console.
+fn page(file: &ConsoleFile) -> Response<Full<Bytes>> {
+    let mut response = response(StatusCode::OK, file.kind(), file.body());
+    response.headers_mut().extend(file.headers());
+    response
 }
 
 /// Adds an entity tag to a response (RFC 9110 §8.8.3).

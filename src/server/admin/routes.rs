@@ -2,6 +2,7 @@
 
 use http::Method;
 
+use super::console::{self, ConsoleFile};
 use dualgauge_model::rollout::overrides::Change;
 use dualgauge_patterns::percent::{Plus, decode};
 use dualgauge_patterns::side::Side;
@@ -34,6 +35,27 @@ pub(super) enum AdminEndpoint {
     Api,
     /// Returns the document of one side of the routes.
     Document(Side),
+    /// Returns a file of the console, or of the page that shows this API.
+    Page(&'static ConsoleFile),
+    /// Returns a part of the state.
+    View(View),
+    /// Returns the overview again whenever it changes.
+    Live,
+}
+
+/// A part of the state, as the console shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum View {
+    Overview,
+    Status,
+    Clients,
+    Routes,
+    Route(String),
+    /// Checks one route.
+    Verdict(String),
+    Differences,
+    /// Previews new values of a flag.
+    Preview(String),
 }
 
 /// A failed lookup of an endpoint.
@@ -55,10 +77,18 @@ const KEPT: &str = "GET, HEAD, DELETE";
 const POST: &str = "POST";
 const ASK: &str = "GET, HEAD, POST";
 
-/// Returns true if a path belongs to the API, which needs tokens on a non-loopback address.
-pub(super) fn is_api(path: &str) -> bool {
-    path.strip_prefix("/api")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Returns true if a path belongs to the API, which needs tokens on a non-loopback address. The pages that show it do
+/// not: a browser has no token before it has the page, and they contain nothing of this process.
+pub(super) fn needs_token(path: &str) -> bool {
+    let is_api = path
+        .strip_prefix("/api")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_api && console::find(path).is_none()
+}
+
+/// Returns true if a method may change something.
+pub(super) fn is_write(method: &Method) -> bool {
+    !reads(method)
 }
 
 /// Looks up an endpoint.
@@ -77,11 +107,25 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
         "/api/v1/usage" => AdminEndpoint::Usage,
         "/api/v1/mismatches" => return mismatches_endpoint(method),
         "/api/v1/explain" => return ask(method),
+        "/api/v1/overview" => AdminEndpoint::View(View::Overview),
+        "/api/v1/live" => AdminEndpoint::Live,
+        "/api/v1/status" => AdminEndpoint::View(View::Status),
+        "/api/v1/clients" => AdminEndpoint::View(View::Clients),
+        "/api/v1/routes" => AdminEndpoint::View(View::Routes),
+        "/api/v1/differences" => AdminEndpoint::View(View::Differences),
         "/api/v1/admin.json" => AdminEndpoint::Api,
         "/api/v1/openapi.json" => AdminEndpoint::Document(Side::Rest),
         "/api/v1/openrpc.json" => AdminEndpoint::Document(Side::Rpc),
-        _ => return named(method, path),
+        _ => match console::find(path) {
+            Some(file) => AdminEndpoint::Page(file),
+            None => return named(method, path),
+        },
     };
+    read_only(method, target)
+}
+
+/// Returns an endpoint that can only be read.
+fn read_only(method: &Method, target: AdminEndpoint) -> Result<AdminEndpoint, NotFound> {
     if reads(method) {
         Ok(target)
     } else {
@@ -98,6 +142,14 @@ fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
         };
         return switch(method, off, Change::CallOn { route });
     }
+    if let Some(route) = path.strip_prefix("/api/v1/routes/") {
+        let view = match route.split_once('/') {
+            None => View::Route(segment(route)?),
+            Some((name, "verdict")) => View::Verdict(segment(name)?),
+            Some(_) => return Err(NotFound::NotFound),
+        };
+        return read_only(method, AdminEndpoint::View(view));
+    }
     let rest = path
         .strip_prefix("/api/v1/flags/")
         .ok_or(NotFound::NotFound)?;
@@ -106,6 +158,7 @@ fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
         return match verb {
             "undo" => post(method, Change::Undo { flag: Some(flag) }),
             "rearm" => post(method, Change::Rearm { flag }),
+            "preview" => read_only(method, AdminEndpoint::View(View::Preview(flag))),
             _ => Err(NotFound::NotFound),
         };
     }
@@ -238,7 +291,9 @@ mod tests {
                 "/api/v1/flags/a",
                 Err(NotFound::Method { allow: WRITE }),
             ),
-            (Method::GET, "/", Err(NotFound::NotFound)),
+            (Method::POST, "/", Err(NotFound::Method { allow: READ })),
+            (Method::GET, "/console", Err(NotFound::NotFound)),
+            (Method::GET, "/api/v1/routes/a/b", Err(NotFound::NotFound)),
             (Method::GET, "/healthz/", Err(NotFound::NotFound)),
             (Method::GET, "/api/v1/flags/", Err(NotFound::NotFound)),
             (Method::GET, "/api/v1/flags/a/b", Err(NotFound::NotFound)),
@@ -339,7 +394,7 @@ mod tests {
         // Every path of the module's own table under `/api`.
         let table = include_str!("../admin.rs");
         let listed = table.lines().filter(|line| line.contains(" /api/v1/"));
-        let also_listed = 1; // `…/rearm` stands behind `…/undo`.
+        let also_listed = 2; // `…/rearm` stands behind `…/undo`, `…/verdict` behind `/routes/{route}`.
         assert_eq!(paths, listed.count() + also_listed);
     }
 
@@ -395,10 +450,10 @@ mod tests {
     #[test]
     fn only_paths_under_api_are_the_api() {
         for path in ["/api", "/api/", "/api/v1/flags", "/api/v2"] {
-            assert!(is_api(path), "{path}");
+            assert!(needs_token(path), "{path}");
         }
         for path in ["/healthz", "/apis", "/"] {
-            assert!(!is_api(path), "{path}");
+            assert!(!needs_token(path), "{path}");
         }
     }
 }

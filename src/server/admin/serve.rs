@@ -23,6 +23,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time;
 
 use super::connection_limit::{ConnectionLimit, ConnectionSlot};
+use super::live::{Closing, whole};
 use super::problem::AdminProblem;
 use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
 use dualgauge_net::AcceptBackoff;
@@ -155,16 +156,16 @@ async fn serve_connection(
     slot: Arc<ConnectionSlot>,
     mut closing: ShutdownState,
 ) {
-    let slot = Draining(slot);
+    let (slot, stop) = (Draining(slot), closing.clone());
     let service = service_fn(|request: Request<Incoming>| async {
         let answer = match slot.0.begin(request.uri().path()) {
             Ok(()) => {
                 let slot = slot.0.clone();
-                admin
-                    .answer(request.map(|body| Awaited { body, slot }))
-                    .await
+                let mut request = request.map(|body| Awaited { body, slot });
+                request.extensions_mut().insert(Closing(stop.clone()));
+                admin.answer(request).await
             }
-            Err(_) => busy(),
+            Err(_) => busy().map(whole),
         };
         slot.0.set_waiting();
         Ok::<_, Infallible>(answer)

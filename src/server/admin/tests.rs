@@ -2,6 +2,7 @@
 
 mod changes;
 mod explain;
+mod live;
 mod sockets;
 
 use std::time::Duration;
@@ -15,8 +16,8 @@ use tokio::time::timeout;
 
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::server::admin::{
-    AdminApi, AdminCommand, AdminTokens, ChangeRequest, ClientView, DefaultsView, FileView,
-    FlagView, FlagsView, PlanView, Readiness, Refusal, Reloaded, RouteView, StillMissing,
+    AdminApi, AdminBody, AdminCommand, AdminTokens, ChangeRequest, ClientView, DefaultsView,
+    FileView, FlagView, FlagsView, PlanView, Readiness, Refusal, Reloaded, RouteView, StillMissing,
     UpstreamView,
 };
 use dualgauge_model::compare::Mismatches;
@@ -161,6 +162,7 @@ fn obey(command: AdminCommand) {
             reply.send(Json::string(side.as_str())).unwrap();
         }
         AdminCommand::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
+        AdminCommand::View(command) => live::obey(command),
         AdminCommand::ForgetMismatches {
             attribution, reply, ..
         } => reply.send(vec![attribution.who]).unwrap(),
@@ -191,7 +193,7 @@ async fn within<F: Future>(future: F) -> F::Output {
 }
 
 /// Answers a request from the script; no tokens are configured.
-async fn ask(address: &str, request: Request<Full<Bytes>>) -> Response<Full<Bytes>> {
+async fn ask(address: &str, request: Request<Full<Bytes>>) -> Response<AdminBody> {
     ask_with(address, AdminTokens::default(), request).await
 }
 
@@ -199,7 +201,7 @@ async fn ask_with(
     address: &str,
     tokens: AdminTokens,
     request: Request<Full<Bytes>>,
-) -> Response<Full<Bytes>> {
+) -> Response<AdminBody> {
     let (control, mut commands) = mpsc::channel(1);
     let admin = AdminApi {
         address: address.parse().unwrap(),
@@ -235,13 +237,13 @@ fn put(name: &str, body: &str) -> Request<Full<Bytes>> {
         .unwrap()
 }
 
-async fn text(response: Response<Full<Bytes>>) -> String {
+async fn text(response: Response<AdminBody>) -> String {
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Returns the status and the JSON of a response, after a check of the content type for that status.
-async fn read(response: Response<Full<Bytes>>) -> (u16, Value) {
+async fn read(response: Response<AdminBody>) -> (u16, Value) {
     let status = response.status();
     let expected = if status == StatusCode::OK {
         "application/json"
@@ -432,13 +434,7 @@ async fn other_methods_are_405_with_those_that_are_allowed() {
 
 #[tokio::test]
 async fn a_page_of_another_site_gets_nothing() {
-    for path in [
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/api/v1/flags",
-        "/nowhere",
-    ] {
+    for path in ["/", "/healthz", "/metrics", "/api/v1/flags", "/nowhere"] {
         let rebound = Request::builder()
             .uri(path)
             .header("host", "evil.example:9090");
@@ -453,8 +449,8 @@ async fn a_page_of_another_site_gets_nothing() {
 }
 
 #[tokio::test]
-async fn where_others_can_reach_it_only_health_and_metrics_are_open() {
-    for path in ["/healthz", "/metrics"] {
+async fn where_others_can_reach_it_only_health_and_metrics_and_pages_are_open() {
+    for path in ["/healthz", "/metrics", "/", "/api/v1/docs"] {
         let open = ask(ELSEWHERE, empty(request("GET", path))).await;
         assert_eq!(open.status(), 200, "{path}");
     }

@@ -94,6 +94,29 @@ pub struct FileView {
     pub percent: Percent,
 }
 
+/// The effect that new values of a flag would have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PreviewView {
+    /// The entity tag of the flag, for `If-Match`.
+    pub tag: String,
+    /// `nothing`, `moves`, `returns`, `compares` or `refuses`.
+    pub effect: &'static str,
+    /// All of this in words.
+    pub text: String,
+    /// The number of routes that the flag covers.
+    pub routes: usize,
+    /// The number of configured clients that the flag covers.
+    pub clients: usize,
+    /// The calls counted so far that the flag covers.
+    pub calls: u64,
+    /// All calls counted so far.
+    pub all_calls: u64,
+    /// Earlier flags that decide some of the calls.
+    pub earlier: Vec<String>,
+    /// The reasons why the flag cannot have these values; empty if it can.
+    pub faults: Vec<String>,
+}
+
 /// The parts of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanView {

@@ -54,6 +54,12 @@ fn expect(target: &str, answer: &Message, wanted: &Value) {
         for (name, value) in wanted.as_object().unwrap() {
             assert_eq!(&got[name], value, "{target}");
         }
+    } else if target.ends_with("/overview") || target.ends_with("/status") {
+        // A slow test has intervals, and each has a folder of its own.
+        for (name, value) in wanted.as_object().unwrap() {
+            let varies = ["timeline", "files"].contains(&name.as_str());
+            assert!(varies || got[name] == *value, "{target}: {got}");
+        }
     } else if target.ends_with("/history") {
         assert_eq!(got[0], wanted[0], "{target}");
     } else {
@@ -165,7 +171,10 @@ fn each_example_of_the_api_is_what_a_live_proxy_answers() {
             };
             let call = format!("{} {path}", method.to_uppercase());
             rows.insert(format!("| `{call}` | {summary} |"));
-            known.insert(call);
+            // A page and a stream have tests of their own.
+            if operation["responses"]["200"]["content"]["application/json"].is_object() {
+                known.insert(call);
+            }
         }
     }
     assert_eq!(asked, known, "each has an example");

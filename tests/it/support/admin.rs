@@ -51,7 +51,7 @@ pub(crate) struct Metrics(String);
 impl Proxy {
     /// One request to the admin listener, with a body of JSON if any.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Message {
-        let content = if body.is_empty() {
+        let content = if body.is_empty() && matches!(method, "GET" | "HEAD") {
             String::new()
         } else {
             let length = body.len();

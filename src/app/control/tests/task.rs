@@ -18,6 +18,7 @@ use crate::server::admin::{
     AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, Readiness, Refusal, Reloaded,
 };
 use crate::telemetry::clock::now;
+use crate::telemetry::metrics::CallTable;
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::overrides::Change;
@@ -89,6 +90,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         },
         counts: async |_: Arc<Plan>, _: Timestamp| ReportCounts::default(),
         mismatches: async || Mismatches::default(),
+        calls: async || CallTable::default(),
         forget: async |routes: &Glob| vec![routes.as_str().to_owned()],
         upstreams: async |_: Arc<Plan>| Readiness::default(),
     };

@@ -4,7 +4,8 @@
 const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
 const DEEPEST = 8;
 const MOST_SHOWN = 200000;
-let keyHeader = null;
+const BEARER = { header: "authorization", prefix: "Bearer ", title: "Token" };
+let credential = null;
 
 function make(tag, text, className) {
   const element = document.createElement(tag);
@@ -171,7 +172,7 @@ async function send(method, path, inputs, body, output) {
   output.replaceChildren(make("p", "Waiting for the response."));
   const { url, headers } = target(path, inputs);
   const key = document.getElementById("key").value;
-  if (keyHeader && key) headers[keyHeader] = key;
+  if (credential && key) headers[credential.header] = credential.prefix + key;
   const options = { method: method.toUpperCase(), headers, credentials: "same-origin", redirect: "manual" };
   if (body) {
     options.body = body.value;
@@ -263,10 +264,18 @@ function operationOf(root, method, path, item, number) {
   return part;
 }
 
-function keyOf(root) {
-  const schemes = (root.components && root.components.securitySchemes) || {};
-  const scheme = Object.values(schemes).find((one) => one.type === "apiKey" && one.in === "header");
-  return scheme ? scheme.name : null;
+// Returns how the document wants its credential: an API key in a header, or a bearer token.
+function credentialOf(root) {
+  const schemes = Object.values((root.components && root.components.securitySchemes) || {});
+  const key = schemes.find((one) => one.type === "apiKey" && one.in === "header");
+  if (key) return { header: key.name, prefix: "", title: "API key" };
+  const bearer = schemes.find((one) => one.type === "http" && String(one.scheme).toLowerCase() === "bearer");
+  return bearer ? BEARER : null;
+}
+
+function showCredential() {
+  document.getElementById("credentials").hidden = credential === null;
+  if (credential) document.querySelector("label[for=key]").textContent = credential.title;
 }
 
 function show(root) {
@@ -274,8 +283,8 @@ function show(root) {
   document.title = info.title || "API";
   document.getElementById("title").textContent = info.title || "API";
   document.getElementById("about").textContent = info.description || "";
-  keyHeader = keyOf(root);
-  document.getElementById("credentials").hidden = keyHeader === null;
+  credential = credentialOf(root);
+  showCredential();
   const main = document.getElementById("operations");
   main.replaceChildren();
   let number = 0;
@@ -286,16 +295,25 @@ function show(root) {
     }
   }
   if (number === 0) main.append(make("p", "The document has no operations."));
-  document.getElementById("filter").addEventListener("input", (event) => {
+  document.getElementById("filter").oninput = (event) => {
     const words = event.target.value.toLowerCase();
     for (const part of main.querySelectorAll(".operation")) part.hidden = !part.dataset.words.includes(words);
-  });
+  };
 }
 
 async function start() {
   const main = document.getElementById("operations");
   try {
-    const response = await fetch(document.body.dataset.document, { credentials: "same-origin" });
+    const headers = {};
+    const key = document.getElementById("key").value;
+    if (credential && key) headers[credential.header] = credential.prefix + key;
+    const response = await fetch(document.body.dataset.document, { credentials: "same-origin", headers });
+    if (response.status === 401) {
+      credential = BEARER;
+      showCredential();
+      document.getElementById("key").onchange = start;
+      throw new Error("enter a token");
+    }
     if (!response.ok) throw new Error(`the document was answered with ${response.status}`);
     show(await response.json());
   } catch (error) {

@@ -8,11 +8,15 @@ use crate::server::admin::AdminTokens;
 
 #[tokio::test]
 async fn a_flip_is_reverted() {
-    let plain = empty(request("DELETE", "/api/v1/flags/ios-first"));
-    assert_eq!(ask(LOOPBACK, plain).await.status(), 200);
-    let typed =
-        empty(request("DELETE", "/api/v1/flags/ios-first").header("content-type", "text/plain"));
-    assert_eq!(ask(LOOPBACK, typed).await.status(), 415);
+    let delete = |content_type: &str| {
+        let request = request("DELETE", "/api/v1/flags/ios-first");
+        ask(
+            LOOPBACK,
+            empty(request.header("content-type", content_type)),
+        )
+    };
+    assert_eq!(delete("application/json").await.status(), 200);
+    assert_eq!(delete("text/plain").await.status(), 415);
 }
 
 #[tokio::test]
@@ -79,24 +83,32 @@ async fn with_tokens_the_api_requires_one() {
     }
 }
 
+const WRITES: [(&str, &str); 7] = [
+    ("PUT", "/api/v1/kill"),
+    ("DELETE", "/api/v1/kill"),
+    ("POST", "/api/v1/undo"),
+    ("POST", "/api/v1/flags/ios-first/undo"),
+    ("POST", "/api/v1/flags/ios-first/rearm"),
+    ("DELETE", "/api/v1/flags/ios-first"),
+    ("PUT", "/api/v1/called-off/items"),
+];
+
 #[tokio::test]
-async fn every_write_with_a_body_is_json_and_one_without_may_say_nothing_of_its_type() {
-    let writes = [
-        ("PUT", "/api/v1/kill"),
-        ("DELETE", "/api/v1/kill"),
-        ("POST", "/api/v1/undo"),
-        ("POST", "/api/v1/flags/ios-first/undo"),
-        ("POST", "/api/v1/flags/ios-first/rearm"),
-        ("DELETE", "/api/v1/flags/ios-first"),
-        ("PUT", "/api/v1/called-off/items"),
-    ];
-    for (method, path) in writes {
-        let asked = |content_type: Option<&str>, body: &'static str| {
+async fn every_write_is_json_and_only_one_with_a_token_and_no_body_may_say_nothing_of_its_type() {
+    let digest = <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest("secret"));
+    for (method, path) in WRITES {
+        let asked = async |content_type: Option<&str>, body: &'static str, token: bool| {
             let mut request = request(method, path);
             if let Some(content_type) = content_type {
                 request = request.header("content-type", content_type);
             }
-            ask(LOOPBACK, request.body(Full::from(body)).unwrap())
+            let mut tokens = AdminTokens::default();
+            if token {
+                tokens = AdminTokens::new(vec![("anna".to_owned(), digest)]);
+                request = request.header("authorization", "Bearer secret");
+            }
+            let request = request.body(Full::from(body)).unwrap();
+            ask_with(LOOPBACK, tokens, request).await.status()
         };
         // Content types that a page of another site can send without a CORS preflight.
         let simple = [
@@ -104,20 +116,38 @@ async fn every_write_with_a_body_is_json_and_one_without_may_say_nothing_of_its_
             Some("application/x-www-form-urlencoded"),
             Some("multipart/form-data; boundary=x"),
         ];
-        for content_type in simple {
-            for body in ["", r#"{"who":"anna"}"#] {
-                let status = asked(content_type, body).await.status();
-                assert_eq!(status, 415, "{method} {path} {content_type:?}");
+        let signed = r#"{"who":"anna"}"#;
+        for token in [false, true] {
+            for content_type in simple {
+                for body in ["", signed] {
+                    let status = asked(content_type, body, token).await;
+                    assert_eq!(status, 415, "{method} {path} {content_type:?}");
+                }
+            }
+            assert_eq!(asked(None, signed, token).await, 415);
+            for body in ["", signed] {
+                let status = asked(Some("application/json"), body, token).await;
+                assert_ne!(status, 415, "{method} {path}");
             }
         }
-        assert_eq!(asked(None, r#"{"who":"anna"}"#).await.status(), 415);
-        for (content_type, body) in [
-            (None, ""),
-            (Some("application/json"), ""),
-            (Some("application/json"), r#"{"who":"anna"}"#),
-        ] {
-            let status = asked(content_type, body).await.status();
-            assert_ne!(status, 415, "{method} {path} {content_type:?}");
+        assert_eq!(asked(None, "", false).await, 415, "{method} {path}");
+        assert_ne!(asked(None, "", true).await, 415, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_cannot_write() {
+    for (method, path) in WRITES {
+        let from = async |site: &str| {
+            let request = request(method, path).header("content-type", "application/json");
+            let request = request.header("sec-fetch-site", site);
+            ask(LOOPBACK, empty(request)).await.status()
+        };
+        for site in ["cross-site", "same-site"] {
+            assert_eq!(from(site).await, 403, "{method} {path} {site}");
+        }
+        for site in ["same-origin", "none"] {
+            assert_ne!(from(site).await, 403, "{method} {path} {site}");
         }
     }
 }

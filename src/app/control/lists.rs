@@ -1,0 +1,254 @@
+//! Clients and routes with their calls, and previews of flags, for the console.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Control;
+use super::overview::add;
+use crate::config::problem::nearest;
+use crate::server::admin::{
+    CallerRow, ClientRow, ExampleReplyView, ExampleView, LatencyView, ListOrder, ListQuery, Page,
+    PreviewView, Refusal, RouteDetail, RouteRow, ServedByStage, ServedCalls,
+};
+use crate::telemetry::metrics::{CallTable, StageCalls};
+use dualgauge_model::flag_preview::{FlagValues, PreviewInput, preview};
+use dualgauge_model::lifecycle::{EraClientReport, ReportQuery, UsageTotals, report};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Glob, OTHER};
+use dualgauge_model::route::{Example, Route};
+use dualgauge_model::time::Timestamp;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::side::Side;
+
+/// The idle time after which a route may be deleted, in seconds: 30 days, as in the report of usage.
+const IDLE: u64 = 30 * 86_400;
+
+impl Control {
+    /// Returns a page of clients, with those that match none as `other` if they have called.
+    pub(super) fn clients(
+        &self,
+        query: &ListQuery,
+        table: &CallTable,
+        at: Timestamp,
+    ) -> Page<ClientRow> {
+        let usage = self.usage();
+        let (totals, served) = (usage.totals_by_client(), table.by_client());
+        let total = |name: &str| totals.get(name).copied().unwrap_or_default();
+        let clients = self.plan.rollout.clients.all().iter();
+        let clients = clients.map(|client| {
+            let source = client.matcher.source();
+            (client.name.as_str(), Some(source))
+        });
+        let other = (total(OTHER).calls() > 0).then_some((OTHER, None));
+        let found = clients
+            .chain(other)
+            .filter(|(name, _)| query.finds(&[name]));
+        let mut found: Vec<_> = found
+            .map(|(name, source)| (name, source, total(name)))
+            .collect();
+        if query.order == ListOrder::Calls {
+            found.sort_by_key(|(_, _, totals)| std::cmp::Reverse(totals.calls()));
+        }
+        let page = query.cut(found);
+        let mut eras = self.eras(at);
+        let rows = page
+            .items
+            .into_iter()
+            .map(|(name, source, totals)| ClientRow {
+                name: name.to_owned(),
+                source: source.map(|source| source.as_str()),
+                proof: source.map(|source| source.proof().as_str()),
+                calls: calls(&totals),
+                last: totals.last.map(|last| last.to_string()),
+                served: of(&served, name),
+                eras: eras.remove(name).unwrap_or_default(),
+            });
+        Page {
+            total: page.total,
+            offset: page.offset,
+            items: rows.collect(),
+        }
+    }
+
+    /// Returns the eras of MCP clients, by client.
+    fn eras(&self, at: Timestamp) -> BTreeMap<String, Vec<EraClientReport>> {
+        let query = ReportQuery {
+            route: Glob::new(""),
+            idle: IDLE,
+            at,
+        };
+        let eras = report(&self.plan, &self.usage(), &query).eras;
+        let mut by_client: BTreeMap<String, Vec<EraClientReport>> = BTreeMap::new();
+        for client in eras.into_iter().flat_map(|eras| eras.clients) {
+            let known = by_client.entry(client.client.clone()).or_default();
+            known.push(client);
+        }
+        by_client
+    }
+
+    /// Returns a page of routes.
+    pub(super) fn routes(&self, query: &ListQuery, table: &CallTable) -> Page<RouteRow> {
+        let (totals, served) = (self.usage().totals_by_route(), table.by_route());
+        let total = |name: &str| totals.get(name).copied().unwrap_or_default();
+        let routes = self.plan.routes.routes().iter().enumerate();
+        let found =
+            routes.filter(|(_, route)| query.finds(&[&route.name, &route.rest, &route.rpc]));
+        let mut found: Vec<_> = found
+            .map(|(index, route)| (index, route, total(&route.name)))
+            .collect();
+        if query.order == ListOrder::Calls {
+            found.sort_by_key(|(_, _, totals)| std::cmp::Reverse(totals.calls()));
+        }
+        let page = query.cut(found);
+        let rows = page
+            .items
+            .into_iter()
+            .map(|(index, route, totals)| RouteRow {
+                name: route.name.clone(),
+                rest: route.rest.clone(),
+                rpc: route.rpc.clone(),
+                effect: route.effect.as_str(),
+                calls: calls(&totals),
+                last: totals.last.map(|last| last.to_string()),
+                served: of(&served, &route.name),
+                deprecated: self.deprecated(index),
+            });
+        Page {
+            total: page.total,
+            offset: page.offset,
+            items: rows.collect(),
+        }
+    }
+
+    fn deprecated(&self, index: usize) -> Option<String> {
+        let deprecated = self.plan.lifecycle.routes.get(index)?.as_ref()?;
+        Some(deprecated.side().as_str().to_owned())
+    }
+
+    /// Returns the plan in force, and the index of a route in it.
+    pub(super) fn find_route(&self, name: &str) -> Result<(Arc<Plan>, usize), Refusal> {
+        let routes = self.plan.routes.routes();
+        let index = routes.iter().position(|route| route.name == name);
+        let index = index.ok_or_else(|| Refusal::UnknownRoute {
+            nearest: nearest(name, routes.iter().map(|route| route.name.as_str()))
+                .map(str::to_owned),
+        })?;
+        Ok((self.plan(), index))
+    }
+
+    /// Returns one route in detail.
+    pub(super) fn route(
+        &self,
+        name: &str,
+        table: &CallTable,
+        at: Timestamp,
+    ) -> Result<RouteDetail, Refusal> {
+        let (plan, index) = self.find_route(name)?;
+        let route = plan.routes.route(index);
+        let found = table.of_route(name);
+        let query = ReportQuery {
+            route: Glob::new(name),
+            idle: IDLE,
+            at,
+        };
+        let mut usage = self.usage();
+        usage.keep(&plan);
+        let usage = report(&plan, &usage, &query).routes;
+        let callers = found.callers.iter();
+        let callers = callers.map(|((client, side), calls)| CallerRow {
+            client: client.to_string(),
+            side: side.as_str(),
+            served: (*calls).into(),
+        });
+        Ok(RouteDetail {
+            name: route.name.clone(),
+            rest: route.rest.clone(),
+            rpc: route.rpc.clone(),
+            effect: route.effect.as_str(),
+            from: route.from.map(Side::as_str),
+            lossy: route.lossy.clone(),
+            about: about(route),
+            examples: route.examples.iter().map(example).collect(),
+            callers: callers.collect(),
+            latency: LatencyView {
+                old: found.old.into(),
+                new: found.new.into(),
+                candidates: found.candidates.into(),
+            },
+            usage: usage.into_iter().find(|usage| usage.route == name),
+        })
+    }
+
+    /// Returns the effect that new values of a flag would have.
+    pub(super) fn preview(&self, name: &str, values: FlagValues) -> Result<PreviewView, Refusal> {
+        let rollout = &self.plan.rollout;
+        let index = rollout.flags.iter().position(|flag| flag.name == name);
+        let usage = self.usage();
+        let upstreams = self.plan.upstreams.all.iter();
+        let upstreams: Vec<Side> = upstreams.map(|upstream| upstream.side).collect();
+        let input = PreviewInput {
+            rollout,
+            routes: self.plan.routes.routes(),
+            usage: &usage,
+            upstreams: &upstreams,
+        };
+        let found = index.and_then(|index| preview(input, index, values));
+        let found = found.ok_or_else(|| self.unknown(name))?;
+        Ok(PreviewView {
+            tag: self.flag_tag(name),
+            effect: found.effect.as_str(),
+            text: found.text,
+            routes: found.routes,
+            clients: found.clients,
+            calls: found.calls[0],
+            all_calls: found.calls[1],
+            earlier: found.earlier,
+            faults: found.faults.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+fn calls(totals: &UsageTotals) -> ServedCalls {
+    let mut calls = ServedCalls::default();
+    add(&mut calls, totals);
+    calls
+}
+
+fn of(served: &BTreeMap<Arc<str>, StageCalls>, name: &str) -> ServedByStage {
+    served.get(name).copied().unwrap_or_default().into()
+}
+
+/// Returns the title, summary or description of a route.
+fn about(route: &Route) -> Option<String> {
+    let docs = &route.docs;
+    let texts = [&docs.title, &docs.summary, &docs.description];
+    texts.into_iter().find_map(Clone::clone)
+}
+
+fn example(example: &Example) -> ExampleView {
+    let params = example.params.as_ref();
+    let reply = example.reply.as_ref().map(|reply| {
+        let body = reply.body.as_ref().map(text);
+        let body = body.or_else(|| reply.text.clone()).unwrap_or_default();
+        ExampleReplyView {
+            rest: format!("{} {body}", reply.status).trim_end().to_owned(),
+            rpc: match &reply.rpc {
+                Ok(result) => format!("result {}", text(result)),
+                Err(error) => format!("error {}", text(error)),
+            },
+        }
+    });
+    ExampleView {
+        rest: example.call.clone(),
+        body: example.body.as_ref().map(text),
+        rpc: match params {
+            Some(params) => format!("{} {}", example.method, text(params)),
+            None => example.method.clone(),
+        },
+        reply,
+    }
+}
+
+fn text(json: &Json) -> String {
+    String::from_utf8_lossy(json.as_bytes()).into_owned()
+}

@@ -1,0 +1,82 @@
+// The history of changes: of one flag, or of everything.
+
+import { change, get } from "./api.js";
+import { confirmChange } from "./dialog.js";
+import { h, put, row, table, toast } from "./dom.js";
+import { ago, dateTime } from "./format.js";
+
+const LIMIT = 20;
+const COLUMNS = [{ title: "When" }, { title: "Who and why" }, { title: "What" }, { title: "Before" }, { title: "After" }];
+
+const WORDS = {
+  flip: "changed", unflip: "reset to the file", trip: "tripped by its guard", rearm: "re-armed", advance: "next step of the ramp",
+  kill: "kill switch on", revive: "kill switch off", call_off: "brownouts cancelled", call_on: "brownouts resumed", undo: "undone",
+};
+
+// Describes the state on one side of a change.
+function state(value) {
+  if (value.flag) {
+    const { standing } = value.flag;
+    if (!standing) return "as in the file";
+    const parts = [standing.flip && `${standing.flip.stage} ${standing.flip.percent} %`, standing.trip && "tripped", standing.ramp && `step ${standing.ramp.step + 1}`];
+    return parts.filter(Boolean).join(", ") || "as in the file";
+  }
+  if (value.kill) return value.kill.kill ? "on" : "off";
+  return value.brownouts.called_off.join(", ") || "none cancelled";
+}
+
+function historyRow(entry) {
+  const flag = entry.before.flag?.flag;
+  return row(COLUMNS, [
+    h("time", { datetime: entry.by.at, title: dateTime(entry.by.at) }, ago(entry.by.at)),
+    [h("strong", {}, entry.by.who), entry.by.why && h("span", { class: "sub" }, entry.by.why)],
+    [flag && h("code", {}, flag), " ", WORDS[entry.what] || entry.what, entry.undone && h("span", { class: "badge" }, "undone")],
+    state(entry.before),
+    state(entry.after),
+  ]);
+}
+
+// Returns the list; `afterUndo` adds a button that undoes the last change of anything.
+export function historyList(flag, afterUndo) {
+  const body = h("div", {}, h("p", { class: "faint" }, "Loading."));
+  let offset = 0;
+  let entries = [];
+
+  function draw() {
+    if (entries.length === 0) return put(body, h("p", { class: "faint" }, "Nothing has been changed at run time."));
+    const move = (by) => { offset += by; draw(); };
+    const pager = entries.length > LIMIT && h("div", { class: "pager" },
+      h("button", { type: "button", class: "quiet", disabled: offset === 0, onclick: () => move(-LIMIT) }, "‹ Newer"),
+      h("span", { class: "faint" }, `${offset + 1}–${Math.min(offset + LIMIT, entries.length)} of ${entries.length}`),
+      h("button", { type: "button", class: "quiet", disabled: offset + LIMIT >= entries.length, onclick: () => move(LIMIT) }, "Older ›"));
+    const undo = afterUndo && h("p", {}, h("button", { type: "button", onclick: undoLast }, "Undo the last change"));
+    return put(body, undo, table("Changes, newest first", COLUMNS, entries.slice(offset, offset + LIMIT).map(historyRow), { class: "stack" }), pager);
+  }
+
+  async function undoLast() {
+    const why = await confirmChange({ title: "Undo the last change?", text: "The newest change that can be undone is taken back, of whatever kind it is.", action: "Undo" });
+    if (why === null) return;
+    try {
+      const flags = await get("flags", { limit: 1 });
+      await change("POST", "undo", { why }, String(flags.revision));
+      toast("Undone.");
+      afterUndo();
+      await load();
+    } catch (error) {
+      toast(error.message, "error");
+    }
+  }
+
+  async function load() {
+    try {
+      const all = await get("history");
+      entries = flag ? all.filter((entry) => entry.before.flag?.flag === flag) : all;
+      draw();
+    } catch (error) {
+      body.replaceChildren(h("p", { class: "notice error" }, error.message));
+    }
+  }
+
+  load();
+  return body;
+}

@@ -1,0 +1,156 @@
+// Explain: how the configuration in force, with all changes, would handle a call. Nothing is sent to a server.
+
+import { request } from "../api.js";
+import { field, h, row, table } from "../dom.js";
+import { parseCurl } from "../curl.js";
+import { parseHar } from "../har.js";
+import { stageBadge } from "../sides.js";
+
+const MOST = 20;
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+// Reads lines of `name: value`.
+function headersOf(text) {
+  const headers = {};
+  for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
+    const colon = line.indexOf(":");
+    if (colon < 1) throw new Error(`“${line}” is no header; write \`name: value\`.`);
+    const name = line.slice(0, colon).trim();
+    const value = line.slice(colon + 1).trim();
+    headers[name] = name in headers ? [headers[name], value].flat() : value;
+  }
+  return headers;
+}
+
+export function parsePasted(text) {
+  const trimmed = text.trim();
+  return trimmed.startsWith("{") ? parseHar(trimmed) : parseCurl(trimmed);
+}
+
+function step(title, ...content) {
+  return h("li", {}, h("h3", {}, title), content);
+}
+
+function facts(pairs) {
+  return h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function code(text, label) {
+  return h("pre", { tabindex: 0, role: "region", "aria-label": label }, text);
+}
+
+function pretty(value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function decision(decided) {
+  if (!decided) return null;
+  return step("Decision",
+    h("p", {}, stageBadge(decided.stage), " because of ", h("strong", {}, decided.why), decided.changed && h("span", { class: "badge" }, decided.changed)),
+    facts([["Candidate", decided.candidate]]),
+    decided.passed_over?.length > 0 && h("details", { open: true }, h("summary", {}, "Flags that do not decide"),
+      h("ul", {}, decided.passed_over.map((one) => h("li", {}, h("code", {}, one.flag), ` (${one.percent} %): ${one.why}`, one.bucket !== undefined && `, bucket ${one.bucket}`, one.changed && `; ${one.changed}`)))));
+}
+
+function holes(found) {
+  if (!found || found.length === 0) return null;
+  const columns = [{ title: "Hole" }, { title: "Type" }, { title: "Value" }];
+  return step("What the pattern reads", table("Values of holes", columns, found.map((hole) => row(columns, [h("code", {}, hole.name), hole.type, h("code", {}, hole.value === null ? "absent" : JSON.stringify(hole.value))]))));
+}
+
+function sent(call) {
+  if (!call) return null;
+  const headers = call.headers.map((header) => `${header.name}: ${header.value}`);
+  const head = [`${call.method || ""} ${call.target || ""}`.trim(), ...headers].filter(Boolean).join("\n");
+  return step("What is sent", facts([["Upstream", call.upstream], ["Address", call.authority], ["Note", call.note]]), head && code(head, "Request"), call.body && code(pretty(call.body), "Body"));
+}
+
+function refusal(refused) {
+  if (!refused) return null;
+  return step("Refused", h("p", { class: "notice error" }, refused.message), facts([["Status", refused.status], ["Code", refused.code], ["Reason", h("code", {}, refused.reason)], ["Blame", refused.blame]]));
+}
+
+function outcomes(rows) {
+  if (!rows || rows.length === 0) return null;
+  const columns = [{ title: "REST" }, { title: "RPC" }];
+  return step("Replies that the route maps, in order", table("Replies", columns, rows.slice(0, MOST).map((one) => row(columns, [h("code", {}, one.rest), h("code", {}, one.rpc)]))));
+}
+
+// Members that no step above shows are shown as they are, so that nothing is hidden.
+const SHOWN = ["side", "request", "message", "client", "proof", "route", "decision", "holes", "sends", "dropped", "outcomes", "refused"];
+
+function others(explanation) {
+  const rest = Object.fromEntries(Object.entries(explanation).filter(([name, value]) => !SHOWN.includes(name) && value !== null && !(Array.isArray(value) && value.length === 0)));
+  return Object.keys(rest).length > 0 && h("details", {}, h("summary", {}, "Further details"), code(JSON.stringify(rest, null, 2), "Further details"));
+}
+
+function explained(one) {
+  const route = one.route ? [h("a", { href: `#/routes/${encodeURIComponent(one.route.name)}` }, one.route.name), h("br"), h("code", {}, one.route.rest), " ⇄ ", h("code", {}, one.route.rpc)] : "no route: the call passes through";
+  return h("section", { class: "panel" }, h("h2", {}, one.message || one.request),
+    h("ol", { class: "steps" },
+      step("Client", h("p", {}, h("strong", {}, one.client), ` (${one.proof})`)), step("Route", h("p", {}, route)),
+      decision(one.decision), holes(one.holes), refusal(one.refused), sent(one.sends),
+      outcomes(one.outcomes),
+      one.dropped?.length > 0 && step("Dropped in translation", h("ul", {}, one.dropped.map((name) => h("li", {}, h("code", {}, name)))))),
+    others(one));
+}
+
+export function explainPage() {
+  const pasted = h("textarea", { rows: 3, spellcheck: "false", placeholder: "curl 'http://…' -H 'x-client-id: …'" });
+  const method = h("select", {}, METHODS.map((name) => h("option", {}, name)));
+  const target = h("input", { value: "/", spellcheck: "false", autocomplete: "off", required: true });
+  const headers = h("textarea", { rows: 3, spellcheck: "false" });
+  const body = h("textarea", { rows: 4, spellcheck: "false" });
+  const from = h("input", { spellcheck: "false", autocomplete: "off" });
+  const fault = h("p", { role: "alert" });
+  const result = h("div", { "aria-live": "polite" });
+
+  function fail(error) {
+    fault.className = "notice error";
+    fault.textContent = error.message;
+  }
+
+  function fillIn() {
+    fault.className = "";
+    fault.textContent = "";
+    try {
+      const call = parsePasted(pasted.value);
+      if (!METHODS.includes(call.method)) method.append(h("option", {}, call.method));
+      method.value = call.method;
+      target.value = call.target;
+      headers.value = call.headers.map(([name, value]) => `${name}: ${value}`).join("\n");
+      body.value = call.body;
+      explain();
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  async function explain(event) {
+    event?.preventDefault();
+    fault.className = "";
+    fault.textContent = "";
+    try {
+      const call = { method: method.value, target: target.value, headers: headersOf(headers.value) };
+      if (body.value) call.body = body.value;
+      if (from.value.trim()) call.from = from.value.trim();
+      const response = await request("/api/v1/explain", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(call) });
+      const [{ explanations }] = await response.json();
+      result.replaceChildren(...explanations.slice(0, MOST).map(explained));
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  const form = h("form", { class: "panel", onsubmit: explain },
+    field("Paste a curl command or a HAR entry", pasted), h("p", { class: "buttons" }, h("button", { type: "button", onclick: fillIn }, "Read and explain")),
+    h("div", { class: "call-line" }, field("Method", method), field("Path and query", target)),
+    field("Headers", headers, "One per line: name: value. Credentials are not shown in the result."), field("Body", body), field("Client address", from, "Optional; rules by address match only with it."),
+    h("p", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Explain")), fault);
+  return { title: "Explain", element: h("div", {}, h("h1", {}, "Explain a call"), h("p", { class: "faint" }, "The configuration in force, with all changes at run time. Nothing is sent to a server."), h("div", { class: "explain" }, form, result)) };
+}
