@@ -1,0 +1,181 @@
+//! The console in a headless browser, used as a person would use it, before the proxy of `dualgauge demo`.
+//!
+//! Each script of `tests/console` looks at one page: in both colour schemes, on a screen of 400 pixels, with axe, and
+//! without any request to another origin. `.ci/install-console` installs the browser; the tests are ignored unless they
+//! are asked for. With `CONSOLE_SHOTS=docs/how-to/console` they make the pictures of the documents.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a program that does not do as the test says fails the test"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// One browser at a time: several would make each other slow.
+static BROWSER: Mutex<()> = Mutex::new(());
+
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status();
+        assert!(asked.unwrap().success());
+        self.0.wait().unwrap();
+    }
+}
+
+/// A proxy with its admin address, and the folder of its files.
+struct Started {
+    _process: Process,
+    admin: String,
+    folder: PathBuf,
+}
+
+/// Starts a proxy and waits for its line `serving …, admin …`. `told` is the start of a line that names the folder.
+fn start(command: &mut Command, folder: Option<&Path>) -> Started {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let process = Process(child);
+    let (mut admin, mut found) = (None, folder.map(Path::to_owned));
+    while admin.is_none() || found.is_none() {
+        let line = lines.next().unwrap().unwrap();
+        if let Some((_, address)) = line.split_once(", admin http://") {
+            admin = Some(address.to_owned());
+        }
+        if let Some((_, rest)) = line.split_once("The configuration is in ") {
+            let path = rest.split(". ").next().unwrap();
+            found = Some(PathBuf::from(path));
+        }
+    }
+    // A process that cannot write its output would stop.
+    thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    Started {
+        _process: process,
+        admin: admin.unwrap(),
+        folder: found.unwrap(),
+    }
+}
+
+fn dualgauge() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+}
+
+/// Runs a script of `tests/console` with a proxy.
+fn run(script: &str, proxy: &Started) {
+    let own = Path::new(env!("CARGO_BIN_EXE_dualgauge"));
+    let npm = own.ancestors().nth(2).unwrap().join("console-npm");
+    assert!(
+        npm.exists(),
+        "{} is missing; run .ci/install-console",
+        npm.display()
+    );
+    let status = Command::new("node")
+        .arg(format!("tests/console/{script}.mjs"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("CONSOLE_NPM", npm)
+        .env("CONSOLE_URL", format!("http://{}", proxy.admin))
+        .env("CONSOLE_FOLDER", &proxy.folder)
+        .status();
+    assert!(status.unwrap().success(), "{script}");
+}
+
+/// Runs a script with the demo.
+fn demo(script: &str) {
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut command = dualgauge();
+    command.args(["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    run(script, &start(&mut command, None));
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn the_overview_shows_shares_attention_and_clients_live() {
+    demo("overview");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn a_person_flips_undoes_loses_a_race_rearms_and_kills() {
+    demo("flags");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn a_difference_is_opened_and_its_ignore_rule_copied() {
+    demo("differences");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn clients_are_found_with_their_stages_and_errors() {
+    demo("clients");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn a_route_shows_both_sides_and_its_verdict() {
+    demo("routes");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn a_pasted_call_is_explained_with_live_flips() {
+    demo("explain");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn problems_of_a_reload_are_shown_by_file_and_line() {
+    demo("configuration");
+}
+
+/// Writes a configuration with so many routes, flags and clients.
+fn write_large(folder: &Path) {
+    let mut routes = String::new();
+    let mut flags = String::new();
+    for index in 0..10_000 {
+        let _ = write!(
+            routes,
+            "[[client]]\nname = \"app-{index:05}\"\nmatch = {{ header = {{ x-client-id = \"app-{index:05}\" }} }}\n\
+             [[route]]\nname = \"area{:03}.call{index:05}\"\nrest = \"GET /area{:03}/call{index:05}/{{id}}\"\n\
+             rpc = \"area{:03}/call{index:05}\"\n",
+            index / 100,
+            index / 100,
+            index / 100
+        );
+        if index % 10 == 0 {
+            let _ = write!(
+                flags,
+                "[[flag]]\nname = \"wave-{index:05}\"\nclient = \"app-{index:05}\"\nstage = \"shadow\"\npercent = 5\n"
+            );
+        }
+    }
+    let config = format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
+         [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n\
+         [upstream.new]\nside = \"rpc\"\nurl = \"http://127.0.0.1:9/rpc\"\n\
+         [rollout]\nflags = \"flags.toml\"\nstate = \"state/\"\n[log]\nlevel = \"error\"\n{routes}"
+    );
+    fs::write(folder.join("dualgauge.toml"), config).unwrap();
+    fs::write(folder.join("flags.toml"), flags).unwrap();
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn ten_thousand_routes_and_clients_and_a_thousand_flags_are_shown_in_pages() {
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    write_large(folder.path());
+    let mut command = dualgauge();
+    command
+        .arg("--config")
+        .arg(folder.path().join("dualgauge.toml"));
+    run("large", &start(&mut command, Some(folder.path())));
+}

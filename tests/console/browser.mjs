@@ -1,0 +1,93 @@
+// The parts that all scripts share: a browser that sees only this origin, a check of accessibility, and screenshots.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const { CONSOLE_NPM: npm, CONSOLE_URL: base, CONSOLE_SHOTS: shots } = process.env;
+const require = createRequire(join(npm, "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+// The most rows that a page may have in its document.
+const MOST_ROWS = 100;
+
+export { base };
+
+export function assert(holds, text) {
+  if (!holds) throw new Error(text);
+}
+
+export function equal(found, wanted, text) {
+  assert(JSON.stringify(found) === JSON.stringify(wanted), `${text}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`);
+}
+
+// Sends a request to the admin API, as another person would.
+export async function api(method, path, body) {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${base}/api/v1/${path}`, { method, headers, body: body && JSON.stringify(body) });
+  assert(response.ok, `${method} ${path}: ${response.status}`);
+  return response.json();
+}
+
+// Runs a test with a page; it fails on errors of the page and on requests to other origins.
+export async function withPage(test, options = {}) {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const faults = [];
+  try {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: "light", ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(20000);
+    page.on("pageerror", (error) => faults.push(`error of the page: ${error.message}`));
+    page.on("console", (message) => {
+      // A refused change is logged by the browser itself.
+      if (message.type() === "error" && !/status of (401|404|409|412|422|503)/.test(message.text())) faults.push(`console: ${message.text()}`);
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(`${base}/`)) faults.push(`a request to another origin: ${request.url()}`);
+    });
+    await test(page);
+    const { cookies } = await context.storageState();
+    equal(cookies, [], "cookies");
+  } finally {
+    await browser.close();
+  }
+  equal(faults, [], "faults");
+}
+
+export async function open(page, hash) {
+  await page.goto(`${base}/#/${hash}`);
+  await page.locator("#live[data-state=live]").waitFor();
+}
+
+// Checks a page in both colour schemes and on a narrow screen, then returns to the wide one.
+export async function check(page, name) {
+  for (const [width, colorScheme] of [[1280, "dark"], [400, "light"], [400, "dark"], [1280, "light"]]) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 860 });
+    const found = await page.evaluate(() => ({
+      rows: document.querySelectorAll("tr, article, main li").length,
+      overflow: document.documentElement.scrollWidth - window.innerWidth,
+    }));
+    assert(found.rows <= MOST_ROWS + 20, `${name}: ${found.rows} rows`);
+    assert(found.overflow <= 0, `${name} at ${width} px: ${found.overflow} px too wide`);
+    await accessible(page, `${name} at ${width} px, ${colorScheme}`);
+  }
+}
+
+async function accessible(page, name) {
+  const violations = await page.evaluate(async (source) => {
+    if (!window.axe) (0, eval)(source);
+    const { violations: all } = await window.axe.run(document, { resultTypes: ["violations"] });
+    return all.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(" | ")}`);
+  }, axe);
+  equal(violations, [], `${name}: faults of accessibility`);
+}
+
+// Makes the picture of the documents.
+export async function picture(page, name, height = 860) {
+  if (!shots) return;
+  await page.setViewportSize({ width: 1280, height });
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.screenshot({ path: join(shots, `${name}.png`), animations: "disabled" });
+}

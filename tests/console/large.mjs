@@ -1,0 +1,44 @@
+// Ten thousand routes and clients, and a thousand flags: first rows within two seconds, and never more than a page of them.
+
+import { assert, base, check, equal, open, withPage } from "./browser.mjs";
+
+// The test builds are ten times slower than release builds, so only a limit for those is asserted here.
+const FIRST_ROWS_MS = 2000;
+const TIMES = 20;
+
+async function time(path) {
+  const all = [];
+  for (let turn = 0; turn < TIMES; turn += 1) {
+    const began = performance.now();
+    const response = await fetch(`${base}/api/v1/${path}`);
+    await response.text();
+    all.push(performance.now() - began);
+  }
+  return all.sort((one, other) => one - other)[TIMES / 2];
+}
+
+await withPage(async (page) => {
+  for (const [hash, noun, total] of [["flags", "flags", "1,000"], ["clients", "clients", "10,000"], ["routes", "routes", "10,000"]]) {
+    await page.goto("about:blank");
+    const began = performance.now();
+    await page.goto(`${base}/#/${hash}`);
+    await page.locator("main article, main tbody tr").first().waitFor();
+    const took = performance.now() - began;
+    assert(took < FIRST_ROWS_MS, `first rows of ${noun} after ${Math.round(took)} ms`);
+    await page.getByText(`of ${total} ${noun}`).waitFor();
+    await check(page, noun);
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.locator(".pager", { hasText: /^(?!.*1–)/ }).waitFor();
+    console.log(`${noun}: first rows after ${Math.round(took)} ms`);
+  }
+  await page.getByLabel("Search routes").fill("call09999");
+  await page.getByRole("link", { name: "area099.call09999" }).click();
+  await page.locator("h1", { hasText: "area099.call09999" }).waitFor();
+  await page.locator(".directions .badge").first().waitFor({ timeout: 60000 });
+  await open(page, "overview");
+  await check(page, "overview");
+  for (const path of ["flags?limit=50", "flags?limit=50&offset=950", "clients?limit=50", "clients?limit=50&sort=calls", "routes?limit=50&offset=9950", "routes?search=call09", "flags/wave-05000/preview?stage=translate&percent=50", "overview", "status"]) {
+    console.log(`${path}: ${(await time(path)).toFixed(1)} ms`);
+  }
+  equal((await (await fetch(`${base}/api/v1/routes?limit=100`)).json()).items.length, 100, "a page");
+});
