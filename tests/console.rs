@@ -20,6 +20,13 @@ use std::thread;
 /// One browser at a time: several would make each other slow.
 static BROWSER: Mutex<()> = Mutex::new(());
 
+/// The kind of build, since the limits of times are those of release builds.
+const BUILD: &str = if cfg!(debug_assertions) {
+    "debug"
+} else {
+    "release"
+};
+
 /// A process that ends with the test.
 struct Process(Child);
 
@@ -82,6 +89,7 @@ fn run(script: &str, proxy: &Started) {
         .env("CONSOLE_NPM", npm)
         .env("CONSOLE_URL", format!("http://{}", proxy.admin))
         .env("CONSOLE_FOLDER", &proxy.folder)
+        .env("CONSOLE_BUILD", BUILD)
         .status();
     assert!(status.unwrap().success(), "{script}");
 }
@@ -136,6 +144,27 @@ fn problems_of_a_reload_are_shown_by_file_and_line() {
     demo("configuration");
 }
 
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn a_token_is_asked_for_and_stays_in_its_tab() {
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    // The digest of `secret`.
+    let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+    let config = format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
+         tokens = {{ anna = \"sha256:{hash}\" }}\n\
+         [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n"
+    );
+    fs::write(folder.path().join("dualgauge.toml"), config).unwrap();
+    let mut command = dualgauge();
+    command
+        .arg("run")
+        .arg("--config")
+        .arg(folder.path().join("dualgauge.toml"));
+    run("token", &start(&mut command, Some(folder.path())));
+}
+
 /// Writes a configuration with so many routes, flags and clients.
 fn write_large(folder: &Path) {
     let mut routes = String::new();
@@ -175,6 +204,7 @@ fn ten_thousand_routes_and_clients_and_a_thousand_flags_are_shown_in_pages() {
     write_large(folder.path());
     let mut command = dualgauge();
     command
+        .arg("run")
         .arg("--config")
         .arg(folder.path().join("dualgauge.toml"));
     run("large", &start(&mut command, Some(folder.path())));

@@ -88,6 +88,7 @@ async function accessible(page, name) {
 export async function picture(page, name, height = 860) {
   if (!shots) return;
   await page.setViewportSize({ width: 1280, height });
+  await page.locator(".toast").first().waitFor({ state: "detached" });
   await page.evaluate(() => document.activeElement?.blur());
   await page.screenshot({ path: join(shots, `${name}.png`), animations: "disabled" });
 }

@@ -26,4 +26,6 @@ await withPage(async (page) => {
   await page.locator(".operation").first().waitFor();
   assert(page.url() === `${base}/api/v1/docs`, "the page of the API");
   assert((await page.locator(".operation").count()) > 20, "the operations of the API");
+  await page.locator(".operation summary", { hasText: "/api/v1/kill" }).first().click();
+  await check(page, "API");
 });

@@ -43,13 +43,13 @@ await withPage(async (page) => {
   const told = await edit.getByRole("alert").textContent();
   assert(/Your change was not applied/.test(told) && /ben \(ticket 8\)/.test(told) && /verify 100 %/.test(told), told);
   equal((await api("GET", "flags/reports")).stage, "verify", "nothing is overwritten");
-  await picture(page, "lost-race", 760);
+  await picture(page, "lost-race", 860);
   await check(page, "flags, lost race");
   await edit.getByRole("button", { name: "Apply to the new version" }).click();
   await edit.locator("header .stage.translate").waitFor();
 
   // The history has all of this.
-  await mover.getByRole("button", { name: "History reports" }).click();
+  await edit.getByRole("button", { name: "History reports" }).click();
   const history = page.getByRole("dialog");
   await history.getByRole("row").nth(4).waitFor();
   assert((await history.textContent()).includes("ticket 8"), "the history has the reason");

@@ -12,7 +12,7 @@ use crate::server::admin::{
 };
 use crate::telemetry::metrics::{CallTable, StageCalls};
 use dualgauge_model::flag_preview::{FlagValues, PreviewInput, preview};
-use dualgauge_model::lifecycle::{EraClientReport, ReportQuery, UsageTotals, report};
+use dualgauge_model::lifecycle::{EraClientReport, ReportQuery, Usage, UsageTotals, report};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Glob, OTHER};
 use dualgauge_model::route::{Example, Route};
@@ -31,8 +31,7 @@ impl Control {
         table: &CallTable,
         at: Timestamp,
     ) -> Page<ClientRow> {
-        let usage = self.usage();
-        let (totals, served) = (usage.totals_by_client(), table.by_client());
+        let (totals, served) = (self.totals(Usage::add_by_client), table.by_client());
         let total = |name: &str| totals.get(name).copied().unwrap_or_default();
         let clients = self.plan.rollout.clients.all().iter();
         let clients = clients.map(|client| {
@@ -77,7 +76,11 @@ impl Control {
             idle: IDLE,
             at,
         };
-        let eras = report(&self.plan, &self.usage(), &query).eras;
+        let mut usage = Usage::default();
+        for part in self.usages() {
+            usage.eras_mut().merge(part.eras());
+        }
+        let eras = report(&self.plan, &usage, &query).eras;
         let mut by_client: BTreeMap<String, Vec<EraClientReport>> = BTreeMap::new();
         for client in eras.into_iter().flat_map(|eras| eras.clients) {
             let known = by_client.entry(client.client.clone()).or_default();
@@ -88,7 +91,7 @@ impl Control {
 
     /// Returns a page of routes.
     pub(super) fn routes(&self, query: &ListQuery, table: &CallTable) -> Page<RouteRow> {
-        let (totals, served) = (self.usage().totals_by_route(), table.by_route());
+        let (totals, served) = (self.totals(Usage::add_by_route), table.by_route());
         let total = |name: &str| totals.get(name).copied().unwrap_or_default();
         let routes = self.plan.routes.routes().iter().enumerate();
         let found =

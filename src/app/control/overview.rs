@@ -14,7 +14,7 @@ use crate::server::admin::{
 };
 use crate::telemetry::clock::{Rfc3339, millis};
 use dualgauge_model::compare::Mismatches;
-use dualgauge_model::lifecycle::UsageTotals;
+use dualgauge_model::lifecycle::{Usage, UsageTotals};
 use dualgauge_model::plan::Plan;
 
 /// The time for which an overview is answered again.
@@ -66,8 +66,8 @@ impl Control {
         let more = attention.len().saturating_sub(MAX_ATTENTION);
         attention.truncate(MAX_ATTENTION);
         let mut calls = ServedCalls::default();
-        for (_, totals) in self.usage().totals_by_client() {
-            add(&mut calls, &totals);
+        for totals in self.totals(Usage::add_by_client).values() {
+            add(&mut calls, totals);
         }
         OverviewView {
             revision: self.revision,

@@ -6,9 +6,12 @@
 //!
 //! Used by `control::reports`.
 
+use std::borrow::Cow;
+
 use super::report_age::GONE_AFTER_MS;
 use super::report_counts::ReportCounts;
 use crate::store::{ReplicaReport, boot};
+use dualgauge_model::lifecycle::Usage;
 use dualgauge_model::rollout::{Reporter, Tallies};
 
 /// The time without the store after which a process starts a new boot: before other replicas take it for ended, whose
@@ -115,6 +118,14 @@ impl ReporterId {
         self.turn.since(counts)
     }
 
+    /// Returns the usage that this process adds to that stored under earlier boots, without a copy if there is none.
+    pub(super) fn news_of_usage<'c>(&self, counts: &'c ReportCounts) -> Cow<'c, Usage> {
+        match &self.turn.before {
+            None => Cow::Borrowed(&counts.usage),
+            Some(before) => Cow::Owned(counts.usage.since(&before.usage)),
+        }
+    }
+
     /// Returns true if this process's next report replaces `report`.
     pub(super) fn is(&self, report: &ReplicaReport) -> bool {
         (&report.replica, &report.boot) == (&self.source.0, &self.turn.boot)
@@ -131,7 +142,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use dualgauge_model::lifecycle::{ClientUsage, Usage};
+    use dualgauge_model::lifecycle::ClientUsage;
     use dualgauge_model::rollout::Way;
     use dualgauge_model::time::Timestamp;
     use dualgauge_patterns::side::Side;

@@ -1,5 +1,6 @@
 //! The counts of this process, stored for restarts and other replicas, and the counts of all replicas.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -14,7 +15,7 @@ use super::reporter_id::ReporterId;
 use crate::config::raw::RawConfig;
 use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
 use crate::telemetry::clock::{millis, timestamp};
-use dualgauge_model::lifecycle::{Timeline, Usage};
+use dualgauge_model::lifecycle::{Timeline, Usage, UsageTotals};
 use dualgauge_model::rollout::Tallies;
 
 /// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
@@ -93,8 +94,8 @@ impl Control {
         }
         let at = timestamp(at);
         if self.timeline.is_due(at) {
-            let usage = self.usage();
-            self.timeline.note(&usage, at);
+            let totals = self.totals(Usage::add_by_client);
+            self.timeline.note(totals, at);
         }
     }
 
@@ -248,6 +249,24 @@ impl Control {
     #[must_use]
     pub fn replica(&self) -> &str {
         &self.reporting.own.source().0
+    }
+
+    /// Returns the usage of other processes, and that of this one. Merged, they are [`Control::usage`].
+    pub(super) fn usages(&self) -> [Cow<'_, Usage>; 2] {
+        let own = self.reporting.own.news_of_usage(&self.reporting.counts);
+        [Cow::Borrowed(&self.reporting.others), own]
+    }
+
+    /// Returns totals of the usage on all replicas, added up by `add`.
+    pub(super) fn totals(
+        &self,
+        add: impl Fn(&Usage, &mut BTreeMap<String, UsageTotals>),
+    ) -> BTreeMap<String, UsageTotals> {
+        let mut totals = BTreeMap::new();
+        for usage in self.usages() {
+            add(&usage, &mut totals);
+        }
+        totals
     }
 
     /// Returns the usage on all replicas, since counting began.

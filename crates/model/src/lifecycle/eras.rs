@@ -103,7 +103,8 @@ impl EraUsage {
         self.watching.note(replica, Interval { from, until });
     }
 
-    pub(super) fn merge(&mut self, other: &EraUsage) {
+    /// Adds the eras that another process has counted.
+    pub fn merge(&mut self, other: &EraUsage) {
         for ((client, era), count) in &other.calls {
             self.note(client, *era, count);
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::usage::{Usage, UsageTotals};
+use super::usage::UsageTotals;
 use crate::time::Timestamp;
 
 /// The maximum number of intervals; joining leaves half of it.
@@ -105,12 +105,12 @@ impl Timeline {
         last.is_none_or(|(last, _)| at.since(*last) >= self.seconds)
     }
 
-    /// Ends the current interval, if it is due. The first note is only the start of the first interval.
-    pub fn note(&mut self, usage: &Usage, at: Timestamp) {
+    /// Ends the current interval, if it is due, with the totals of each client so far. The first note is only the start
+    /// of the first interval.
+    pub fn note(&mut self, totals: BTreeMap<String, UsageTotals>, at: Timestamp) {
         if !self.is_due(at) {
             return;
         }
-        let totals = usage.totals_by_client();
         if let Some((_, before)) = &self.last {
             let interval = difference(before, &totals, at);
             self.intervals.push(interval);
@@ -157,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::lifecycle::ClientUsage;
+    use crate::lifecycle::{ClientUsage, Usage};
     use crate::rollout::Way;
     use dualgauge_patterns::side::Side;
 
@@ -169,6 +169,12 @@ mod tests {
         usage.note("items", client, Side::Rest, &seen);
     }
 
+    fn note(timeline: &mut Timeline, usage: &Usage, at: Timestamp) {
+        let mut totals = BTreeMap::new();
+        usage.add_by_client(&mut totals);
+        timeline.note(totals, at);
+    }
+
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_unix(seconds)
     }
@@ -177,16 +183,16 @@ mod tests {
     fn an_interval_has_the_calls_and_the_clients_between_two_notes() {
         let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
         calls(&mut usage, "before", Some(Way::Old), 9);
-        timeline.note(&usage, at(0));
+        note(&mut timeline, &usage, at(0));
         assert!(timeline.intervals().is_empty() && !timeline.is_due(at(9)));
         calls(&mut usage, "stays", Some(Way::Old), 2);
         calls(&mut usage, "moves", Some(Way::Old), 1);
         calls(&mut usage, "moves", Some(Way::New), 3);
         calls(&mut usage, "moved", Some(Way::New), 4);
         calls(&mut usage, "retired", None, 5);
-        timeline.note(&usage, at(9));
+        note(&mut timeline, &usage, at(9));
         assert!(timeline.intervals().is_empty());
-        timeline.note(&usage, at(10));
+        note(&mut timeline, &usage, at(10));
         let expected = TimelineInterval {
             until: at(10),
             old: 3,
@@ -202,16 +208,16 @@ mod tests {
     #[test]
     fn a_stored_timeline_goes_on_without_a_jump() {
         let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
-        timeline.note(&usage, at(0));
+        note(&mut timeline, &usage, at(0));
         calls(&mut usage, "app", Some(Way::Old), 2);
-        timeline.note(&usage, at(10));
+        note(&mut timeline, &usage, at(10));
         let text = serde_json::to_string(&timeline).unwrap();
         let mut next = Timeline::restore(serde_json::from_str(&text).unwrap());
         assert_eq!(next.intervals(), timeline.intervals());
         calls(&mut usage, "app", Some(Way::New), 3);
-        next.note(&usage, at(100));
+        note(&mut next, &usage, at(100));
         calls(&mut usage, "app", Some(Way::New), 4);
-        next.note(&usage, at(110));
+        note(&mut next, &usage, at(110));
         let last = next.intervals().last().unwrap();
         assert_eq!((next.intervals().len(), last.new), (2, 4));
         let strange = serde_json::from_str(r#"{"seconds":0}"#).unwrap();
@@ -222,7 +228,7 @@ mod tests {
         #[test]
         fn joining_keeps_the_sums_and_the_bound(steps in prop::collection::vec((0_u64..4, 0_u64..4), 0..900)) {
             let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
-            timeline.note(&usage, at(0));
+            note(&mut timeline, &usage, at(0));
             let (mut old, mut new, mut now) = (0, 0, 0);
             for (olds, news) in steps {
                 calls(&mut usage, "a", Some(Way::Old), olds);
@@ -230,7 +236,7 @@ mod tests {
                 old += olds;
                 new += news;
                 now += i64::try_from(timeline.seconds()).unwrap();
-                timeline.note(&usage, at(now));
+                note(&mut timeline, &usage, at(now));
                 prop_assert!(timeline.intervals().len() < INTERVALS);
             }
             let all = timeline.intervals();

@@ -172,6 +172,18 @@ pub struct Usage {
 #[error("the text is not a usage record")]
 pub struct UsageError(#[from] serde_json::Error);
 
+fn add_by<'u>(
+    totals: &mut BTreeMap<String, UsageTotals>,
+    rows: impl Iterator<Item = (&'u str, &'u ClientUsage)>,
+) {
+    for (name, seen) in rows {
+        match totals.get_mut(name) {
+            Some(known) => known.add(seen),
+            None => totals.entry(name.to_owned()).or_default().add(seen),
+        }
+    }
+}
+
 impl Usage {
     /// Records calls of a client on a side of a route.
     pub fn note(&mut self, route: &str, client: &str, side: Side, seen: &ClientUsage) {
@@ -301,30 +313,16 @@ impl Usage {
         rows.map(|((route, client, side), seen)| (route.as_str(), client.as_str(), *side, seen))
     }
 
-    /// Returns the calls of each client on all routes.
-    #[must_use]
-    pub fn totals_by_client(&self) -> BTreeMap<String, UsageTotals> {
-        let mut totals: BTreeMap<String, UsageTotals> = BTreeMap::new();
-        for (_, client, _, seen) in self.rows() {
-            match totals.get_mut(client) {
-                Some(known) => known.add(seen),
-                None => totals.entry(client.to_owned()).or_default().add(seen),
-            }
-        }
-        totals
+    /// Adds the calls of each client on all routes to totals.
+    pub fn add_by_client(&self, totals: &mut BTreeMap<String, UsageTotals>) {
+        let rows = self.rows();
+        add_by(totals, rows.map(|(_, client, _, seen)| (client, seen)));
     }
 
-    /// Returns the calls of each route by all clients.
-    #[must_use]
-    pub fn totals_by_route(&self) -> BTreeMap<String, UsageTotals> {
-        let mut totals: BTreeMap<String, UsageTotals> = BTreeMap::new();
-        for (route, _, _, seen) in self.rows() {
-            match totals.get_mut(route) {
-                Some(known) => known.add(seen),
-                None => totals.entry(route.to_owned()).or_default().add(seen),
-            }
-        }
-        totals
+    /// Adds the calls of each route by all clients to totals.
+    pub fn add_by_route(&self, totals: &mut BTreeMap<String, UsageTotals>) {
+        let rows = self.rows();
+        add_by(totals, rows.map(|(route, _, _, seen)| (route, seen)));
     }
 
     /// Returns the times in which calls were counted.

@@ -194,7 +194,7 @@ async function send(method, path, inputs, body, output) {
 
 function tryIt(root, method, path, operation, parameters, id) {
   const form = make("form");
-  form.append(make("h3", "Try it"));
+  form.append(make("h2", "Try it"));
   const inputs = parameters.map((parameter, at) => {
     const schema = follow(root, parameter.schema) || {};
     const isList = schema.type === "array";
@@ -229,13 +229,13 @@ function inside(root, method, path, shared, operation, id) {
   const part = make("div", undefined, "inside");
   if (operation.description) part.append(make("p", operation.description, "text"));
   const parameters = [...shared, ...(operation.parameters || [])].map((one) => follow(root, one));
-  if (parameters.length > 0) add(part, make("h3", "Parameters"), parametersTable(root, parameters));
+  if (parameters.length > 0) add(part, make("h2", "Parameters"), parametersTable(root, parameters));
   const body = operation.requestBody && follow(root, operation.requestBody);
   for (const [kind, media] of Object.entries((body && body.content) || {})) {
     const schema = schemaOf(media);
-    add(part, make("h3", `Body, ${kind}`), members(root, schema), schemaBlock("Schema of the body", root, schema));
+    add(part, make("h2", `Body, ${kind}`), members(root, schema), schemaBlock("Schema of the body", root, schema));
   }
-  part.append(make("h3", "Responses"));
+  part.append(make("h2", "Responses"));
   for (const [status, answer] of Object.entries(operation.responses || {})) {
     const response = follow(root, answer) || {};
     part.append(make("p", `${status}: ${response.description || ""}`));
