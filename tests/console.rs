@@ -182,7 +182,7 @@ fn write_large(folder: &Path) {
         if index % 10 == 0 {
             let _ = write!(
                 flags,
-                "[[flag]]\nname = \"wave-{index:05}\"\nclient = \"app-{index:05}\"\nstage = \"shadow\"\npercent = 5\n"
+                "[[flag]]\nname = \"wave-{index:05}\"\nclient = \"app-{index:05}\"\nstage = \"shadow\"\n"
             );
         }
     }

@@ -19,6 +19,8 @@ await withPage(async (page) => {
   await check(page, "overview, killed");
   await api("DELETE", "kill", { who: "ben" });
   await page.locator(".killed").waitFor({ state: "detached" });
+  // A move is seen in the chart.
+  await api("PUT", "flags/reports", { stage: "translate", percent: 100, who: "anna", why: "ticket 7" });
   await page.waitForFunction(() => document.querySelectorAll(".chart .area")[0].getAttribute("d").split("L").length > 6, undefined, { timeout: 120000 });
   await picture(page, "overview", 900);
   // The keyboard reaches the content and the links of the attention list.
