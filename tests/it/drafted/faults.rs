@@ -233,8 +233,8 @@ fn odd_names_and_looping_schemas_of_tools_are_served() {
     let server = listing(tools);
     let proxy = rest(&server, &LOOPBACK);
     for (path, name) in [
-        ("/read-file", "read file/é"),
-        ("/read-file-2", "read-file"),
+        ("/read-file-2", "read file/é"),
+        ("/read-file", "read-file"),
         ("/mcp-2", "mcp"),
         ("/docs", "docs"),
     ] {

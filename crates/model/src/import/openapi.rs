@@ -58,10 +58,21 @@ fn read_with(document: &Value, replies: ReplyTypes) -> Result<Operations, Docume
     })?;
     let mut found = Operations::default();
     let prefix = prefix(document.get("servers"), &mut found.notes);
-    for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
+    // OpenAPI 3.1 §4.8.8: a name that begins with `x-` is an extension, any other begins with `/`.
+    for (path, item) in paths.iter().filter(|(path, _)| !path.starts_with("x-")) {
+        if !path.starts_with('/') {
+            found.leave_out(
+                path,
+                Unsupported::left_out("it is no path: it does not begin with `/`"),
+            )?;
+            continue;
+        }
         match refs.follow(item).map_err(Unsupported::from) {
             Ok(Value::Object(item)) => read_item(&refs, item, path, &prefix, &mut found)?,
-            Ok(_) => {}
+            Ok(_) => {
+                let why = "its path item is no object, so it has no operations";
+                found.leave_out(&format!("{prefix}{path}"), Unsupported::left_out(why))?;
+            }
             Err(stop) => found.leave_out(&format!("{prefix}{path}"), stop)?,
         }
     }

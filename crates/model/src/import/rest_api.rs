@@ -73,6 +73,7 @@ pub fn draft_rest_api(tools: &Value, options: &RestApiOptions) -> Result<RestApi
         return Err(DocumentFault::Kind(what.to_owned()));
     };
     let mut draft = RestApiDraft::new(options);
+    draft.assign(tools.iter().take(MOST_TOOLS));
     for (index, tool) in tools.iter().enumerate() {
         if index >= MOST_TOOLS {
             draft.leave_out(
@@ -92,6 +93,8 @@ struct RestApiDraft<'o> {
     operations: Vec<RestApiOperation>,
     notes: Vec<LeftOut>,
     names: BTreeSet<String>,
+    /// The path and the route of each tool, by name.
+    assigned: BTreeMap<String, (String, String)>,
     routes_by_name: BTreeSet<String>,
     paths: BTreeSet<String>,
     numbers: BTreeMap<String, usize>,
@@ -108,6 +111,7 @@ impl<'o> RestApiDraft<'o> {
             operations: Vec::new(),
             notes: Vec::new(),
             names: BTreeSet::new(),
+            assigned: BTreeMap::new(),
             routes_by_name: BTreeSet::new(),
             paths: of_posts.map(|(_, path)| (*path).to_owned()).collect(),
             numbers: BTreeMap::new(),
@@ -119,6 +123,24 @@ impl<'o> RestApiDraft<'o> {
             what: shown(what),
             why: why.to_owned(),
         });
+    }
+
+    /// Assigns paths and names of routes. Names that are segments of a path come first, so that they keep their own.
+    fn assign<'t>(&mut self, tools: impl Iterator<Item = &'t Value>) {
+        let names = tools.filter_map(|tool| text(tool, "name").filter(|name| !name.is_empty()));
+        let (plain, odd): (Vec<&str>, Vec<&str>) = names.partition(|name| segment(name) == *name);
+        for name in plain.into_iter().chain(odd) {
+            if self.assigned.contains_key(name) {
+                continue;
+            }
+            let segment = segment(name);
+            let mut path = format!("/{segment}");
+            while !self.paths.insert(path.clone()) {
+                path = format!("/{segment}-{}", self.number(&format!("/{segment}")));
+            }
+            let route = self.route_name(&segment);
+            self.assigned.insert(name.to_owned(), (path, route));
+        }
     }
 
     fn add(&mut self, tool: &Value) {
@@ -133,16 +155,13 @@ impl<'o> RestApiDraft<'o> {
             );
             return;
         }
-        let segment = segment(name);
-        let mut path = format!("/{segment}");
-        while !self.paths.insert(path.clone()) {
-            path = format!("/{segment}-{}", self.number(&format!("/{segment}")));
-        }
+        let Some((path, route)) = self.assigned.remove(name) else {
+            return;
+        };
         if path != format!("/{name}") {
             let why = format!("it is served at `{path}`");
             self.leave_out(name, &why);
         }
-        let route = self.route_name(&segment);
         let tool = Tool {
             name,
             value: tool,

@@ -77,8 +77,8 @@ fn odd_names_and_clashes_are_served_and_noted() {
     assert_eq!(
         targets(&api),
         [
-            "POST /read-file",
             "POST /read-file-2",
+            "POST /read-file",
             "POST /mcp-2",
             "POST /docs",
             "POST /x",
@@ -91,6 +91,34 @@ fn odd_names_and_clashes_are_served_and_noted() {
         .map(|note| format!("{}: {}", note.what, note.why))
         .collect();
     insta::assert_debug_snapshot!(notes);
+}
+
+#[test]
+fn names_that_are_segments_keep_their_paths_and_routes() {
+    let api = drafted(json!([
+        { "name": "a b" },
+        { "name": "a-b" },
+        { "name": "a-b-2" },
+        { "name": "c.get", "annotations": { "readOnlyHint": true } },
+        { "name": "c", "annotations": { "readOnlyHint": true } },
+    ]));
+    let posts = ["POST /a-b-3", "POST /a-b", "POST /a-b-2"];
+    assert_eq!(targets(&api)[..3], posts);
+    let names: Vec<&str> = api
+        .routes
+        .lines()
+        .filter_map(|line| line.strip_prefix("name = "))
+        .collect();
+    let expected = [
+        "\"a-b-3\"",
+        "\"a-b\"",
+        "\"a-b-2\"",
+        "\"c.get\"",
+        "\"c.get.get\"",
+        "\"c\"",
+        "\"c.get-2\"",
+    ];
+    assert_eq!(names, expected);
 }
 
 #[test]

@@ -38,6 +38,27 @@ fn names(draft: &ImportDraft) -> Vec<String> {
 }
 
 #[test]
+fn entries_of_paths_without_operations_are_left_out_with_a_reason() {
+    let paths = json!({
+        "/a": { "get": { "operationId": "a" } },
+        "nopath": { "get": { "operationId": "b" } },
+        "/h": 5,
+        "x-extension": 5,
+    });
+    let draft = drafted(api(paths, json!({})), &ToolDraftOptions::default());
+    let left_out = draft.report.left_out.iter();
+    let left_out: Vec<String> = left_out
+        .map(|one| format!("{}: {}", one.what, one.why))
+        .collect();
+    let expected = [
+        "/h: its path item is no object, so it has no operations",
+        "nopath: it is no path: it does not begin with `/`",
+    ];
+    assert_eq!(left_out, expected);
+    assert_eq!(names(&draft), ["a"]);
+}
+
+#[test]
 fn names_are_valid_and_distinct() {
     let get = |id: &str| json!({ "get": { "operationId": id, "responses": {} } });
     let paths = json!({
