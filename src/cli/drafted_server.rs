@@ -1,14 +1,17 @@
 //! A server whose configuration a command drafts: `rest` and `mcp`.
 //!
 //! The configuration is written into a folder and served from there, as `run` does: the folder that `--save` names, or a
-//! temporary one that is removed at the end. Secrets are files of their own, which only the user may read.
+//! temporary one that is removed at the end. Secrets of a folder that stays are in files that only the user may read;
+//! those of a temporary one are only in the memory of this process.
 //!
 //! Used by `cli::mcp`, `cli::rest` and `cli::stdio_bridge`.
+
+mod fault;
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,9 +21,12 @@ use sha2::{Digest as _, Sha256};
 use crate::cli::connection::{address, within};
 use crate::config::load::{Sources, environment};
 use dualgauge_model::import::printable;
+pub(super) use fault::DraftedServerFault;
 
 /// The header with the API key.
 pub(super) const KEY_HEADER: &str = "x-api-key";
+/// The address for calls of any configuration.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The main file of the configuration.
 const MAIN: &str = "dualgauge.toml";
 /// The longest wait for a connection to the server behind.
@@ -61,74 +67,6 @@ pub(super) struct ServeArguments {
     header: Vec<String>,
 }
 
-/// The reason why no configuration can be served.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DraftedServerFault {
-    /// Other machines can reach the address, and nothing says who may call.
-    #[error(
-        "other machines can reach `--listen {0}`: add `--api-key KEY` to serve only calls with this key, or `--no-auth` to serve everybody"
-    )]
-    Open(SocketAddr),
-    /// The folder has a configuration.
-    #[error(
-        "`{0}` already exists; serve it with `dualgauge run --config {0}`, write to another folder, or replace it with `--force`"
-    )]
-    Exists(String),
-    /// A file cannot be written.
-    #[error("`{path}` cannot be written")]
-    Write {
-        /// The path.
-        path: PathBuf,
-        /// The system error.
-        source: io::Error,
-    },
-    /// A placeholder names an unset variable.
-    #[error("`{option}`: the environment variable `{name}` is not set")]
-    Variable {
-        /// The option with the placeholder.
-        option: &'static str,
-        /// The variable.
-        name: String,
-    },
-    /// A placeholder names an unreadable file.
-    #[error("`{option}`: `{path}` cannot be read")]
-    File {
-        /// The option with the placeholder.
-        option: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The system error.
-        source: io::Error,
-    },
-    /// The address is no URL of a server.
-    #[error(
-        "`{0}` is not the URL of a server; write `http://host[:port]/path` or `https://…`, pass credentials with `--header`"
-    )]
-    Url(String),
-    /// The server accepts no connection.
-    #[error("no connection to `{address}`")]
-    Unreachable {
-        /// Its host and port.
-        address: String,
-        /// The system error.
-        source: io::Error,
-    },
-    /// The program does not exist.
-    #[error("the program `{0}` is not in `PATH`, or is no file")]
-    Program(String),
-    /// A child process gets no headers.
-    #[error(
-        "`--header` is for `--mcp URL`; a program reads its credentials from the environment, which it inherits"
-    )]
-    ChildHeader,
-    /// The value is no header.
-    #[error("`--header`: `{0}` cannot be sent; write `name: value` in visible ASCII")]
-    Header(String),
-    /// The key is empty or no header value.
-    #[error("`--api-key`: the key must be visible ASCII without spaces")]
-    Key,
-}
-
 impl ServeArguments {
     /// Returns the key of callers, if they need one.
     ///
@@ -156,23 +94,17 @@ impl ServeArguments {
         self.listen.is_some() || self.has_key() || self.no_auth
     }
 
+    /// Returns the address for calls, if it is a known one on loopback.
+    pub(super) fn loopback(&self) -> Option<SocketAddr> {
+        match self.listen {
+            Some(listen) => Some(listen).filter(|own| own.ip().is_loopback() && own.port() != 0),
+            None => Some(DEFAULT_LISTEN),
+        }
+    }
+
     /// Returns true if calls need the key of an option.
     pub(super) fn has_key(&self) -> bool {
         self.api_key.is_some()
-    }
-
-    /// Returns the key `set_headers` of the listener for the headers of the server behind.
-    pub(super) fn set_headers(&self) -> Result<String, DraftedServerFault> {
-        let headers = self.headers()?.into_iter();
-        let members = headers.map(|(name, value)| {
-            let value = value.replace('{', "{{").replace('}', "}}");
-            format!("{name} = {}", toml_string(&value))
-        });
-        let members: Vec<String> = members.collect();
-        Ok(match members.is_empty() {
-            true => String::new(),
-            false => format!("set_headers = {{ {} }}\n", members.join(", ")),
-        })
     }
 
     /// Returns the headers for the upstream server, with their placeholders replaced.
@@ -195,11 +127,13 @@ impl ServeArguments {
 
     /// Returns the tables of the main file that say who may call, and from where.
     ///
-    /// `more` are further keys of the listener.
-    pub(super) fn access(&self, key: Option<&str>, default: &str, more: &str) -> String {
+    /// `more` are further keys of the listener. Without `--listen` and `default`, the address is that of any
+    /// configuration.
+    pub(super) fn access(&self, key: Option<&str>, default: Option<&str>, more: &str) -> String {
         let listen = self.listen.map(|listen| listen.to_string());
-        let listen = listen.as_deref().unwrap_or(default);
-        let mut text = format!("[listen]\naddress = \"{listen}\"\n{more}");
+        let listen = listen.as_deref().or(default);
+        let address = listen.map_or(String::new(), |listen| format!("address = \"{listen}\"\n"));
+        let mut text = format!("[listen]\n{address}{more}");
         if let Some(key) = key {
             let digest = Sha256::digest(key.as_bytes());
             let mut hash = String::new();
@@ -237,6 +171,7 @@ impl ServeArguments {
         Ok(ConfigFolder {
             path: path.clone(),
             lifetime: FolderLifetime::Saved,
+            variables: Vec::new(),
         })
     }
 }
@@ -245,6 +180,8 @@ impl ServeArguments {
 pub(super) struct ConfigFolder {
     path: PathBuf,
     lifetime: FolderLifetime,
+    /// Keys with secrets, as variables of the configuration: only the memory of this process contains them.
+    variables: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,6 +202,7 @@ impl ConfigFolder {
         Ok(ConfigFolder {
             path,
             lifetime: FolderLifetime::Temporary,
+            variables: Vec::new(),
         })
     }
 
@@ -288,13 +226,20 @@ impl ConfigFolder {
         write_private(&self.path.join(MAIN), text)
     }
 
-    /// Writes headers as files that only the user may read; returns the value of the key `headers`, if there are any.
+    /// Sets the headers for an upstream; returns the line of its table for them, if there is one. A folder that stays
+    /// gets files that only the user may read. A temporary one has no secrets, because it stays after SIGKILL.
     pub(super) fn write_headers(
-        &self,
+        &mut self,
+        upstream: &str,
         headers: &[(String, String)],
-    ) -> Result<Option<String>, DraftedServerFault> {
+    ) -> Result<String, DraftedServerFault> {
         if headers.is_empty() {
-            return Ok(None);
+            return Ok(String::new());
+        }
+        if !self.is_saved() {
+            let name = format!("DUALGAUGE_UPSTREAM__{}__HEADERS", upstream.to_uppercase());
+            self.variables.push((name, inline_table(headers)));
+            return Ok(IN_MEMORY.to_owned());
         }
         let folder = self.path.join(SECRETS);
         fs::create_dir_all(&folder).map_err(unwritten(&folder))?;
@@ -304,7 +249,27 @@ impl ConfigFolder {
             write_private(&path, &format!("{value}\n"))?;
             members.push(format!("{name} = {{ file = \"{SECRETS}/{name}\" }}"));
         }
-        Ok(Some(format!("{{ {} }}", members.join(", "))))
+        Ok(format!("headers = {{ {} }}\n", members.join(", ")))
+    }
+
+    /// Sets the headers that the listener adds to requests; returns the line of its table for them, if there is one.
+    pub(super) fn set_headers(&mut self, headers: &[(String, String)]) -> String {
+        if headers.is_empty() {
+            return String::new();
+        }
+        // The values are templates.
+        let escaped = |value: &String| value.replace('{', "{{").replace('}', "}}");
+        let headers = headers.iter();
+        let headers: Vec<(String, String)> = headers
+            .map(|(name, value)| (name.clone(), escaped(value)))
+            .collect();
+        let table = inline_table(&headers);
+        if self.is_saved() {
+            return format!("set_headers = {table}\n");
+        }
+        let name = "DUALGAUGE_LISTEN__SET_HEADERS".to_owned();
+        self.variables.push((name, table));
+        IN_MEMORY.to_owned()
     }
 
     /// Returns the sources of the configuration. The admin listener takes any free port, so that several commands run
@@ -314,7 +279,10 @@ impl ConfigFolder {
             file: Some(self.path.join(MAIN)),
             listen: None,
             admin: Some("127.0.0.1:0".to_owned()),
-            environment: environment(),
+            environment: environment()
+                .into_iter()
+                .chain(self.variables.iter().cloned())
+                .collect(),
         }
     }
 
@@ -334,6 +302,18 @@ impl Drop for ConfigFolder {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// The line of a temporary configuration in place of headers.
+const IN_MEMORY: &str = "# The headers of `--header` are not written here; `--save` writes them.\n";
+
+/// Returns headers as an inline table of TOML.
+fn inline_table(headers: &[(String, String)]) -> String {
+    let members = headers.iter();
+    let members =
+        members.map(|(name, value)| format!("{} = {}", toml_string(name), toml_string(value)));
+    let members: Vec<String> = members.collect();
+    format!("{{ {} }}", members.join(", "))
 }
 
 /// Writes a file that only the user may read.

@@ -97,8 +97,8 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
     let key = arguments.key()?;
     let (document, base) = arguments.document()?;
     let draft = arguments.draft(document)?;
-    let folder = arguments.serve.folder().map_err(McpFault::from)?;
-    if let Err(fault) = arguments.write(&folder, key.as_deref(), &base, &draft) {
+    let mut folder = arguments.serve.folder().map_err(McpFault::from)?;
+    if let Err(fault) = arguments.write(&mut folder, key.as_deref(), &base, &draft) {
         folder.discard(&[TOOLS]);
         return Err(fault.into());
     }
@@ -148,11 +148,9 @@ impl McpArguments {
         Ok(self.serve.key()?)
     }
 
-    fn default_listen(&self) -> &'static str {
-        match self.stdio {
-            true => "127.0.0.1:0",
-            false => "127.0.0.1:8080",
-        }
+    /// Returns the address without `--listen`, if it is not that of any configuration.
+    fn default_listen(&self) -> Option<&'static str> {
+        self.stdio.then_some("127.0.0.1:0")
     }
 
     /// Reads the document; returns it with the URL of its server, without a path.
@@ -243,7 +241,7 @@ impl McpArguments {
     /// Writes the configuration.
     fn write(
         &self,
-        folder: &ConfigFolder,
+        folder: &mut ConfigFolder,
         key: Option<&str>,
         base: &str,
         draft: &ImportDraft,
@@ -252,7 +250,7 @@ impl McpArguments {
             true => "forward",
             false => "drop",
         };
-        let headers = self.serve.set_headers()?;
+        let headers = folder.set_headers(&self.serve.headers()?);
         let access = self.serve.access(key, self.default_listen(), &headers);
         let main = format!(
             r#"# A REST server as an MCP server. Written by `dualgauge mcp`; serve it again with `dualgauge run --config`.

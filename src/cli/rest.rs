@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
-use crate::cli::CommandError;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::connection::within;
 use crate::cli::drafted_server::{
@@ -27,6 +26,7 @@ use crate::cli::drafted_server::{
 };
 use crate::cli::import::{DiscoverError, list_tools, speaks_sse};
 use crate::cli::plural::count;
+use crate::cli::{CommandError, report};
 use dualgauge_model::import::{DocumentFault, RestApi, RestApiOptions, draft_rest_api, printable};
 
 pub(super) const EXAMPLES: &str = "\
@@ -40,8 +40,10 @@ Examples:
 The response is what the tool returns: its structured content, else its text, as JSON where it is JSON.
 A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows it.";
 
-/// The default address.
-const LISTEN: &str = "127.0.0.1:8080";
+/// The exit code of wrong arguments.
+const USAGE: u8 = 2;
+/// The name of the server behind.
+const UPSTREAM: &str = "tools";
 /// The file with the routes of the tools.
 const ROUTES: &str = "routes.toml";
 /// The line of the main file with which calls get 503 until the tools are listed.
@@ -67,12 +69,7 @@ const RESERVED: [(&str, &str); 6] = [
 #[derive(Debug, Args)]
 pub(super) struct RestArguments {
     /// The URL of an MCP server over Streamable HTTP, or over HTTP with SSE
-    #[arg(
-        long,
-        value_name = "URL",
-        required_unless_present = "command",
-        conflicts_with = "command"
-    )]
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
     mcp: Option<String>,
     #[command(flatten)]
     serve: ServeArguments,
@@ -90,6 +87,11 @@ pub(super) enum RestFault {
     /// The configuration cannot be written.
     #[error(transparent)]
     Server(#[from] DraftedServerFault),
+    /// No server is named.
+    #[error(
+        "no server is named: write its command, `dualgauge rest -- COMMAND`, or its URL, `dualgauge rest --mcp URL`"
+    )]
+    NoServer,
     /// The server does not list its tools.
     #[error("{server} does not list its tools")]
     List {
@@ -115,10 +117,14 @@ pub(super) enum RestFault {
 }
 
 pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> {
+    if arguments.mcp.is_none() && arguments.command.is_empty() {
+        report(&RestFault::NoServer.into());
+        return Ok(ExitCode::from(USAGE));
+    }
     let key = arguments.serve.key().map_err(RestFault::from)?;
     arguments.probe().map_err(RestFault::from)?;
-    let folder = arguments.serve.folder().map_err(RestFault::from)?;
-    let main = arguments.write_first(&folder, key.as_deref())?;
+    let mut folder = arguments.serve.folder().map_err(RestFault::from)?;
+    let main = arguments.write_first(&mut folder, key.as_deref())?;
     let mut failed = None;
     let mut loading = None;
     let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
@@ -213,13 +219,21 @@ impl RestArguments {
         })
     }
 
+    /// Returns the line with the URL of the API, if only clients on this machine use it: an MCP server that requires
+    /// authorization names it to them.
+    fn public_url(&self) -> String {
+        let address = self.serve.loopback().filter(|_| self.mcp.is_some());
+        address.map_or(String::new(), |address| {
+            format!("public_url = \"http://{address}\"\n")
+        })
+    }
+
     /// Writes the configuration with the server only, and returns its main file.
-    fn write_first(&self, folder: &ConfigFolder, key: Option<&str>) -> Result<String, RestFault> {
+    fn write_first(&self, folder: &mut ConfigFolder, key: Option<&str>) -> Result<String, RestFault> {
         folder.write(ROUTES, "")?;
-        let headers = folder.write_headers(&self.serve.headers()?)?;
+        let headers = folder.write_headers(UPSTREAM, &self.serve.headers()?)?;
         let upstream = match &self.mcp {
             Some(url) => {
-                let headers = headers.map_or(String::new(), |value| format!("headers = {value}\n"));
                 let transport = self.transport(url)?;
                 let url = toml_string(url);
                 format!("url = {url}\nprotocol = \"mcp\"\n{transport}{headers}")
@@ -239,7 +253,7 @@ impl RestArguments {
 include = ["{ROUTES}"]
 {UNAVAILABLE}
 {access}
-[upstream.tools]
+[upstream.{UPSTREAM}]
 side = "rpc"
 {upstream}
 [rpc]
@@ -252,7 +266,7 @@ level = "warn"
 rest = "GET /docs"
 answer = "docs"
 "#,
-            access = self.serve.access(key, LISTEN, "")
+            access = self.serve.access(key, None, &self.public_url())
         );
         folder.write_main(&main)?;
         Ok(main)

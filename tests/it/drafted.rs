@@ -3,6 +3,7 @@
 mod child;
 mod faults;
 mod pending;
+mod starts;
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -1,0 +1,57 @@
+//! Starts of `dualgauge rest` and `dualgauge mcp` that fail at once, and secrets that no file contains.
+
+use std::fs;
+use std::path::Path;
+
+use super::{JSON, LOOPBACK, call, launched, mcp, mcp_server, post};
+use crate::scene::json as json_answer;
+use crate::support::{Upstream, program, run_to_end};
+use serde_json::json;
+
+#[test]
+fn a_command_without_a_server_names_both_ways() {
+    let ended = run_to_end(program(&["rest"]));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let errors = &ended.errors;
+    assert!(errors.contains("--mcp URL"), "{errors}");
+    assert!(errors.contains("dualgauge rest -- COMMAND"), "{errors}");
+}
+
+/// Asserts that no file below a folder contains a text.
+fn assert_absent(folder: &Path, text: &str) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_absent(&path, text);
+            continue;
+        }
+        let content = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(!content.contains(text), "{}: {content}", path.display());
+    }
+}
+
+#[test]
+fn header_values_of_a_temporary_configuration_stay_in_memory() {
+    let server = mcp_server();
+    let url = format!("http://{}/mcp", server.address());
+    let header = ["--header", "x-token: s3{cr}3t"];
+    let proxy = launched(&[&["rest", "--mcp", &url], &LOOPBACK[..], &header].concat());
+    proxy.printed("Stop with Ctrl-C.");
+    let sum = post(&proxy, "/add", &json!({ "a": 1, "b": 2 }));
+    assert_eq!(sum.status(), 200);
+    assert_absent(proxy.folder(), "s3{");
+    for request in server.requests() {
+        assert_eq!(request.head.one("x-token"), Some("s3{cr}3t"));
+    }
+
+    let server = Upstream::answering(json_answer(r#"{"id":7}"#));
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = mcp(folder.path(), &server, &[&LOOPBACK[..], &header].concat());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let proxy = launched(&arguments);
+    proxy.printed("Stop with Ctrl-C.");
+    let reply = proxy.rest("POST", "/mcp", &[JSON], call().to_string());
+    assert_eq!(reply.status(), 200);
+    assert_absent(proxy.folder(), "s3{");
+    assert_eq!(server.request().head.one("x-token"), Some("s3{cr}3t"));
+}
