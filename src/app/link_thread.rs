@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -18,8 +19,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::sockets::Server;
 use crate::telemetry::metrics::LinkState;
 use crate::upstream::link::{
-    LinkHandle, LinkLaunch, LinkLimits, LinkOpener, LinkRoute, LinkSharing, LinkSlots, LinkStats,
-    Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
+    LinkHandle, LinkLaunch, LinkLimits, LinkLoss, LinkOpener, LinkRoute, LinkSharing, LinkSlots,
+    LinkStats, Links, RequestReceiver, WeakLinkHandle, WeakLinkOpener, open, opener, run_link,
 };
 use crate::upstream::{Mcp, SseServer, Stdio};
 use dualgauge_model::plan::{McpTransport, Plan, Sharing, Transport, UpstreamPlan};
@@ -41,6 +42,20 @@ enum LinkWork {
     One(Box<RequestReceiver>),
     /// The links of clients, as they are opened.
     Each(mpsc::Receiver<LinkLaunch>, watch::Receiver<bool>),
+}
+
+/// The losses of links, by upstream.
+#[derive(Debug, Default)]
+pub struct LinkLosses(BTreeMap<String, Arc<LinkStats>>);
+
+impl LinkLosses {
+    /// Waits until a link of an upstream was lost or could not be opened, now or before. Cancel-safe.
+    pub async fn of(&self, upstream: &str) -> LinkLoss {
+        match self.0.get(upstream) {
+            Some(stats) => stats.lost().await,
+            None => pending().await,
+        }
+    }
 }
 
 /// The links of the process.
@@ -124,6 +139,11 @@ impl LinkThread {
             }
         }
         links
+    }
+
+    /// Returns the losses of the links.
+    pub(super) fn losses(&self) -> LinkLosses {
+        LinkLosses(self.known.borrow().standings.clone())
     }
 
     /// Returns the state of the links of the plan in force.

@@ -152,6 +152,7 @@ fn run_on(
         addresses,
         summary: SummaryLine::new(config, &plan, addresses),
         plan,
+        losses: links.losses(),
     })?;
     let page = MetricsSources {
         counting: counting(&workers, &names, &control),

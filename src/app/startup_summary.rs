@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::bound_addresses::BoundAddresses;
+use super::link_thread::LinkLosses;
 use crate::config::raw::RawConfig;
 use crate::store::StoreSettings;
 use dualgauge_model::plan::{Plan, Transport, Unrouted, UpstreamPlan};
@@ -23,6 +24,8 @@ pub struct StartupSummary {
     pub plan: Arc<Plan>,
     /// The summary.
     pub summary: SummaryLine,
+    /// The losses of links.
+    pub losses: LinkLosses,
 }
 
 /// The summary of a run, in rows of a name and a text.

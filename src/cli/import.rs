@@ -45,7 +45,8 @@ pub(super) enum Method {
 
 pub(super) use discover::DiscoverError;
 
-/// Asks an MCP server for its tools, all pages of `tools/list` as one document, and for its name.
+/// Asks an MCP server for its tools, all pages of `tools/list` as one document, and for its name. The text of `loss` is
+/// the reason why it cannot answer any more.
 ///
 /// # Errors
 /// [`DiscoverError`]
@@ -53,9 +54,10 @@ pub(super) fn list_tools(
     url: &str,
     headers: &[String],
     limit: Duration,
+    loss: impl Future<Output = String>,
 ) -> Result<(serde_json::Value, Option<String>), DiscoverError> {
     let server = discover::DiscoverServer::parse(url, headers, None)?;
-    let (listed, name) = server.ask_for_tools(limit)?;
+    let (listed, name) = server.ask_for_tools(limit, loss)?;
     Ok((listed.document, name))
 }
 

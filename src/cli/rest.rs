@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
+use crate::app::startup_summary::StartupSummary;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::connection::within;
 use crate::cli::drafted_server::{
@@ -27,6 +28,7 @@ use crate::cli::drafted_server::{
 use crate::cli::import::{DiscoverError, list_tools, speaks_sse};
 use crate::cli::plural::count;
 use crate::cli::{CommandError, report};
+use crate::upstream::link::LinkLoss;
 use dualgauge_model::import::{DocumentFault, RestApi, RestApiOptions, draft_rest_api, printable};
 
 pub(super) const EXAMPLES: &str = "\
@@ -128,7 +130,7 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     let mut failed = None;
     let mut loading = None;
     let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
-        let drafted = arguments.draft(&folder, started.addresses, key.as_deref());
+        let drafted = arguments.draft(&folder, &started, key.as_deref());
         let drafted = drafted.and_then(|api| {
             folder.write_main(&main.replace(UNAVAILABLE, ""))?;
             Ok(api)
@@ -276,7 +278,7 @@ answer = "docs"
     fn draft(
         &self,
         folder: &ConfigFolder,
-        addresses: BoundAddresses,
+        started: &StartupSummary,
         key: Option<&str>,
     ) -> Result<RestApi, RestFault> {
         let server = self.server();
@@ -285,9 +287,10 @@ answer = "docs"
             .map(|key| format!("{KEY_HEADER}: {key}"))
             .into_iter()
             .collect();
-        let url = format!("http://{}/mcp", addresses.reachable());
+        let url = format!("http://{}/mcp", started.addresses.reachable());
+        let loss = async { loss_text(&started.losses.of(UPSTREAM).await) };
         let (mut tools, name) =
-            list_tools(&url, &headers, limit).map_err(|source| RestFault::List {
+            list_tools(&url, &headers, limit, loss).map_err(|source| RestFault::List {
                 server: server.clone(),
                 source,
             })?;
@@ -379,6 +382,18 @@ answer = "docs"
         text.push_str("Stop with Ctrl-C.\n");
         text
     }
+}
+
+/// Returns the reason of a loss, with the end of the standard error of a child.
+fn loss_text(loss: &LinkLoss) -> String {
+    let mut text = printable(&loss.cause);
+    if !loss.output.is_empty() {
+        text.push_str("; its standard error:");
+    }
+    for line in &loss.output {
+        text.push_str(&format!("\n  {}", printable(line)));
+    }
+    text
 }
 
 /// Starts the thread that lets the process load the drafted routes, and prints the introduction; the process stops if

@@ -37,7 +37,7 @@ pub use per_client::{
 pub use reply_slot::{CallListener, ServerRequest, SuspendedCall};
 pub use rotation::rotate;
 pub use routes::{LinkRoute, Links};
-pub use stats::{Delivery, LinkGauges, LinkStats, StatsHandle};
+pub use stats::{Delivery, LinkGauges, LinkLoss, LinkStats, StatsHandle};
 pub use task::run_link;
 pub use transport::{Event, Link, Transport};
 pub use upstream::{LinkIdentity, LinkUpstream, Requester, SubscriptionGuard};

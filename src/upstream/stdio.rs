@@ -11,7 +11,8 @@ mod framing;
 mod revision;
 mod survivors;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::Stdio as Pipe;
 use std::rc::Rc;
@@ -42,6 +43,8 @@ const STEP: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The bytes that are logged of a line on standard error.
 const LOGGED: usize = 1024;
+/// The last lines that are kept for the report of a loss.
+const KEPT: usize = 20;
 /// The lines logged per second, and at most at once.
 const LOGGED_RATE: u32 = 20;
 const LOGGED_BURST: u32 = 200;
@@ -53,6 +56,8 @@ pub struct Stdio {
     plan: Arc<StdioPlan>,
     /// The results of probing children for the protocol revision.
     probe_history: Rc<Cell<ProbeHistory>>,
+    /// The end of the standard error of the last child; borrowed only between awaits.
+    last_output: Rc<RefCell<VecDeque<String>>>,
     /// The soft limit of open files of a child, if it differs from that of this process.
     open_files: Option<u64>,
 }
@@ -65,6 +70,7 @@ impl Stdio {
             name: name.into(),
             plan: Arc::new(plan),
             probe_history: Rc::new(Cell::new(ProbeHistory::Answered)),
+            last_output: Rc::default(),
             open_files: None,
         }
     }
@@ -93,6 +99,7 @@ impl Stdio {
         if let Some(directory) = &self.plan.directory {
             command.current_dir(directory);
         }
+        self.last_output.borrow_mut().clear();
         let mut child = command.spawn()?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = pid.and_then(Pid::from_raw);
@@ -108,7 +115,7 @@ impl Stdio {
             child,
             messages: MessageDecoder::new(self.plan.framing, self.plan.line_limit),
             writing: Bytes::new(),
-            log: ChildLog::new(self.plan.redaction.clone()),
+            log: ChildLog::new(self.plan.redaction.clone(), self.last_output.clone()),
             has_exited: false,
             last: None,
             family: Vec::new(),
@@ -230,7 +237,12 @@ impl Link for RunningChild {
                     self.record_end(known.unwrap_or("it closed its standard output".to_owned()));
                 }
                 ChildEvent::Read(_) => {}
-                ChildEvent::Stderr(0) => self.stderr = None,
+                ChildEvent::Stderr(0) => {
+                    self.stderr = None;
+                    if let Some((_, why)) = self.last.take() {
+                        self.record_end(why);
+                    }
+                }
                 ChildEvent::Stderr(_) => self.log.write(&self.name, clock::now()),
                 ChildEvent::Written(written) => {
                     self.writing.advance(written);
@@ -326,7 +338,8 @@ impl RunningChild {
     /// Records the reason of the end, and limits the wait for output that was written before.
     fn record_end(&mut self, why: String) {
         let now = clock::now();
-        let until = match self.has_exited && self.stdout.is_none() {
+        let is_read = self.stdout.is_none() && self.stderr.is_none();
+        let until = match self.has_exited && is_read {
             true => now,
             false => now + LAST_WORDS,
         };
@@ -376,6 +389,8 @@ struct ChildLog {
     /// The redaction applied to each line.
     redaction: Arc<Redaction>,
     lines: LineDecoder,
+    /// The last lines.
+    last: Rc<RefCell<VecDeque<String>>>,
     /// The lines that may be logged now.
     left: u32,
     /// The time of the last refill of `left`.
@@ -384,9 +399,10 @@ struct ChildLog {
 }
 
 impl ChildLog {
-    fn new(redaction: Arc<Redaction>) -> ChildLog {
+    fn new(redaction: Arc<Redaction>, last: Rc<RefCell<VecDeque<String>>>) -> ChildLog {
         ChildLog {
             redaction,
+            last,
             lines: LineDecoder::new(LOGGED),
             left: LOGGED_BURST,
             since: clock::now(),
@@ -408,19 +424,26 @@ impl ChildLog {
         }
         while let Some(line) = self.lines.next_line() {
             let (DecodedLine::Complete(line) | DecodedLine::Truncated(line)) = line;
+            let line = String::from_utf8_lossy(&line);
+            let line = self.redaction.text(&line);
+            self.keep(&line);
             match self.left.checked_sub(1) {
                 Some(left) => {
                     self.left = left;
-                    let line = String::from_utf8_lossy(&line);
-                    tracing::info!(
-                        upstream,
-                        line = &*self.redaction.text(&line),
-                        "output of the child process"
-                    );
+                    tracing::info!(upstream, line = &*line, "output of the child process");
                 }
                 None => self.dropped += 1,
             }
         }
+    }
+
+    /// Keeps a line for the report of a loss.
+    fn keep(&self, line: &str) {
+        let mut last = self.last.borrow_mut();
+        if last.len() == KEPT {
+            last.pop_front();
+        }
+        last.push_back(line.to_owned());
     }
 }
 
@@ -430,13 +453,14 @@ mod tests {
 
     #[test]
     fn the_logged_output_of_a_child_is_limited() {
-        let mut log = ChildLog::new(Arc::default());
+        let mut log = ChildLog::new(Arc::default(), Rc::default());
         let start = log.since;
         for _ in 0..LOGGED_BURST + 5 {
             log.lines.spare_capacity().extend_from_slice(b"x\n");
         }
         log.write("u", start);
         assert_eq!((log.left, log.dropped), (0, 5));
+        assert_eq!(log.last.borrow().len(), KEPT);
         log.lines.spare_capacity().extend_from_slice(b"x\n");
         log.write("u", start + Duration::from_secs(2));
         assert_eq!((log.left, log.dropped), (2 * LOGGED_RATE - 1, 0));

@@ -105,6 +105,9 @@ pub(in crate::cli) enum DiscoverError {
     /// A JSON response that is not a document.
     #[error("the answer to `{0}` is refused")]
     Document(&'static str, #[source] serde_json::Error),
+    /// The link to the server was lost first.
+    #[error("{0}")]
+    Lost(String),
     /// A signal to stop came first.
     #[error("stopped before the server answered")]
     Interrupted,
@@ -433,6 +436,7 @@ impl DiscoverError {
             | DiscoverError::Late { .. }
             | DiscoverError::TooLarge(_)
             | DiscoverError::Interrupted
+            | DiscoverError::Lost(_)
             | DiscoverError::TooManyPages
             | DiscoverError::TooLargeTogether
             | DiscoverError::NotText(_)

@@ -2,10 +2,13 @@
 //!
 //! Used by `app`, `gateway`, `legacy_socket` and `link`.
 
+use std::future::pending;
 use std::iter::successors;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use tokio::sync::watch;
 
 use crate::telemetry::metrics::{LinkState, Notifications};
 use dualgauge_model::pending::{LinkCounts, LinkMachine, LoginCounts, SubscriptionCounts};
@@ -36,6 +39,17 @@ pub struct LinkStats {
     refused: AtomicBool,
     /// True if a link was opened, and none was lost since.
     holds: AtomicBool,
+    /// The last loss of a link.
+    loss: watch::Sender<Option<LinkLoss>>,
+}
+
+/// The loss of a link, or a link that could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkLoss {
+    /// The reason.
+    pub cause: String,
+    /// The end of the standard error of a child, by lines.
+    pub output: Vec<String>,
 }
 
 /// The results of logins.
@@ -89,6 +103,24 @@ impl LinkStats {
     pub fn record_refused(&self) {
         self.refused.store(true, Ordering::Relaxed);
         self.holds.store(false, Ordering::Relaxed);
+    }
+
+    /// Records the loss of a link.
+    pub(super) fn record_loss(&self, loss: &LinkLoss) {
+        for stats in self.each() {
+            stats.loss.send_replace(Some(loss.clone()));
+        }
+    }
+
+    /// Waits until a link was lost or could not be opened, now or before; returns the last loss. Cancel-safe.
+    pub async fn lost(&self) -> LinkLoss {
+        let mut losses = self.loss.subscribe();
+        let loss = losses.wait_for(Option::is_some).await;
+        match loss.ok().and_then(|loss| loss.clone()) {
+            Some(loss) => loss,
+            // The sender lives as long as these statistics.
+            None => pending().await,
+        }
     }
 
     /// Returns how many of the opened links count. Of legacy sockets, only the first counts and each that follows a
@@ -358,6 +390,19 @@ mod tests {
         let state = parent.state("u");
         assert_eq!((state.ready, state.in_flight, state.queued), (0, 0, 0));
         assert!(!state.is_up);
+    }
+
+    #[tokio::test]
+    async fn the_loss_of_a_part_is_one_of_the_whole() {
+        let parent = Arc::<LinkStats>::default();
+        let part = LinkStats::with_parent(&parent);
+        let loss = |cause: &str| LinkLoss {
+            cause: cause.to_owned(),
+            output: vec!["a line".to_owned()],
+        };
+        part.record_loss(&loss("first"));
+        part.record_loss(&loss("second"));
+        assert_eq!(parent.lost().await, loss("second"));
     }
 
     #[test]

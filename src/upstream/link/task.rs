@@ -23,7 +23,7 @@ use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender};
 use super::pending_caller::PendingCaller;
 use super::reply_slot::{ANSWERS, CallerAnswer};
 use super::state::{LinkConnection, LinkEvent};
-use super::stats::{LinkStats, StatsHandle};
+use super::stats::{LinkLoss, LinkStats, StatsHandle};
 use super::subscribers::Subscribers;
 use super::transport::{Event, Link, Transport};
 use crate::telemetry::clock;
@@ -353,6 +353,10 @@ impl<T: Transport> LinkTask<'_, T> {
     fn on_lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
+        self.account.stats().record_loss(&LinkLoss {
+            cause: why.to_owned(),
+            output: self.transport.last_output(),
+        });
         if self.ending.is_retired {
             self.mark_lost(LostBy::Plan);
         } else if self.takes_requests && self.since.is_some() {

@@ -12,6 +12,11 @@ pub trait Transport: Clone + 'static {
 
     /// Opens a link. Dropping the future leaves nothing behind.
     fn open(&self) -> impl Future<Output = Result<Self::Link, String>>;
+
+    /// Returns the end of the standard error of the last server that this transport started, by lines.
+    fn last_output(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A link that carries messages both ways.

@@ -86,6 +86,10 @@ enum ProbeResult {
 impl Transport for Stdio {
     type Link = Child;
 
+    fn last_output(&self) -> Vec<String> {
+        self.last_output.borrow().iter().cloned().collect()
+    }
+
     async fn open(&self) -> Result<Child, String> {
         let mut child = Child {
             running: self.begin()?,

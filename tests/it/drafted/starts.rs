@@ -4,9 +4,33 @@ use std::fs;
 use std::path::Path;
 
 use super::{JSON, LOOPBACK, call, launched, mcp, mcp_server, post};
-use crate::scene::json as json_answer;
+use crate::scene::{answer, json as json_answer};
 use crate::support::{Upstream, program, run_to_end};
 use serde_json::json;
+
+#[test]
+fn a_program_that_ends_is_reported_with_its_standard_error() {
+    let script = "echo no module named server >&2; exit 3";
+    let ended = run_to_end(program(&["rest", "--", "/bin/sh", "-c", script]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let errors = &ended.errors;
+    assert!(errors.contains("exit status: 3"), "{errors}");
+    assert!(errors.contains("\n  no module named server"), "{errors}");
+    assert!(!errors.contains("--timeout"), "{errors}");
+}
+
+#[test]
+fn a_url_that_is_no_mcp_server_is_reported_with_its_status() {
+    let server = Upstream::answering(answer("404 Not Found", &[], ""));
+    let url = format!("http://{}/wrong", server.address());
+    let ended = run_to_end(program(&["rest", "--mcp", &url]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let errors = &ended.errors;
+    assert!(
+        errors.contains("it answered `initialize` with the status 404"),
+        "{errors}"
+    );
+}
 
 #[test]
 fn a_command_without_a_server_names_both_ways() {

@@ -20,19 +20,21 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const LONGEST_NAME: usize = 100;
 
 impl DiscoverServer {
-    /// Lists the tools and returns them with the name of the server, unless a signal to stop comes first.
+    /// Lists the tools and returns them with the name of the server, unless a signal to stop or a loss comes first.
     ///
     /// # Errors
-    /// Those of [`DiscoverServer::ask`], and [`DiscoverError::Interrupted`].
+    /// Those of [`DiscoverServer::ask`], [`DiscoverError::Interrupted`] and [`DiscoverError::Lost`].
     pub(in crate::cli::import) fn ask_for_tools(
         &self,
         limit: Duration,
+        loss: impl Future<Output = String>,
     ) -> Result<(SourceDocument, Option<String>), DiscoverError> {
         let unreachable = |source| DiscoverError::Unreachable(self.name(), source);
         let asking = async {
             let mut terminated = signal(SignalKind::terminate()).map_err(unreachable)?;
             tokio::select! {
                 listed = self.named_tools() => listed,
+                loss = loss => Err(DiscoverError::Lost(loss)),
                 _ = tokio::signal::ctrl_c() => Err(DiscoverError::Interrupted),
                 _ = terminated.recv() => Err(DiscoverError::Interrupted),
             }
