@@ -161,7 +161,8 @@ pub(super) fn write(checked: &Checked<'_>) -> io::Result<()> {
     let rows = |problems: &'_ Option<Problems>| -> Vec<Problem> {
         problems.iter().flatten().cloned().collect()
     };
-    let (problems, notes) = (rows(&checked.problems), rows(&checked.notes));
+    let all_notes = checked.all_notes();
+    let (problems, notes) = (rows(&checked.problems), rows(&all_notes));
     let keys = checked.configuration.raw.routes.iter();
     let routes = checked.routes().zip(keys);
     let routes = routes.map(|((route, report), raw)| route_row(route, &raw.key, report, &problems));

@@ -26,9 +26,14 @@ const LONGEST: usize = 8000;
 
 pub(super) fn write(checked: &Checked<'_>, detail: Detail) -> io::Result<()> {
     let mut text = report(checked, detail);
-    for note in checked.notes.iter().flatten() {
+    let notes = match detail {
+        Detail::Full => checked.all_notes(),
+        Detail::Brief => checked.notes.clone(),
+    };
+    for note in notes.iter().flatten() {
         text.push_str(&format!("note: {note}\n"));
     }
+    text.extend(upgrade_summary(checked).filter(|_| detail == Detail::Brief));
     text.extend(series(checked));
     text.push_str(&summary(checked));
     io::stdout().lock().write_all(text.as_bytes())?;
@@ -37,6 +42,17 @@ pub(super) fn write(checked: &Checked<'_>, detail: Detail) -> io::Result<()> {
 
 pub(super) fn write_problems(problems: &Problems) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{problems}")
+}
+
+/// Returns one line for all upgrade notes on routes.
+fn upgrade_summary(checked: &Checked<'_>) -> Option<String> {
+    let affected = checked.affected_routes();
+    let routes = count(affected, "route");
+    (affected > 0).then(|| {
+        format!(
+            "note: after an upgrade, changed defaults affect {routes}; `-v` lists them, `--no-upgrade-notes` hides this line (CHANGELOG.md, Upgrading)\n"
+        )
+    })
 }
 
 /// Returns the number of metric series, if it may exceed the limit.

@@ -5,6 +5,9 @@ use crate::config::problem::Problem;
 use crate::config::raw::{RawMatch, RawRoute};
 use dualgauge_model::check::{WrittenKeys, changes, general_changes};
 
+/// The key of the note on all routes.
+pub(super) const ALL_ROUTES: &str = "route";
+
 /// Returns a note on all routes, at the place of the first, if changed defaults affect them alike.
 pub(super) fn general(configuration: &Configuration) -> Option<Problem> {
     let changes = general_changes(&configuration.plan);
@@ -16,7 +19,7 @@ pub(super) fn general(configuration: &Configuration) -> Option<Problem> {
     let what = format!("changed defaults affect all routes: {words} (CHANGELOG.md, Upgrading)");
     let at_first = configuration.raw.places.problem(&first.key, what);
     Some(Problem {
-        key: "route".to_owned(),
+        key: ALL_ROUTES.to_owned(),
         ..at_first
     })
 }

@@ -29,6 +29,8 @@ pub(super) struct Checked<'c> {
     pub(super) problems: Option<Problems>,
     /// Notes that do not fail the check.
     pub(super) notes: Option<Problems>,
+    /// Notes on routes that changed defaults affect. They matter only after an upgrade.
+    pub(super) upgrades: Option<Problems>,
 }
 
 /// A row, which several routes may share: its loss, and the acceptance of it.
@@ -44,7 +46,7 @@ impl<'c> Checked<'c> {
         events: Vec<EventReport>,
         has_upgrade_notes: bool,
     ) -> Checked<'c> {
-        let (mut problems, mut notes) = (Vec::new(), Vec::new());
+        let (mut problems, mut notes, mut upgrades) = (Vec::new(), Vec::new(), Vec::new());
         let mut rows: BTreeMap<&str, RowWord> = BTreeMap::new();
         let places = &configuration.raw.places;
         for (report, raw) in reports.iter().zip(&configuration.raw.routes) {
@@ -61,7 +63,7 @@ impl<'c> Checked<'c> {
             notes.extend(streams(configuration, route, &raw.key));
             notes.extend(unsubscribing(configuration, report.route, &raw.key));
             if has_upgrade_notes {
-                notes.extend(upgrade::note(configuration, report.route, raw));
+                upgrades.extend(upgrade::note(configuration, report.route, raw));
             }
             calls(configuration, route, &raw.key, report, &mut problems);
             note_rows(route, report, &mut rows);
@@ -87,7 +89,7 @@ impl<'c> Checked<'c> {
         }
         note_events(configuration, &events, &mut problems, &mut notes);
         if has_upgrade_notes {
-            notes.extend(upgrade::general(configuration));
+            upgrades.extend(upgrade::general(configuration));
             notes.extend(upgrade::clients(configuration));
         }
         notes.extend(upgrade::declared_names(configuration));
@@ -102,6 +104,23 @@ impl<'c> Checked<'c> {
             events,
             problems: some(problems),
             notes: some(notes),
+            upgrades: some(upgrades),
+        }
+    }
+
+    /// Returns all notes, in the order of the files.
+    pub(super) fn all_notes(&self) -> Option<Problems> {
+        let all = self.notes.iter().chain(&self.upgrades);
+        some(all.flatten().cloned().collect())
+    }
+
+    /// Returns the number of routes that changed defaults affect.
+    pub(super) fn affected_routes(&self) -> usize {
+        let mut upgrades = self.upgrades.iter().flatten();
+        let affects_all = |note: &Problem| note.key == upgrade::ALL_ROUTES;
+        match upgrades.any(affects_all) {
+            true => self.reports.len(),
+            false => self.upgrades.iter().flatten().count(),
         }
     }
 

@@ -79,3 +79,26 @@ fn header_values_of_a_temporary_configuration_stay_in_memory() {
     assert_absent(proxy.folder(), "s3{");
     assert_eq!(server.request().head.one("x-token"), Some("s3{cr}3t"));
 }
+
+#[test]
+fn the_check_of_a_saved_configuration_has_few_notes() {
+    let server = mcp_server();
+    let url = format!("http://{}/mcp", server.address());
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("api");
+    let place = place.to_str().unwrap();
+    let proxy = launched(&[&["rest", "--mcp", &url, "--save", place], &LOOPBACK[..]].concat());
+    proxy.printed("Stop with Ctrl-C.");
+    drop(proxy);
+    let main = format!("{place}/dualgauge.toml");
+    let ended = run_to_end(program(&["check", "--config", &main]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let notes = ended
+        .output
+        .lines()
+        .filter(|line| line.starts_with("note: "));
+    let upgrades: Vec<&str> = notes
+        .filter(|line| line.contains("changed defaults"))
+        .collect();
+    assert!(upgrades.len() <= 1, "{}", ended.output);
+}
