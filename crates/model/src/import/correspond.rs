@@ -139,6 +139,12 @@ impl Comparison<'_> {
                 true => member.name.clone(),
                 false => format!("{place}.{}", member.name),
             };
+            if twin.is_nullable && !member.is_nullable && member.shape != Shape::Any {
+                self.note(
+                    &inside,
+                    "may be `null` for RPC, which the REST document does not allow; REST clients get the `null`",
+                );
+            }
             let is_optional = !member.is_required || !twin.is_required;
             let (one, other) = match self.values(&member.shape, &twin.shape, &inside) {
                 Correspondence::Mapped { .. }

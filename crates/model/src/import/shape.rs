@@ -36,6 +36,8 @@ pub(super) struct ShapeMember {
     pub(super) is_required: bool,
     /// The only value that it can have.
     pub(super) fixed: Option<Value>,
+    /// True if the schema allows `null` beside other values.
+    pub(super) is_nullable: bool,
 }
 
 /// Reads a schema.
@@ -65,19 +67,23 @@ struct Keywords<'v> {
     items: Option<&'v Value>,
     fixed: Option<&'v Value>,
     has_choices: bool,
+    is_nullable: bool,
+}
+
+/// A value of a schema.
+struct ShapeValue {
+    shape: Shape,
+    fixed: Option<Value>,
+    is_nullable: bool,
 }
 
 impl<'v> ShapeReader<'_, 'v> {
     fn shape(&mut self, schema: &'v Value, depth: usize) -> Result<Shape, DocumentFault> {
-        Ok(self.value(schema, depth)?.0)
+        Ok(self.value(schema, depth)?.shape)
     }
 
-    /// Returns the shape of a value, and the only value that it can have.
-    fn value(
-        &mut self,
-        schema: &'v Value,
-        depth: usize,
-    ) -> Result<(Shape, Option<Value>), DocumentFault> {
+    /// Returns the shape of a value, the only value that it can have, and true if it may be null.
+    fn value(&mut self, schema: &'v Value, depth: usize) -> Result<ShapeValue, DocumentFault> {
         let mut found = Keywords::default();
         self.collect(schema, MOST_PARTS, &mut found)?;
         let fixed = found.fixed.cloned();
@@ -98,7 +104,11 @@ impl<'v> ShapeReader<'_, 'v> {
             Some("object") => self.object(&found, depth)?,
             Some(_) | None => Shape::Any,
         };
-        Ok((shape, fixed))
+        Ok(ShapeValue {
+            shape,
+            fixed,
+            is_nullable: found.is_nullable,
+        })
     }
 
     fn object(&mut self, found: &Keywords<'v>, depth: usize) -> Result<Shape, DocumentFault> {
@@ -112,12 +122,13 @@ impl<'v> ShapeReader<'_, 'v> {
         let mut members = Vec::with_capacity(found.properties.len());
         for (name, schema) in &found.properties {
             self.refs.text(name)?;
-            let (shape, fixed) = self.value(schema, depth)?;
+            let value = self.value(schema, depth)?;
             members.push(ShapeMember {
                 name: (*name).to_owned(),
-                shape,
+                shape: value.shape,
                 is_required: found.required.contains(name),
-                fixed,
+                fixed: value.fixed,
+                is_nullable: value.is_nullable,
             });
         }
         Ok(Shape::Object(members))
@@ -139,8 +150,12 @@ impl<'v> ShapeReader<'_, 'v> {
         for part in list(members, "allOf") {
             self.collect(part, parts, found)?;
         }
-        let choices = list(members, "oneOf").chain(list(members, "anyOf"));
-        let mut choices = choices.filter(|choice| !is_null(choice));
+        let choices = || list(members, "oneOf").chain(list(members, "anyOf"));
+        // OpenAPI 3.0 and Swagger extensions have flags.
+        let is_set = |name: &str| members.get(name) == Some(&Value::Bool(true));
+        found.is_nullable |= choices().any(is_null) || is_set("nullable") || is_set("x-nullable");
+        found.is_nullable |= list(members, "type").any(|kind| kind == "null");
+        let mut choices = choices().filter(|choice| !is_null(choice));
         match (choices.next(), choices.next()) {
             (Some(only), None) => self.collect(only, parts, found)?,
             (Some(_), Some(_)) => found.has_choices = true,
@@ -217,6 +232,7 @@ mod tests {
             shape,
             is_required,
             fixed,
+            is_nullable: false,
         };
         let expected = Shape::Object(vec![
             member("id", Shape::Scalar("integer"), true, None),

@@ -52,6 +52,27 @@ fn the_same_body_needs_no_row() {
 }
 
 #[test]
+fn a_null_that_rest_does_not_allow_is_a_note() {
+    let nullable = json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] });
+    let thing = |tag: Value| json!({ "type": "object", "properties": { "tag": tag } });
+    let note = "# look: `tag` of the response may be `null` for RPC, which the REST document does not allow; REST clients get the `null`";
+    let plain = json!({ "200": content(thing(json!({ "type": "string" }))) });
+    let toml = pair(plain, Some(thing(nullable.clone())));
+    assert_lines(&toml, &[note]);
+    for allowed in [
+        nullable.clone(),
+        json!({ "type": "string", "nullable": true }),
+        json!({}),
+    ] {
+        let toml = pair(
+            json!({ "200": content(thing(allowed)) }),
+            Some(thing(nullable.clone())),
+        );
+        assert!(!toml.contains("may be `null`"), "{toml}");
+    }
+}
+
+#[test]
 fn a_wrapped_body_is_unwrapped() {
     let string = json!({ "type": "string" });
     let list = json!({ "type": "array", "items": string });
