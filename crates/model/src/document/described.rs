@@ -72,15 +72,106 @@ pub(super) fn parameters(route: &Route, parameters: &mut [Value], schemas: &mut 
     }
 }
 
-/// Returns the schema of a body: its pattern's, with the schemas of the route for the values of holes.
-pub(super) fn body(route: &Route, pattern: &Pattern, plain: Value, schemas: &mut Bundle) -> Value {
+/// Returns the schema of a body: its pattern's, with the schemas of the route for the values of holes and for the members
+/// that it carries to the params. Returns true beside it if the schemas of the route require a value in the body.
+pub(super) fn body(
+    route: &Route,
+    pattern: &Pattern,
+    plain: Value,
+    schemas: &mut Bundle,
+) -> (Value, bool) {
     let params = route.docs.params.as_ref();
     let origin = params.map(|source| HoleOrigin {
         source,
         pattern: &route.rpc_call.params,
         schema: &source.schema,
     });
-    filled(origin.as_ref(), pattern, plain, schemas)
+    let mut whole = filled(origin.as_ref(), pattern, plain, schemas);
+    let required = match pattern {
+        Pattern::Hole(slot) => {
+            let schema = origin.as_ref().and_then(|origin| origin.of(slot));
+            let source = params.zip(schema);
+            source.is_some_and(|(source, schema)| !required(source, schema).is_empty())
+        }
+        Pattern::Object(_) => add_carried(route, pattern, &mut whole, schemas),
+        Pattern::Literal(_)
+        | Pattern::Text(_)
+        | Pattern::List(_)
+        | Pattern::Each(_)
+        | Pattern::Either(_) => false,
+    };
+    (whole, required)
+}
+
+/// Adds the carried members to the schema of a body; returns true if one of them is required.
+fn add_carried(route: &Route, body: &Pattern, schema: &mut Value, schemas: &mut Bundle) -> bool {
+    let carried = carried(route, body);
+    let mut is_required = false;
+    for member in carried {
+        let own = schemas.embed(member.source, member.schema);
+        schema["properties"][member.name] = own;
+        if member.is_required {
+            is_required = true;
+            match schema.get_mut("required").and_then(Value::as_array_mut) {
+                Some(names) => names.push(member.name.into()),
+                None => schema["required"] = json!([member.name]),
+            }
+        }
+    }
+    is_required
+}
+
+/// A documented member of the params that no pattern names.
+pub(super) struct CarriedMember<'r> {
+    /// The name.
+    pub(super) name: &'r str,
+    /// True if the schema of the params requires it.
+    pub(super) is_required: bool,
+    source: &'r DescribedSchema,
+    schema: &'r Value,
+}
+
+impl CarriedMember<'_> {
+    /// Returns its schema.
+    pub(super) fn embedded(&self, schemas: &mut Bundle) -> Value {
+        schemas.embed(self.source, self.schema)
+    }
+}
+
+/// Returns the documented members that a body carries to the params, if it does: they are those of the schema of the
+/// params that the patterns do not name.
+pub(super) fn carried<'r>(route: &'r Route, body: &Pattern) -> Vec<CarriedMember<'r>> {
+    let (Some(source), Pattern::Object(body), Pattern::Object(params)) =
+        (&route.docs.params, body, &route.rpc_call.params)
+    else {
+        return Vec::new();
+    };
+    let rest = body.rest.as_ref().and_then(Slot::binds);
+    if rest.is_none() || rest != params.rest.as_ref().and_then(Slot::binds) {
+        return Vec::new();
+    }
+    let required = required(source, &source.schema);
+    let documented = part(source, &source.schema, "properties").and_then(Value::as_object);
+    let named = |name: &str| {
+        let mut all = params.members.iter().chain(&body.members);
+        all.any(|(known, _)| known == name)
+    };
+    let members = documented.into_iter().flatten();
+    let members = members.filter(|(name, _)| !named(name));
+    let members = members.map(|(name, schema)| CarriedMember {
+        name,
+        is_required: required.contains(&name.as_str()),
+        source,
+        schema,
+    });
+    members.collect()
+}
+
+/// Returns the names of the members that a schema requires.
+fn required<'s>(source: &'s DescribedSchema, schema: &'s Value) -> Vec<&'s str> {
+    let names = part(source, schema, "required").and_then(Value::as_array);
+    let names = names.into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
 }
 
 /// Returns the schema of the body of a success, with the schema of the result for the values of holes.

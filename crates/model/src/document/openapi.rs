@@ -106,15 +106,16 @@ fn request_body(routes: &[&Route], schemas: &mut Bundle) -> Option<Value> {
         } else {
             SchemaExtras::Open
         };
-        let schema = described::body(route, pattern, of_pattern(pattern, more), schemas);
-        Some((schema, pattern.may_be_absent()))
+        let plain = of_pattern(pattern, more);
+        let (schema, is_required) = described::body(route, pattern, plain, schemas);
+        Some((schema, is_required || !pattern.may_be_absent()))
     });
     let bodies: Vec<(Value, bool)> = bodies.collect();
     if bodies.is_empty() {
         return None;
     }
     let all = bodies.len() == routes.len();
-    let required = all && bodies.iter().all(|(_, may_be_absent)| !may_be_absent);
+    let required = all && bodies.iter().all(|(_, is_required)| *is_required);
     let schemas = bodies.into_iter().map(|(schema, _)| schema).collect();
     // Routes that share a path have the same format of the body.
     let media_type = routes.first()?.rest_call.format.media_type();

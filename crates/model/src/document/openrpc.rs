@@ -149,9 +149,17 @@ fn params(route: &Route, schemas: &mut Bundle) -> Params {
                 param.schema = described::param(route, name, param.schema, schemas);
                 param
             });
+            let mut list: Vec<Param> = list.collect();
+            let body = route.rest_call.body.as_ref();
+            let carried = body.map(|body| described::carried(route, body));
+            list.extend(carried.into_iter().flatten().map(|member| Param {
+                name: member.name.to_owned(),
+                schema: member.embedded(schemas),
+                is_required: member.is_required,
+            }));
             Params {
                 structure: "by-name",
-                list: list.collect(),
+                list,
             }
         }
         Pattern::List(list) => {

@@ -36,7 +36,12 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
                 note(found.entry(status).or_default(), route, row, schemas);
             }
         }
-        let succeeds = |row: &OutcomeRow| matches!(row.rpc, RpcReplyPattern::Result(_));
+        // A tool fails with a result as well.
+        let succeeds = |row: &OutcomeRow| {
+            let is_success = |status: &String| status.starts_with('2') || status == "default";
+            matches!(row.rpc, RpcReplyPattern::Result(_))
+                && statuses(&row.rest.status).iter().any(is_success)
+        };
         if !rows.iter().any(succeeds) {
             // The built-in table: a result is the body, and `null` is no body.
             let content = described::success_content(route);
@@ -82,6 +87,8 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
 }
 
 const JSON: &str = "application/json";
+/// The status with which the proxy refuses calls that do not match the patterns, beside the server.
+const REFUSED: &str = "400";
 
 impl ResponseDocs {
     /// Adds the problem document of the proxy.
@@ -106,6 +113,9 @@ fn note_failures(
             response.description.clone_from(&failure.description);
         }
         if written.contains(&failure.status) {
+            if failure.status == REFUSED {
+                response.add_problem();
+            }
             continue;
         }
         if let Some(source) = &failure.schema {

@@ -197,6 +197,19 @@ fn a_body_is_the_schema_of_its_pattern() {
 }
 
 #[test]
+fn the_row_of_a_failed_tool_is_no_success() {
+    let mut tool = source("tool", "GET /a/{id}", "m");
+    let failed =
+        json!({ "isError": true, "content": [{ "type": "text", "text": "{m}" }, "{_...}"] });
+    let failed = RpcReplySource::Result(tree(&failed));
+    tool.rows = vec![row(json!(404), Some(json!({"e": "{m}"})), failed)];
+    let document = openapi(&routes(vec![tool]), &ApiInfo::default());
+    let responses = &document["paths"]["/a/{id}"]["get"]["responses"];
+    let statuses: Vec<&String> = responses.as_object().unwrap().keys().collect();
+    assert_eq!(statuses, ["200", "204", "404", "default"]);
+}
+
+#[test]
 fn answers_are_those_of_the_rows_and_a_problem_else() {
     let result = |value: Value| RpcReplySource::Result(tree(&value));
     let error = |code: i64| RpcReplySource::Error {

@@ -7,12 +7,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::drafted::{Drafted, DraftedDocs, DraftedResult};
+use super::drafted::{Drafted, DraftedDocs, DraftedResult, Pattern};
 use super::hole::Absence;
 use super::model::{CallModel, RestOperation, RpcOperation};
 use super::sources::Sources;
 use super::tools::{OperationDocs, ResultDocs, Schemas, declared_failures, limited, of_type};
-use super::values::{BoundParameter, RpcLocation};
+use super::values::{BoundParameter, RestLocation, RpcLocation};
 
 /// The documentation of all routes.
 pub(super) struct Documenting<'s, 'd> {
@@ -166,12 +166,42 @@ fn result_of(result: ResultDocs, drafted: &Drafted) -> Option<Value> {
     let nothing = json!({ "type": "null" });
     let is_whole = drafted.result == DraftedResult::Whole;
     match (result.schema, result.may_be_empty) {
-        _ if drafted.result == DraftedResult::MappedToolValue => None,
+        (Some(schema), _) if drafted.result == DraftedResult::MappedToolValue => {
+            wrapped(schema, drafted)
+        }
+        (None, _) if drafted.result == DraftedResult::MappedToolValue => None,
         (Some(schema), true) if is_whole => Some(json!({ "anyOf": [schema, nothing] })),
         (None, true) if is_whole => Some(nothing),
         (Some(_) | None, true) => None,
         (schema, false) => schema,
     }
+}
+
+/// Returns the schema of a tool's value that wraps the body of the REST side in one member.
+fn wrapped(body: Value, drafted: &Drafted) -> Option<Value> {
+    let wrapper = drafted.outcomes.iter().find_map(|outcome| {
+        let whole = member(&outcome.rest, "body")?;
+        let value = member(member(&outcome.rpc, "result")?, "structuredContent")?;
+        let (Pattern::Text(_), Pattern::Object(members)) = (whole, value) else {
+            return None;
+        };
+        let (name, _) = members.iter().find(|(_, inner)| inner == whole)?;
+        Some(name)
+    })?;
+    Some(json!({
+        "type": "object",
+        "required": [wrapper],
+        "properties": { (wrapper.as_str()): body },
+    }))
+}
+
+/// Returns the member of an object.
+fn member<'p>(pattern: &'p Pattern, name: &str) -> Option<&'p Pattern> {
+    let Pattern::Object(members) = pattern else {
+        return None;
+    };
+    let (_, found) = members.iter().find(|(own, _)| own == name)?;
+    Some(found)
 }
 
 /// Returns true for a schema that describes at least one value.
@@ -195,6 +225,10 @@ fn says_more(params: &Value, drafted: &Drafted) -> bool {
             RpcLocation::Inside(..) => return false,
             RpcLocation::Twin | RpcLocation::Equal => return true,
         };
+        // A short form carries the members of its body without naming them.
+        if drafted.body.is_none() && matches!(bound.rest, RestLocation::Member(_)) {
+            return false;
+        }
         let Some(Value::Object(members)) = schema else {
             return true;
         };

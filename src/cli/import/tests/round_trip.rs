@@ -176,14 +176,39 @@ impl<'d> Document<'d> {
         found
     }
 
-    /// Returns the members of a JSON body, with their schemas.
-    fn body(&self, operation: &'d Value) -> Option<(Value, Value)> {
-        let request = self.follow(operation.get("requestBody")?);
+    /// Returns the members of a JSON body.
+    fn body(&self, operation: &'d Value) -> BodyMembers {
+        let Some(request) = operation.get("requestBody") else {
+            return BodyMembers::default();
+        };
+        let request = self.follow(request);
         let schema = &request["content"]["application/json"]["schema"];
-        let schema = self.schema(schema, 8);
-        let mut required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
-        required.sort_by_key(Value::to_string);
-        Some((schema["properties"].clone(), required.into()))
+        let mut found = BodyMembers::default();
+        self.add_members(schema, 8, &mut found);
+        found.required.sort_by_key(Value::to_string);
+        found.is_required = request["required"] == true && !found.required.is_empty();
+        found
+    }
+
+    /// Adds the members of an object, and of the parts of `allOf`. Each has the same depth, wherever it is declared.
+    fn add_members(&self, schema: &'d Value, parts: usize, found: &mut BodyMembers) {
+        let Some(parts) = parts.checked_sub(1) else {
+            return;
+        };
+        let schema = self.follow(schema);
+        if let Some(members) = schema["properties"].as_object() {
+            let known = found.members.get_or_insert_default();
+            let members = members.iter();
+            known.extend(members.map(|(name, member)| (name.clone(), self.schema(member, 7))));
+        }
+        for name in schema["required"].as_array().into_iter().flatten() {
+            if !found.required.contains(name) {
+                found.required.push(name.clone());
+            }
+        }
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            self.add_members(part, parts, found);
+        }
     }
 
     /// Returns the schema of the first success with JSON, and its status.
@@ -221,6 +246,17 @@ impl<'d> Document<'d> {
         }
         found
     }
+}
+
+/// The members of a JSON body that is an object.
+#[derive(Debug, Default)]
+struct BodyMembers {
+    /// Their schemas; none if the schema names no members.
+    members: Option<Map<String, Value>>,
+    /// The names of required members.
+    required: Vec<Value>,
+    /// True if there is always a body, because a member is required.
+    is_required: bool,
 }
 
 /// The reference to the problem document of the proxy.
@@ -276,8 +312,7 @@ pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> 
                 differs("parameter", format!("{parameter} of {known:#?}"));
             }
         }
-        let bodies = (old.body(old_operation), new.body(operation));
-        body_differences(bodies.0.unwrap_or_default(), bodies.1, &mut differs);
+        body_differences(&old.body(old_operation), &new.body(operation), &mut differs);
         if let Some(success) = old.success(old_operation) {
             let own = new.success(operation);
             if own.as_ref() != Some(&success) {
@@ -304,29 +339,34 @@ pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> 
 
 type Differs<'f> = &'f mut dyn FnMut(&str, String);
 
-/// Compares the members of two bodies, and which of them are required.
-fn body_differences(old: (Value, Value), new: Option<(Value, Value)>, differs: Differs<'_>) {
-    let Some((members, required)) = new.filter(|(members, _)| members.is_object()) else {
+/// Compares the members of two bodies, and which of them are required. A body without named members may have any form.
+fn body_differences(old: &BodyMembers, new: &BodyMembers, differs: Differs<'_>) {
+    if old.members.is_none() && new.members.is_none() {
         return;
-    };
-    let (old_members, old_required) = old;
-    let sent = |of: &Value| {
+    }
+    let old_members = old.members.clone().unwrap_or_default();
+    let members = new.members.clone().unwrap_or_default();
+    let sent = |of: &Map<String, Value>| {
         let mut found = of.clone();
-        if let Value::Object(found) = &mut found {
-            found.retain(|name, member| {
-                // A member that equals a parameter may have any spelling.
-                let is_twin = members[name] == json!({});
-                member.get("readOnly") != Some(&Value::Bool(true)) && !is_twin
-            });
-        }
+        found.retain(|name, member| {
+            // A member that equals a parameter may have any spelling.
+            let is_twin = members.get(name) == Some(&json!({}));
+            member.get("readOnly") != Some(&Value::Bool(true)) && !is_twin
+        });
         found
     };
     let (members, old_members) = (sent(&members), sent(&old_members));
     if members != old_members {
-        differs("body", format!("{members} instead of {old_members}"));
+        differs("body", format!("{members:?} instead of {old_members:?}"));
     }
-    if required != old_required {
-        differs("required", format!("{required} instead of {old_required}"));
+    if new.required != old.required {
+        differs(
+            "required",
+            format!("{:?} instead of {:?}", new.required, old.required),
+        );
+    }
+    if old.is_required && !new.is_required {
+        differs("requestBody.required", "false instead of true".to_owned());
     }
 }
 
@@ -388,6 +428,34 @@ fn texts_and_schemas_come_back() {
     let problem = &content["application/problem+json"]["schema"];
     assert_eq!(*problem, json!({ "$ref": PROBLEM }));
     assert_eq!(one["put"]["parameters"][0]["schema"]["format"], "uuid");
+}
+
+#[test]
+fn bodies_come_back_and_their_loss_is_a_difference() {
+    let schema = json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": { "name": { "type": "string", "description": "Its name" }, "age": { "type": "integer" } },
+    });
+    let content = json!({ "application/json": { "schema": schema } });
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Pets", "version": "1" },
+        "paths": { "/pets/{id}": { "put": {
+            "operationId": "putPet",
+            "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }],
+            "requestBody": { "required": true, "content": content },
+            "responses": { "200": { "description": "made" } },
+        } } },
+    });
+    assert_same(&document, "");
+    let (_, generated) = there_and_back(&document);
+    let mut lost = generated.clone();
+    let body = &mut lost["paths"]["/pets/{id}"]["put"]["requestBody"];
+    *body = json!({ "content": { "application/json": { "schema": { "type": "object" } } } });
+    let parts = |found: Vec<[String; 3]>| found.into_iter().map(|[_, part, _]| part);
+    let found: Vec<String> = parts(differences(&document, &lost, "")).collect();
+    assert_eq!(found, ["body", "required", "requestBody.required"]);
 }
 
 proptest! {

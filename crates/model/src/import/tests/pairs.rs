@@ -85,6 +85,7 @@ fn a_wrapped_body_is_unwrapped() {
         &[
             "rest = { status = 200, body = \"{result}\" }",
             "rpc = { result = { structuredContent = { result = \"{result}\" } } }",
+            r#"schema.result = '{"properties":{"result":{"items":{"type":"string"},"type":"array"}},"required":["result"],"type":"object"}'"#,
         ],
     );
 }
