@@ -260,7 +260,13 @@ fn check_notes_no_change_that_a_key_settles() {
              url = \"http://127.0.0.1:9002/\"\n[[route]]\nname = \"a\"\nrest = \"GET /a\"\nrpc = \"a\"\nschema.result = {{ type = \"array\" }}\n"
         );
         fs::write(&file, config).unwrap();
-        run_to_end(program(&["check", "--config", file.to_str().unwrap()])).output
+        run_to_end(program(&[
+            "check",
+            "-v",
+            "--config",
+            file.to_str().unwrap(),
+        ]))
+        .output
     };
     let plain = settled("");
     assert!(
