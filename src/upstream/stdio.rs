@@ -250,7 +250,12 @@ impl Link for RunningChild {
                         return Event::Written;
                     }
                 }
-                ChildEvent::InputClosed(why) => self.record_end(why),
+                ChildEvent::InputClosed(why) => {
+                    // The end of the process is the cause.
+                    let known = self.last.as_ref().filter(|_| self.has_exited);
+                    let known = known.map(|(_, why)| why.clone());
+                    self.record_end(known.unwrap_or(why));
+                }
                 ChildEvent::Exited(why) => {
                     self.has_exited = true;
                     self.record_end(why);
