@@ -231,7 +231,11 @@ impl RestArguments {
     }
 
     /// Writes the configuration with the server only, and returns its main file.
-    fn write_first(&self, folder: &mut ConfigFolder, key: Option<&str>) -> Result<String, RestFault> {
+    fn write_first(
+        &self,
+        folder: &mut ConfigFolder,
+        key: Option<&str>,
+    ) -> Result<String, RestFault> {
         folder.write(ROUTES, "")?;
         let headers = folder.write_headers(UPSTREAM, &self.serve.headers()?)?;
         let upstream = match &self.mcp {

@@ -31,7 +31,7 @@ use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, RequestId};
 use dualgauge_model::mcp::{ClientRevision, ResultType};
 use dualgauge_model::outcome::{RestReply, RpcAnswer, is_rejection_status};
-use dualgauge_model::plan::{Credentials, UpstreamPlan};
+use dualgauge_model::plan::Credentials;
 use dualgauge_model::rejections;
 use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
