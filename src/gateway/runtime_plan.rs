@@ -138,6 +138,7 @@ impl RuntimePlan {
         account_validations(&plan, shared);
         RuntimePlan {
             login_headers: login_headers(&plan),
+            labels: PlanLabels::new(&plan, &shared.names),
             has_authorized_links: any_server(&plan, has_authorized_links),
             targets: vec![OnceCell::new(); plan.routes.routes().len()],
             sends_during_calls: any_server(&plan, Transport::sends_during_calls),
