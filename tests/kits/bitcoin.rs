@@ -1,9 +1,11 @@
-//! Bitcoin Core: clients of its REST interface before a node that has only JSON-RPC, and the other way round.
+//! Bitcoin Core: clients of its REST interface before a node that has only JSON-RPC, and the other way round; clients of
+//! JSON-RPC 1.1 before a server of 2.0.
 
-use super::imitations::Migration;
+use super::imitations::{Migration, PYTHON};
 
 const REST: Migration<'_> = Migration {
     kit: "bitcoin",
+    environment: PYTHON,
     client: "bitcoin_rest.py",
     server: "bitcoin_server.py",
     arguments: &[],
@@ -13,7 +15,7 @@ const REST: Migration<'_> = Migration {
         let is_url = line.starts_with("url = ");
         is_url.then(|| format!("url = \"{url}/\""))
     },
-    uncalled: &["block.details"],
+    uncalled: &["block.details", "legacy"],
 };
 
 #[test]
@@ -37,7 +39,39 @@ fn bitcoinrpc_gets_the_results_of_json_rpc_from_rest() {
         other: "rest",
         replaced: &replaced,
         // Their results have fewer members in REST.
-        uncalled: &["filter", "height.hex", "transaction"],
+        uncalled: &["filter", "height.hex", "legacy", "transaction"],
+        ..REST
+    }
+    .run();
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn python_bitcoinrpc_gets_the_same_results_from_json_rpc_2() {
+    Migration {
+        // Its package has the same name as that of the other client.
+        environment: "kits-bitcoin",
+        client: "bitcoin_legacy.py",
+        own: "rpc",
+        other: "rpc2",
+        uncalled: &[
+            "block",
+            "block.details",
+            "block.hex",
+            "block.summary",
+            "chain",
+            "deployments",
+            "deployments.at",
+            "filter",
+            "header",
+            "header.hex",
+            "height",
+            "height.hex",
+            "mempool",
+            "mempool.contents",
+            "transaction",
+            "transaction.hex",
+        ],
         ..REST
     }
     .run();

@@ -8,7 +8,7 @@ Written from the source of Bitcoin Core (github.com/bitcoin/bitcoin) and its doc
 - `getblock`, `getblockheader`, `getblockhash`, `getblockchaininfo`, `getdeploymentinfo`, `getblockfilter`: src/rpc/blockchain.cpp.
 - `getrawtransaction`: src/rpc/rawtransaction.cpp. `getmempoolinfo`, `getrawmempool`: src/rpc/mempool.cpp.
 
-The argument is `rest` or `rpc`.
+The argument is `rest`, `rpc`, or `rpc2` for a server that takes calls of JSON-RPC 2.0 only.
 """
 
 import http.server
@@ -102,6 +102,8 @@ def rpc(call):
     """Returns the status and the response to a call."""
     modern = call.get("jsonrpc") == "2.0"
     try:
+        if sys.argv[1] == "rpc2" and not modern:
+            raise Failure(-32600, "JSON-RPC version not supported", 400)
         method = METHODS.get(call["method"])
         if method is None:
             raise Failure(-32601, "Method not found", 404)
@@ -181,7 +183,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         call = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if sys.argv[1] != "rpc":
+        if sys.argv[1] == "rest":
             return self.answer(404, "text/plain", "")
         if self.headers.get("authorization") != AUTHORIZATION:
             return self.answer(401, "text/html", "")

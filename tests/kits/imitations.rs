@@ -9,9 +9,14 @@ use super::{
     uncalled_routes, written_kit,
 };
 
+/// The environment of the servers and of most clients.
+pub(super) const PYTHON: &str = "kits-python";
+
 /// A client before servers with one API each.
 pub(super) struct Migration<'m> {
     pub(super) kit: &'m str,
+    /// The environment of the client, a folder of `.ci/install-kits`.
+    pub(super) environment: &'m str,
     /// The script of the client, which gets the URL as its argument.
     pub(super) client: &'m str,
     /// The script of the server, which gets the API as its first argument.
@@ -32,25 +37,28 @@ impl Migration<'_> {
     /// Compares the results, and the routes that the kit translated.
     pub(super) fn run(&self) {
         let (_own, url) = self.start(self.own);
-        let direct = client(python(self.client).arg(&url));
+        let direct = client(python(self.environment, self.client).arg(&url));
         let (_other, url) = self.start(self.other);
         let folder = tempfile::tempdir().unwrap();
         let main = written_kit(self.kit, folder.path(), |line| (self.replaced)(line, &url));
         let (proxy, url) = proxy(&main);
-        assert_equal_results(&direct, &client(python(self.client).arg(&url)));
+        assert_equal_results(
+            &direct,
+            &client(python(self.environment, self.client).arg(&url)),
+        );
         let called = translated_routes(proxy, &main);
         assert_eq!(uncalled_routes(self.kit, &called), self.uncalled);
     }
 
     /// Starts a server with this API, and returns its URL.
     fn start(&self, api: &str) -> (Process, String) {
-        let mut command = python(self.server);
+        let mut command = python(PYTHON, self.server);
         started(command.arg(api).args(self.arguments), "serving ")
     }
 }
 
-fn python(script: &str) -> Command {
-    let mut command = Command::new(installed("kits-python").join("bin/python"));
+fn python(environment: &str, script: &str) -> Command {
+    let mut command = Command::new(installed(environment).join("bin/python"));
     command.arg(format!("tests/kits/{script}"));
     command
 }

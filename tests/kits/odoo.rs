@@ -1,10 +1,11 @@
 //! Odoo: clients of its JSON-RPC services before a server that has only JSON-2, and clients of JSON-2 before a server that
 //! has only these services.
 
-use super::imitations::Migration;
+use super::imitations::{Migration, PYTHON};
 
 const SERVICES: Migration<'_> = Migration {
     kit: "odoo",
+    environment: PYTHON,
     client: "odoo.py",
     server: "odoo_server.py",
     arguments: &[],

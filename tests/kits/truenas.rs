@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::imitations::Migration;
+use super::imitations::{Migration, PYTHON};
 
 /// Writes a certificate for this address, and its key.
 fn write_certificate(certificate: &Path, key: &Path) {
@@ -49,6 +49,7 @@ fn run(client: &str, apis: [&str; 2], changed: fn(&str) -> Option<String>, uncal
     };
     Migration {
         kit: "truenas",
+        environment: PYTHON,
         client,
         server: "truenas_server.py",
         arguments: &[certificate.clone().into(), key.clone().into()],

@@ -1,7 +1,7 @@
 //! Zabbix: clients that send the token in the member `auth` before a server that takes the header only, and the other way
 //! round.
 
-use super::imitations::Migration;
+use super::imitations::{Migration, PYTHON};
 
 /// Sets the URL of the upstream for the API that the kit translates to.
 fn with_url(line: &str, url: &str, to_header: bool) -> Option<String> {
@@ -15,6 +15,7 @@ fn with_url(line: &str, url: &str, to_header: bool) -> Option<String> {
 
 const MEMBER: Migration<'_> = Migration {
     kit: "zabbix",
+    environment: PYTHON,
     client: "zabbix.py",
     server: "zabbix_server.py",
     arguments: &[],
