@@ -130,13 +130,16 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
     let bindings = call.bindings.clone();
     explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
     if route.expects_reply {
-        explanation.stream = match upstream.transport {
-            Transport::Http => response_stream::describe(case, route, Side::Rest, true),
+        // Over a link, only the events of a subscription stream.
+        let streams = match upstream.transport {
+            Transport::Http => true,
             Transport::Stdio(_)
             | Transport::Mcp(_)
             | Transport::WebSocket(_)
-            | Transport::Frames(_) => None,
+            | Transport::Frames(_) => route.subscription.is_some(),
         };
+        let described = || response_stream::describe(case, route, Side::Rest, true);
+        explanation.stream = streams.then(described).flatten();
         explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
