@@ -232,7 +232,8 @@ impl AdminClient {
         if let Ok(host) = HeaderValue::from_str(&self.authority) {
             headers.insert(HOST, host);
         }
-        if ask.body.is_some() {
+        // Every write has it: without a token, the API refuses others.
+        if ask.body.is_some() || ask.method != Method::GET {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         if let Some(token) = &self.token {
