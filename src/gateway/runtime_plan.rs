@@ -142,7 +142,6 @@ impl RuntimePlan {
             has_authorized_links: any_server(&plan, has_authorized_links),
             targets: vec![OnceCell::new(); plan.routes.routes().len()],
             sends_during_calls: any_server(&plan, Transport::sends_during_calls),
-            labels: PlanLabels::new(&plan, &shared.names),
             plan,
             budget,
             upstreams,

@@ -37,6 +37,7 @@ use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
 use dualgauge_model::route::{Route, Segments};
 use dualgauge_model::subscription::SubscriptionRule;
+use dualgauge_model::routing::RequestHead;
 use dualgauge_model::translate::{self, RestHead, ToRest, ToRpc};
 use dualgauge_net::{Body, OutgoingRequest, boxed, pinned};
 use dualgauge_patterns::json::Json;
@@ -57,11 +58,8 @@ pub(super) async fn serve_rest_call(
     let limits = &runtime_plan.plan.limits;
     // Everything that can reject the call without its body runs before the body is read, and before `100 Continue`.
     let context = context(limits);
-    let rest_head = RestHead {
-        segments: &Segments::split(head.uri.path()),
-        query: head.uri.query(),
-        headers: &head.headers,
-    };
+    let segments = Segments::split(head.uri.path());
+    let rest_head = RequestHead::new(&head).rest(&segments);
     let reader =
         translate::read_rest_call(route, rest_head, context).map_err(rejections::bind_failure)?;
     if !route.has_request_body() && !body.is_empty() {
@@ -95,16 +93,11 @@ pub(super) async fn serve_rest_call(
         head: &head,
         origin,
     };
-    let sent = RpcCallParts {
-        method: &call.method,
-        params: call.params,
-        headers: call.headers,
-    };
+    let sent = RpcCallParts::new(&call.method, call.params, call.headers);
     match send_rpc(record, route, sent, request).await? {
-        RpcSent::Reply(reply) if route.pass.takes(reply.response.status.as_u16()) => {
-            let passed = passed_response(record, route, reply.response);
-            Ok(CallResponse::Full(Box::new(passed)))
-        }
+        RpcSent::Reply(reply) if route.pass.takes(reply.response.status.as_u16()) => Ok(
+            CallResponse::Full(passed_response(record, route, reply.response)),
+        ),
         RpcSent::Reply(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
         RpcSent::Acknowledged => Ok(acknowledge(record)),
         RpcSent::Stream(stream, upstream_id) => {
@@ -336,13 +329,9 @@ pub(super) async fn serve_rpc_call(
         plan: &runtime_plan.plan,
         index,
     };
-    let mut call = offloaded_parsing::to_rest_call(
-        record.context.worker(),
-        handle,
-        rpc_call,
-        &served.request.head.headers,
-    )
-    .await?;
+    let (worker, headers) = (record.context.worker(), &served.request.head.headers);
+    let call = offloaded_parsing::to_rest_call(worker, handle, rpc_call, headers);
+    let mut call = call.await?;
     record.add_dropped(call.dropped);
     if call.target.len() > limits.target {
         return Err(rejections::long_url(limits.target));
@@ -364,9 +353,8 @@ pub(super) async fn serve_rpc_call(
     let body = call.body.map_or_else(Body::empty, Body::from);
     let outgoing = OutgoingRequest::new(method, target, headers, body);
     match send(record, to, outgoing).await? {
-        Received::Complete(reply) if served.is_alone && route.pass.takes(reply.status.as_u16()) => {
-            let passed = passed_response(record, route, reply);
-            Ok(RpcServed::Passed(Box::new(passed)))
+        Received::Complete(reply) if served.passes(route, &reply) => {
+            Ok(RpcServed::Passed(passed_response(record, route, reply)))
         }
         Received::Complete(mut reply) => {
             upstream.plan().strip_base(&mut reply.headers);
@@ -387,18 +375,18 @@ fn passed_response(
     record: &mut AccessRecord,
     route: &Route,
     reply: UpstreamResponse,
-) -> FullResponse {
+) -> Box<FullResponse> {
     record.set_response(reply.status.as_u16());
     let mut headers = headers::from_response(reply.headers.clone());
     route.pass.copy(&reply.headers, &mut headers);
     if let Some(kind) = reply.headers.get(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, kind.clone());
     }
-    FullResponse {
+    Box::new(FullResponse {
         status: reply.status,
         headers,
         body: Rope::from(reply.body),
-    }
+    })
 }
 
 /// Returns the headers of the REST call that an RPC call becomes; those that the route wrote are moved out of `call`.
@@ -434,7 +422,27 @@ fn rest_headers(
     Ok(headers)
 }
 
+impl<'a> RpcCallParts<'a> {
+    /// Creates the parts.
+    pub(super) fn new(
+        method: &'a str,
+        params: Rope,
+        headers: Vec<(HeaderName, HeaderValue)>,
+    ) -> RpcCallParts<'a> {
+        RpcCallParts {
+            method,
+            params,
+            headers,
+        }
+    }
+}
+
 impl<'a> IncomingRpcCall<'a> {
+    /// Returns true when a response passes to the client of the other dialect.
+    fn passes(self, route: &Route, reply: &UpstreamResponse) -> bool {
+        self.is_alone && route.pass.takes(reply.status.as_u16())
+    }
+
     /// Returns the terms on which the response may stream.
     fn streams(self, route: &Route) -> Option<StreamTerms<'a>> {
         let is_answered = self.is_alone && self.call.id.is_some();
