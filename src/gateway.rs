@@ -31,6 +31,7 @@ mod max_forwards;
 mod offload;
 mod offloaded_parsing;
 mod old_failure;
+mod passed_response;
 mod passthrough;
 mod peers;
 mod progress_stream;

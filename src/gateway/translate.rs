@@ -19,6 +19,7 @@ use super::exchange;
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
 use super::legacy_socket::send_rpc_call;
 use super::offloaded_parsing::{self, RouteHandle};
+use super::passed_response::passed_response;
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::routed_link_call::{LinkCall, send_over_link};
@@ -36,9 +37,9 @@ use dualgauge_model::rejections;
 use dualgauge_model::reply::{blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_model::response_stream::{StreamClient, StreamTerms, StreamedCall};
 use dualgauge_model::route::{Route, Segments};
-use dualgauge_model::subscription::SubscriptionRule;
 use dualgauge_model::routing::RequestHead;
-use dualgauge_model::translate::{self, RestHead, ToRest, ToRpc};
+use dualgauge_model::subscription::SubscriptionRule;
+use dualgauge_model::translate::{self, ToRest, ToRpc};
 use dualgauge_net::{Body, OutgoingRequest, boxed, pinned};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
@@ -368,25 +369,6 @@ pub(super) async fn serve_rpc_call(
             Ok(RpcServed::Stream(Box::new(response)))
         }
     }
-}
-
-/// Returns a response that means the same to the clients of both dialects.
-fn passed_response(
-    record: &mut AccessRecord,
-    route: &Route,
-    reply: UpstreamResponse,
-) -> Box<FullResponse> {
-    record.set_response(reply.status.as_u16());
-    let mut headers = headers::from_response(reply.headers.clone());
-    route.pass.copy(&reply.headers, &mut headers);
-    if let Some(kind) = reply.headers.get(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, kind.clone());
-    }
-    Box::new(FullResponse {
-        status: reply.status,
-        headers,
-        body: Rope::from(reply.body),
-    })
 }
 
 /// Returns the headers of the REST call that an RPC call becomes; those that the route wrote are moved out of `call`.
