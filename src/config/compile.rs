@@ -27,6 +27,7 @@ mod outcome_sets;
 mod pair;
 mod readiness;
 mod rollout;
+mod route_upstreams;
 mod routes;
 mod stdio;
 mod streams;

@@ -182,67 +182,70 @@ fn forms_lack_holes_that_may_be_absent() {
     );
 }
 
+/// Bodies and params with alternatives that cannot work, and words of the error.
+const UNWORKABLE: [(&str, &str, &str); 13] = [
+    (
+        r#"["{|}", "{a}", "{b:string}"]"#,
+        r#"["{|}", "{a}", "{c}"]"#,
+        "the alternatives with the holes `a|b` are on the rest side only",
+    ),
+    (
+        r#"["{|}", "x", "y"]"#,
+        r#"["{|}", "x", "y", "z"]"#,
+        "on the rest side only",
+    ),
+    (
+        r#"["{|}", { "a": "{a}", "b": 1 }, { "a": 2, "b": "{b}" }]"#,
+        r#"["{|}", ["{a}"], { "b": "{b}" }]"#,
+        "the alternatives 1 and 2 both match `{\"a\":2,\"b\":1}`, and neither is more specific",
+    ),
+    (
+        r#"["{|}", "{a:string}", "{b:string}"]"#,
+        r#"["{|}", ["{a}"], { "b": "{b}" }]"#,
+        "the alternatives 1 and 2 match the same values",
+    ),
+    (
+        r#"["{|}", "{a:string?}", 1]"#,
+        r#"["{|}", ["{a}"], 1]"#,
+        "cannot be absent",
+    ),
+    (r#"["{|}", "{a}"]"#, r#""{a}""#, "has from 2 to 32 patterns"),
+    (
+        r#"{ "a": "{a}", "b": ["{|}", ["{a}"], "{b:string}"] }"#,
+        r#"{ "a": "{a}", "b": ["{|}", ["{a}"], "{b}"] }"#,
+        "inside an alternative, where holes are local, and outside of it",
+    ),
+    (
+        r#"["{/}", ["{a}"], { "a": "{a}", "b": "{b}" }]"#,
+        r#"["{a}", "{b}"]"#,
+        "every form has the holes of the first one",
+    ),
+    (
+        r#"["{/}", { "a": "{a}", "b": "{b}" }, ["{a}"]]"#,
+        r#"["{a}", "{b}"]"#,
+        "every form has the holes of the first one",
+    ),
+    (r#"["x", "{|}"]"#, "1", "is the first element"),
+    (
+        r#"[["{|}", "{a:string}", ["{b}"]], ["{|}", "{a:string}", ["{b}"]]]"#,
+        r#"[["{|}", "{a}", ["{b}"]], ["{|}", "{a}", ["{b}"]]]"#,
+        "body.v[1]: two sets of alternatives have the holes `a|b`; give them different names",
+    ),
+    (
+        r#"{ "x": ["{|}", "p", "q"], "y": ["{|}", "r", "s"] }"#,
+        r#"{ "y": ["{|}", 1, 2], "x": ["{|}", 3, 4] }"#,
+        "body.v.y: two sets of alternatives have no holes",
+    ),
+    (
+        r#"{ "...": "{a:json}" }"#,
+        r#"{ "...": "{a}" }"#,
+        "write its name alone",
+    ),
+];
+
 #[test]
 fn alternatives_that_cannot_work_are_load_errors() {
-    for (body, params, words) in [
-        (
-            r#"["{|}", "{a}", "{b:string}"]"#,
-            r#"["{|}", "{a}", "{c}"]"#,
-            "the alternatives with the holes `a|b` are on the rest side only",
-        ),
-        (
-            r#"["{|}", "x", "y"]"#,
-            r#"["{|}", "x", "y", "z"]"#,
-            "on the rest side only",
-        ),
-        (
-            r#"["{|}", { "a": "{a}", "b": 1 }, { "a": 2, "b": "{b}" }]"#,
-            r#"["{|}", ["{a}"], { "b": "{b}" }]"#,
-            "the alternatives 1 and 2 both match `{\"a\":2,\"b\":1}`, and neither is more specific",
-        ),
-        (
-            r#"["{|}", "{a:string}", "{b:string}"]"#,
-            r#"["{|}", ["{a}"], { "b": "{b}" }]"#,
-            "the alternatives 1 and 2 match the same values",
-        ),
-        (
-            r#"["{|}", "{a:string?}", 1]"#,
-            r#"["{|}", ["{a}"], 1]"#,
-            "cannot be absent",
-        ),
-        (r#"["{|}", "{a}"]"#, r#""{a}""#, "has from 2 to 32 patterns"),
-        (
-            r#"{ "a": "{a}", "b": ["{|}", ["{a}"], "{b:string}"] }"#,
-            r#"{ "a": "{a}", "b": ["{|}", ["{a}"], "{b}"] }"#,
-            "inside an alternative, where holes are local, and outside of it",
-        ),
-        (
-            r#"["{/}", ["{a}"], { "a": "{a}", "b": "{b}" }]"#,
-            r#"["{a}", "{b}"]"#,
-            "every form has the holes of the first one",
-        ),
-        (
-            r#"["{/}", { "a": "{a}", "b": "{b}" }, ["{a}"]]"#,
-            r#"["{a}", "{b}"]"#,
-            "every form has the holes of the first one",
-        ),
-        (r#"["x", "{|}"]"#, "1", "is the first element"),
-        (
-            r#"[["{|}", "{a:string}", ["{b}"]], ["{|}", "{a:string}", ["{b}"]]]"#,
-            r#"[["{|}", "{a}", ["{b}"]], ["{|}", "{a}", ["{b}"]]]"#,
-            "body.v[1]: two sets of alternatives have the holes `a|b`; give them different names",
-        ),
-        (
-            r#"{ "x": ["{|}", "p", "q"], "y": ["{|}", "r", "s"] }"#,
-            r#"{ "y": ["{|}", 1, 2], "x": ["{|}", 3, 4] }"#,
-            "body.v.y: two sets of alternatives have no holes",
-        ),
-        (
-            r#"{ "...": "{a:json}" }"#,
-            r#"{ "...": "{a}" }"#,
-            "write its name alone",
-        ),
-    ] {
+    for (body, params, words) in UNWORKABLE {
         let more = format!(r#"{{"body":{{"v":{body}}},"params":{{"v":{params}}}}}"#);
         let errors = parse_route(route_source("POST /x", "m", &more)).unwrap_err();
         let shown = errors.iter().map(|error| format!("{}: {error}", error.key));
