@@ -44,7 +44,9 @@ install_python() {
         if [[ $package == -* ]]; then
             continue
         fi
-        "$folder/bin/pip" list --disable-pip-version-check --format=freeze | grep -i "^${package%%[[=]*}="
+        local listed="${package%%[[=]*}"
+        # pip lists a name with either sign.
+        "$folder/bin/pip" list --disable-pip-version-check --format=freeze | grep -i "^${listed//[-_]/[-_]}="
     done
 }
 
