@@ -4,10 +4,14 @@ import { h, freshId } from "./dom.js";
 import { count } from "./format.js";
 
 const TYPING_MS = 250;
+// Buttons that can be found again after their row is drawn anew.
+const NAMED_BUTTON = "button[aria-label]";
 
 // `load(query)` returns { total, offset, items }; `show(items)` returns the elements.
 export function pagedList({ noun, limit, load, show, empty, controls = [], first = "" }) {
   const state = { search: first || "", offset: 0, timer: 0, turn: 0 };
+  // A change was not shown, because the list was in use.
+  let isLate = false;
   const searchId = freshId("search");
   const search = h("input", { id: searchId, type: "search", autocomplete: "off", spellcheck: "false", value: first || "" });
   const position = h("span", { class: "faint", role: "status" });
@@ -37,7 +41,10 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
     previous.disabled = page.offset === 0;
     next.disabled = last >= page.total;
     const nothing = state.search ? `No ${noun} contain “${state.search}”.` : empty;
-    body.replaceChildren(...(page.items.length > 0 ? [show(page.items, page)].flat() : [h("p", { class: "faint" }, nothing)]));
+    isLate = false;
+    keepingFocus(body, () => {
+      body.replaceChildren(...(page.items.length > 0 ? [show(page.items, page)].flat() : [h("p", { class: "faint" }, nothing)]));
+    });
   }
 
   function move(by) {
@@ -56,7 +63,22 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
 
   const bar = h("div", { class: "list-bar" }, h("label", { for: searchId }, `Search ${noun}`), search, controls, pager);
   const element = h("div", { class: "list" }, bar, body);
-  // While somebody is in the list, it does not move under their hands.
-  const isInUse = () => body.contains(document.activeElement);
-  return { element, refresh, refreshIfIdle: () => (isInUse() ? undefined : refresh()) };
+  // While somebody edits in the list, it does not move under their hands; it follows when they leave it.
+  const isInUse = () => body.contains(document.activeElement) && !document.activeElement.matches(NAMED_BUTTON);
+  const refreshIfIdle = () => {
+    isLate = isInUse();
+    return isLate ? undefined : refresh();
+  };
+  body.addEventListener("focusout", () => setTimeout(() => isLate && refreshIfIdle()));
+  return { element, refresh, refreshIfIdle };
+}
+
+// Draws rows anew, and returns the focus to the button with the same name.
+function keepingFocus(body, draw) {
+  const focused = body.contains(document.activeElement) ? document.activeElement : null;
+  const name = focused?.matches(NAMED_BUTTON) ? focused.getAttribute("aria-label") : null;
+  draw();
+  if (name === null || body.contains(document.activeElement)) return;
+  const again = [...body.querySelectorAll(NAMED_BUTTON)].find((button) => button.getAttribute("aria-label") === name);
+  again?.focus({ preventScroll: true });
 }
