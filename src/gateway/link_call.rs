@@ -247,6 +247,7 @@ fn link_reply(id: u64, body: Bytes) -> RpcReply {
             body,
         },
         id,
+        may_ask: true,
     }
 }
 

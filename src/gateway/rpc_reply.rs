@@ -9,7 +9,7 @@ use dualgauge_model::jsonrpc::{self, ResponseFault};
 use dualgauge_model::outcome::RestReply;
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
-use dualgauge_model::reply;
+use dualgauge_model::reply::{self, ExpectedReply};
 use dualgauge_model::route::Route;
 use dualgauge_model::translate::TranslateContext;
 
@@ -18,6 +18,19 @@ use dualgauge_model::translate::TranslateContext;
 pub(super) struct RpcReply {
     pub(super) response: UpstreamResponse,
     pub(super) id: u64,
+    /// True if the upstream may ask for input in place of a result: one that speaks plain JSON-RPC does not.
+    pub(super) may_ask: bool,
+}
+
+impl RpcReply {
+    /// Creates the response of a server that speaks plain JSON-RPC.
+    pub(super) fn plain(response: UpstreamResponse, id: u64) -> RpcReply {
+        RpcReply {
+            response,
+            id,
+            may_ask: false,
+        }
+    }
 }
 
 /// Returns the context of a translation that may read the clock.
@@ -36,7 +49,11 @@ pub(super) fn read_response(
 ) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
     let unreadable = |fault| no_response(&reply.response, fault, limits.error_text);
     let body = &reply.response.body;
-    reply::read_rpc(route, body, reply.id, limits.depth, unreadable)
+    let expected = ExpectedReply {
+        id: reply.id,
+        may_ask: reply.may_ask,
+    };
+    reply::read_rpc(route, body, expected, limits.depth, unreadable)
 }
 
 /// Returns the failure for an upstream response that is not an RPC response.

@@ -216,7 +216,7 @@ pub(super) async fn send_rpc(
         streams,
     };
     Ok(match send(record, to, outgoing).await? {
-        Received::Complete(response) => RpcSent::Reply(RpcReply { response, id }),
+        Received::Complete(response) => RpcSent::Reply(RpcReply::plain(response, id)),
         Received::Stream(stream) => RpcSent::Stream(stream, id),
     })
 }

@@ -23,15 +23,24 @@ pub type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
 /// A response for an RPC client, and the failure of a result that violates the schema of the route.
 pub type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 
-/// Reads the response of an RPC server to the call with `id`; the code is set if it is an error. `unreadable` turns a
-/// text that is not a response into a failure.
+/// What the response to a call must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpectedReply {
+    /// The id that the call had.
+    pub id: u64,
+    /// True if the server may ask for input in place of a result.
+    pub may_ask: bool,
+}
+
+/// Reads the response of an RPC server to a call; the code is set if it is an error. `unreadable` turns a text that is
+/// not a response into a failure.
 ///
 /// # Errors
 /// A [`Failure`] if the response is not one, has another id, asks for input, or violates the schema of the route.
 pub fn read_rpc(
     route: &Route,
     body: &Bytes,
-    id: u64,
+    expected: ExpectedReply,
     depth: u16,
     unreadable: impl FnOnce(ResponseFault) -> Failure,
 ) -> Result<(ResponseReply, Option<i64>), Failure> {
@@ -40,9 +49,13 @@ pub fn read_rpc(
         ResponseReply::Result(_) => None,
         ResponseReply::Error(error) => Some(error.code),
     };
-    check_id(&response, id)?;
+    check_id(&response, expected.id)?;
     if let ResponseReply::Result(result) = &response.reply {
-        check_result(route, result)?;
+        if expected.may_ask {
+            check_result(route, result)?;
+        } else {
+            rejections::unless_valid(route, result)?;
+        }
     }
     Ok((response.reply, code))
 }

@@ -123,7 +123,7 @@ async fn translate_both_ways(worker: &Worker, members: usize) {
         headers: HeaderMap::new(),
         body: result(members),
     };
-    let reply = RpcReply { response, id: 7 };
+    let reply = RpcReply::plain(response, 7);
     let answer = translate_to_rest(worker, handle, &rpc.bindings, &reply).await;
     let (translated, code) = answer.unwrap();
     assert_eq!((translated.answer.status, code), (200, None));
@@ -204,7 +204,7 @@ fn long_texts_are_not_parsed_on_the_worker() {
         headers: HeaderMap::new(),
         body: result(MANY),
     };
-    let reply = RpcReply { response, id: 7 };
+    let reply = RpcReply::plain(response, 7);
     let answer = translate_to_rest(&worker, handle, &bindings, &reply).now_or_never();
     assert!(answer.is_none());
 }

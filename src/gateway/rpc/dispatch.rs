@@ -212,10 +212,7 @@ impl RpcRequest {
         let reply = unless_cancelled(cancellable.as_ref(), pin!(exchange)).await?;
         match reply {
             Some(response) => {
-                let reply = RpcReply {
-                    response,
-                    id: upstream_id,
-                };
+                let reply = RpcReply::plain(response, upstream_id);
                 self.restore_id(record, id, reply, None).await
             }
             None => Ok(CallResult::Cancelled),

@@ -12,7 +12,7 @@ use crate::jsonrpc::{self, RequestId, ResponseFault, ResponseReply};
 use crate::mcp::{ClientRevision, ResultType, render_for};
 use crate::outcome::{RestAnswer, RestReply, RpcAnswer, is_json, write_problem};
 use crate::rejections;
-use crate::reply::{self, blame_of_rest_error, blame_of_rpc_error};
+use crate::reply::{self, ExpectedReply, blame_of_rest_error, blame_of_rpc_error};
 use dualgauge_patterns::json::{Json, JsonKind};
 
 /// The data of an event for the client.
@@ -65,7 +65,11 @@ impl StreamedCall {
         scope: StreamScope<'_>,
     ) -> Result<Translated, Failure> {
         let (route, context) = (scope.route, scope.context);
-        let read = reply::read_rpc(route, data, upstream_id, context.depth, no_response);
+        let expected = ExpectedReply {
+            id: upstream_id,
+            may_ask: true,
+        };
+        let read = reply::read_rpc(route, data, expected, context.depth, no_response);
         let (response, code) = read?;
         let error = match &response {
             ResponseReply::Result(_) => None,
