@@ -163,7 +163,7 @@ impl RawEvent {
                 | LineKind::Retry
                 | LineKind::Comment
                 | LineKind::Ignored
-                | LineKind::Blank => out.extend_from_slice(&self.text[line.whole.clone()]),
+                | LineKind::Blank => copy(&mut out, &self.text[line.whole.clone()]),
             }
         }
         Ok(out)
@@ -180,8 +180,11 @@ impl RawEvent {
         }
         let lines = self.lines.iter();
         let lines = lines.filter(|line| stays(line.kind) || line.kind == LineKind::Blank);
-        let whole = lines.flat_map(|line| &self.text[line.whole.clone()]);
-        whole.copied().collect()
+        let mut out = Vec::new();
+        for line in lines {
+            copy(&mut out, &self.text[line.whole.clone()]);
+        }
+        out
     }
 
     fn value(&self, line: &RawLine) -> &str {
@@ -227,6 +230,14 @@ impl EventContent<'_> {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Copies a line. One that is only `\n` would become a part of the `\r` before it, where a line between them is left out.
+fn copy(out: &mut Vec<u8>, line: &[u8]) {
+    if out.ends_with(b"\r") && line.starts_with(b"\n") {
+        out.push(b'\n');
+    }
+    out.extend_from_slice(line);
 }
 
 fn put(out: &mut Vec<u8>, name: &str, value: Option<&str>, end: &[u8]) {

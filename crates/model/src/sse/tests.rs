@@ -108,6 +108,19 @@ fn the_fields_of_an_event_are_those_of_the_standard() {
 }
 
 #[test]
+fn a_left_out_line_between_different_line_ends_leaves_whole_events() {
+    let event = RawEvent::read(&Bytes::from_static(b"data: 1\rdata: 2\n\n")).unwrap();
+    let content = EventContent {
+        event: "message",
+        id: None,
+        data: "3",
+    };
+    assert_eq!(event.rewritten(content).unwrap(), b"data: 3\r\n\n");
+    let event = RawEvent::read(&Bytes::from_static(b"id: 1\rdata: 2\n\n")).unwrap();
+    assert_eq!(event.emptied(), b"id: 1\r\n\n");
+}
+
+#[test]
 fn an_event_written_anew_keeps_its_other_lines_and_their_ends() {
     let event = block("id: 7\r\n: c\r\nevent: message\r\ndata: a\r\ndata: b\r\nretry: 5\r\n\r\n");
     let content = |event, data, id| EventContent { event, data, id };
