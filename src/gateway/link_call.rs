@@ -16,8 +16,8 @@ use super::failures::{memory_exhausted, upstream_timeout};
 use super::rpc_reply::RpcReply;
 use crate::telemetry::clock;
 use crate::upstream::link::{
-    CallListener, CancelSignal, LinkReply, LinkUpstream, NotificationSender, Requester,
-    ServerRequest, SubscriptionGuard, SuspendedCall,
+    CallListener, CancelSignal, LinkReply, LinkUpstream, Requester, ServerRequest,
+    SubscriptionReceiver, SuspendedCall,
 };
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
@@ -130,18 +130,16 @@ pub(super) async fn send_interactive(
 pub(super) struct SubscribeRequest {
     pub(super) call: RequestTemplate,
     pub(super) rule: Arc<SubscriptionRule>,
-    /// The receiver of the notifications.
-    pub(super) notifier: NotificationSender,
     pub(super) retry_rule: RetryRule,
 }
 
-/// Opens a subscription. The guard must be dropped after the receiver of its notifications.
+/// Opens a subscription.
 pub(super) async fn open_subscription(
     record: &mut AccessRecord,
     link: &LinkUpstream,
     request: SubscribeRequest,
     limit: Duration,
-) -> Result<(SubscriptionGuard, LinkReply), Failure> {
+) -> Result<(SubscriptionReceiver, LinkReply), Failure> {
     ensure_client_open(&record.context)?;
     let limit = remaining_time(&record.context, limit)?;
     let since = clock::now();
@@ -151,16 +149,16 @@ pub(super) async fn open_subscription(
         logs: LogFilter::Nothing,
         authorized: record.context.authorized_links(),
         credentials: record.context.login_headers(),
-        notifier: Some(request.notifier),
         ..Requester::default()
     };
-    let outbound = Outbound::Subscribe(request.call, request.rule);
-    let opened = link.open_subscription(requester, outbound, request.retry_rule, limit);
-    let (guard, reply) = opened.map_err(|why| exchange_failure(record, link, why, limit))?;
+    let outbound = Outbound::IdSubscription(request.call, request.rule);
+    let opened = link.open_id_subscription(requester, outbound, request.retry_rule, limit);
+    let (notifications, reply) =
+        opened.map_err(|why| exchange_failure(record, link, why, limit))?;
     let reply = record.context.worker().until_shutdown(reply).await;
     record.add_upstream_time(since);
     let reply = reply?.map_err(|why| exchange_failure(record, link, why, limit))?;
-    Ok((guard, reply))
+    Ok((notifications, reply))
 }
 
 /// Returns the response to a call, charged to the memory budget.

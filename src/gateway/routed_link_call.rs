@@ -7,7 +7,7 @@ use crate::upstream::link::LinkUpstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, ExtraMembers, RequestTemplate};
 use dualgauge_model::mcp::{InputCapabilities, LogFilter};
-use dualgauge_model::pending;
+use dualgauge_model::pending::RetryRule;
 use dualgauge_model::route::Route;
 use dualgauge_patterns::rope::Rope;
 
@@ -39,10 +39,7 @@ pub(super) async fn send_over_link(
     let request = link_call::LinkRequest {
         method,
         call: RequestTemplate::new(method, params, members),
-        retry_rule: match route.effect.may_repeat() {
-            true => pending::RetryRule::Once,
-            false => pending::RetryRule::Never,
-        },
+        retry_rule: RetryRule::of(route.effect),
         cancel_signal: None,
         subscription: None,
         logs: LogFilter::All,

@@ -22,9 +22,10 @@ use dualgauge_model::rollout::Way;
 
 /// The maximum number of sessions with resources.
 const SESSIONS: usize = 16 * 1024;
-/// The maximum number of subscriptions for sessions without a stream. They leave the places of a link to the others.
+/// The maximum number of subscriptions for sessions without a stream. The rest of a link's capacity is for sessions
+/// with streams.
 const HELD: usize = SUBSCRIPTIONS / 4;
-/// The maximum number of these of one client.
+/// The maximum number of such subscriptions of one client.
 const HELD_OF_CLIENT: usize = HELD / 4;
 
 /// The streams and the resources of sessions.

@@ -58,7 +58,7 @@ impl GracefulStreamEnd {
         }
         let end = max_age.map(|age| clock::now() + age);
         // A response to another method belongs to a call, and the client would not fetch the rest of it after a
-        // reconnect. A subscription has no rest.
+        // reconnect. A subscription may end early too: its client subscribes again.
         let is_endless =
             is_stream && (*context.method() == Method::GET || context.opens_subscription());
         let drain = context.runtime_plan().plan.limits.drain;

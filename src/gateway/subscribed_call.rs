@@ -15,7 +15,7 @@ use super::rpc_reply::{RpcReply, no_response};
 use super::streamed_call;
 use super::subscription_events::SubscriptionEvents;
 use crate::upstream::Upstream;
-use crate::upstream::link::{LinkReply, channel};
+use crate::upstream::link::LinkReply;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, RequestTemplate};
 use dualgauge_model::pending::RetryRule;
@@ -56,23 +56,18 @@ pub(super) async fn send(
         // The server is not asked for a subscription that the client does not read.
         return Err(rejections::event_stream(200));
     }
-    let (notifier, notifications) = channel();
     let request = SubscribeRequest {
         call,
         rule: rule.clone(),
-        notifier,
-        retry_rule: match route.effect.may_repeat() {
-            true => RetryRule::Once,
-            false => RetryRule::Never,
-        },
+        retry_rule: RetryRule::of(route.effect),
     };
     let limit = route.timeout.unwrap_or(link.plan().timeout);
-    let (guard, reply) = link_call::open_subscription(record, link, request, limit).await?;
+    let (notifications, reply) = link_call::open_subscription(record, link, request, limit).await?;
     let limits = &record.context.runtime_plan().plan.limits;
     match reply {
         LinkReply::Subscribed(id, _) => {
             let depth = limits.depth;
-            let events = SubscriptionEvents::new(notifications, guard, rule.clone(), id, depth);
+            let events = SubscriptionEvents::new(notifications, rule.clone(), id, depth);
             let call = StreamedCall {
                 bindings,
                 client: StreamClient::Rest { upstream_id: id },

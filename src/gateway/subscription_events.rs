@@ -1,6 +1,6 @@
 //! The notifications of a subscription, as a stream of JSON-RPC responses to the call that opened it.
 //!
-//! So the outcome rows of the route translate them like the events of any response that streams. Laws: one event for
+//! The outcome rows of the route therefore translate them like the events of any response that streams. Laws: one event for
 //! each notification, in order; the end of the link or a client that is too slow ends the stream with a failure; the
 //! server is told when the stream is dropped.
 //!
@@ -16,9 +16,7 @@ use bytes::Bytes;
 use tokio::time::Sleep;
 
 use crate::telemetry::clock;
-use crate::upstream::link::{
-    LinkLost, LostBy, Notification, NotificationReceiver, SubscriptionGuard,
-};
+use crate::upstream::link::{LinkLost, LostBy, Notification, SubscriptionReceiver};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, RequestId};
 use dualgauge_model::sse;
@@ -33,18 +31,16 @@ pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const COMMENT: &[u8] = b":\n\n";
 
 /// A part of a stream.
-pub(super) enum SourceEvent {
+pub(super) enum SourcePart {
     /// Bytes of events.
     Chunk(Bytes),
     /// A message without an event.
-    NoEvent,
+    Unmatched,
 }
 
 /// The notifications of a subscription.
 pub(super) struct SubscriptionEvents {
-    // Dropped before the guard, which wakes the link task.
-    notifications: NotificationReceiver,
-    _guard: SubscriptionGuard,
+    notifications: SubscriptionReceiver,
     rule: Arc<SubscriptionRule>,
     /// The id of the call on the link.
     id: RequestId,
@@ -61,30 +57,27 @@ impl fmt::Debug for SubscriptionEvents {
 impl SubscriptionEvents {
     /// Creates the stream of the subscription that the call `id` has opened.
     pub(super) fn new(
-        notifications: NotificationReceiver,
-        guard: SubscriptionGuard,
+        notifications: SubscriptionReceiver,
         rule: Arc<SubscriptionRule>,
         id: u64,
         depth: u16,
     ) -> SubscriptionEvents {
         SubscriptionEvents {
             notifications,
-            _guard: guard,
             rule,
-            id: RequestId::new(Json::written(id.to_string().into_bytes()))
-                .unwrap_or(RequestId::null()),
+            id: RequestId::from_number(id),
             depth,
             keep_alive: Box::pin(tokio::time::sleep_until(clock::now() + KEEP_ALIVE)),
         }
     }
 
     /// Returns the next part of the stream, or the failure that ends it.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<SourceEvent, Failure>> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<SourcePart, Failure>> {
         let part = match self.notifications.poll_next(cx) {
             Poll::Ready(Notification::Message(text, _)) => Ok(self.event(text)),
             Poll::Ready(Notification::Lost(loss)) => Err(failure(&loss)),
             Poll::Pending if self.keep_alive.as_mut().poll(cx).is_ready() => {
-                Ok(SourceEvent::Chunk(Bytes::from_static(COMMENT)))
+                Ok(SourcePart::Chunk(Bytes::from_static(COMMENT)))
             }
             Poll::Pending => return Poll::Pending,
         };
@@ -93,13 +86,13 @@ impl SubscriptionEvents {
     }
 
     /// Returns a notification as a response to the call.
-    fn event(&self, notification: Bytes) -> SourceEvent {
+    fn event(&self, notification: Bytes) -> SourcePart {
         let Some(event) = self.rule.event(notification, self.depth) else {
-            return SourceEvent::NoEvent;
+            return SourcePart::Unmatched;
         };
         let result = Rope::from(Json::into_bytes(event));
         let response = jsonrpc::result(&self.id, result).into_bytes();
-        SourceEvent::Chunk(sse::untyped(&response))
+        SourcePart::Chunk(sse::untyped(&response))
     }
 }
 

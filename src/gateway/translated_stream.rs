@@ -18,7 +18,7 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::ResponseTranslation;
 use super::event_translation::{EventMemory, EventTranslation};
-use super::subscription_events::{SourceEvent, SubscriptionEvents};
+use super::subscription_events::{SourcePart, SubscriptionEvents};
 use crate::telemetry::clock;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::response_stream::{StreamEnd, StreamStep};
@@ -150,11 +150,11 @@ impl TranslatedStream {
     ) -> Poll<Result<(), Failure>> {
         let part = ready!(self.source.poll_part(cx));
         Poll::Ready(match part {
-            Some(Ok(SourceEvent::Chunk(chunk))) => {
+            Some(Ok(SourcePart::Chunk(chunk))) => {
                 self.has_progressed = true;
                 self.events.feed(&chunk)
             }
-            Some(Ok(SourceEvent::NoEvent)) => {
+            Some(Ok(SourcePart::Unmatched)) => {
                 self.has_progressed = true;
                 let (label, side) = (record.context.label(), record.context.side());
                 let worker = record.context.worker();
@@ -222,7 +222,7 @@ impl TranslatedStream {
 
 impl StreamSource {
     /// Returns the next part of the stream; `None` after the last.
-    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SourceEvent, Failure>>> {
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SourcePart, Failure>>> {
         let incoming = match self {
             StreamSource::Body(incoming) => incoming,
             StreamSource::Subscription(events) => return events.poll_next(cx).map(Some),
@@ -232,7 +232,7 @@ impl StreamSource {
             // Trailers of the upstream's response do not apply to the translated one.
             Ok(frame) => {
                 let chunk = frame.into_data().unwrap_or_default();
-                Ok(SourceEvent::Chunk(chunk))
+                Ok(SourcePart::Chunk(chunk))
             }
             Err(error) => {
                 let message = "the server's response broke off";

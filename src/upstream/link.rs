@@ -40,7 +40,7 @@ pub use routes::{LinkRoute, Links};
 pub use stats::{Delivery, LinkGauges, LinkLoss, LinkStats, StatsHandle};
 pub use task::run_link;
 pub use transport::{Event, Link, Transport};
-pub use upstream::{LinkIdentity, LinkUpstream, Requester, SubscriptionGuard};
+pub use upstream::{LinkIdentity, LinkUpstream, Requester, SubscriptionReceiver};
 
 #[cfg(test)]
 mod tests;

@@ -57,7 +57,7 @@ pub struct Stdio {
     /// The results of probing children for the protocol revision.
     probe_history: Rc<Cell<ProbeHistory>>,
     /// The end of the standard error of the last child; borrowed only between awaits.
-    last_output: Rc<RefCell<VecDeque<String>>>,
+    last_output: Rc<RefCell<VecDeque<Bytes>>>,
     /// The soft limit of open files of a child, if it differs from that of this process.
     open_files: Option<u64>,
 }
@@ -394,8 +394,8 @@ struct ChildLog {
     /// The redaction applied to each line.
     redaction: Arc<Redaction>,
     lines: LineDecoder,
-    /// The last lines.
-    last: Rc<RefCell<VecDeque<String>>>,
+    /// The last lines, as they came.
+    last: Rc<RefCell<VecDeque<Bytes>>>,
     /// The lines that may be logged now.
     left: u32,
     /// The time of the last refill of `left`.
@@ -404,7 +404,7 @@ struct ChildLog {
 }
 
 impl ChildLog {
-    fn new(redaction: Arc<Redaction>, last: Rc<RefCell<VecDeque<String>>>) -> ChildLog {
+    fn new(redaction: Arc<Redaction>, last: Rc<RefCell<VecDeque<Bytes>>>) -> ChildLog {
         ChildLog {
             redaction,
             last,
@@ -429,27 +429,32 @@ impl ChildLog {
         }
         while let Some(line) = self.lines.next_line() {
             let (DecodedLine::Complete(line) | DecodedLine::Truncated(line)) = line;
-            let line = String::from_utf8_lossy(&line);
-            let line = self.redaction.text(&line);
-            self.keep(&line);
             match self.left.checked_sub(1) {
                 Some(left) => {
                     self.left = left;
-                    tracing::info!(upstream, line = &*line, "output of the child process");
+                    let line = redacted(&line, &self.redaction);
+                    tracing::info!(upstream, line, "output of the child process");
                 }
                 None => self.dropped += 1,
             }
+            self.keep(line);
         }
     }
 
     /// Keeps a line for the report of a loss.
-    fn keep(&self, line: &str) {
+    fn keep(&self, line: Bytes) {
         let mut last = self.last.borrow_mut();
         if last.len() == KEPT {
             last.pop_front();
         }
-        last.push_back(line.to_owned());
+        last.push_back(line);
     }
+}
+
+/// Returns the text of a line without secrets.
+fn redacted(line: &[u8], redaction: &Redaction) -> String {
+    let line = String::from_utf8_lossy(line);
+    redaction.text(&line).into_owned()
 }
 
 #[cfg(test)]

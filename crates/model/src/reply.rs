@@ -23,7 +23,7 @@ pub type RestResult = (TranslatedReply<RestAnswer>, Option<i64>);
 /// A response for an RPC client, and the failure of a result that violates the schema of the route.
 pub type RpcResult = (TranslatedReply<RpcAnswer>, Result<(), Failure>);
 
-/// What the response to a call must be.
+/// The properties that a valid response to a call has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedReply {
     /// The id that the call had.

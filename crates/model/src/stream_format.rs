@@ -94,13 +94,13 @@ impl StreamFormat {
 }
 
 impl StreamHead {
-    /// Returns whether the response is an event stream, which may never end, whatever its content coding.
+    /// Returns true if the response is an event stream, with or without a content coding. It may never end.
     #[must_use]
     pub fn is_event_stream(self) -> bool {
         self.format == StreamFormat::EventStream
     }
 
-    /// Returns whether the response is an event stream without a content coding.
+    /// Returns true if the response is an event stream without a content coding.
     #[must_use]
     pub fn is_plain_event_stream(self) -> bool {
         self.is_event_stream() && !self.is_coded

@@ -212,8 +212,7 @@ fn collect(
         SourceTree::Text(text) if text == placeholder => found.push(here.clone()),
         SourceTree::Text(text) if text == ID || text == EVENT => {}
         SourceTree::Text(_) | SourceTree::Literal(_) => {
-            let what =
-                "the places of `{id}` and `{event}` are in tables and lists without other values";
+            let what = "only tables, lists, `{id}` and `{event}` are allowed here";
             return Err(PatternError::new(what));
         }
         SourceTree::Table(members) => {

@@ -252,8 +252,8 @@ impl InFlight {
         self.queued.len() < self.limits.ahead && self.queued_bytes < self.limits.bytes
     }
 
-    /// Returns true if more may be read from a client that is asked for input. Its response may come after as many
-    /// messages as are read ahead otherwise.
+    /// Returns true if more may be read from a client that has not yet responded to a request for input: up to twice the
+    /// usual limits.
     pub(super) fn has_capacity_for_response(&self) -> bool {
         let SessionLimits { ahead, bytes, .. } = self.limits;
         self.queued.len() < 2 * ahead && self.queued_bytes < 2 * bytes

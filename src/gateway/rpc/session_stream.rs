@@ -248,7 +248,7 @@ impl Listening {
             notifier: Some(notifier),
             ..Requester::default()
         };
-        let reply = link.subscribe(requester, Outbound::Subscription(request, id));
+        let reply = link.listen_for_changes(requester, Outbound::Subscription(request, id));
         Some(Listening {
             // A subscription that could not be sent ends at once.
             reply: Box::pin(async move { reply?.await }),
@@ -330,7 +330,8 @@ impl SessionListener {
             let link = current.link.clone();
             let first = tokio::select! {
                 first = current.next() => first,
-                () = self.link_change(&link, &mut plan_changes) => None,
+                // The next subscription is at the new server.
+                () = self.link_change(&link, &mut plan_changes) => continue,
             };
             if is_acknowledged(first) && self.is_current(&current) {
                 delay = RETRY_DELAY;
@@ -371,8 +372,8 @@ impl SessionListener {
     /// Holds a subscription open for a while, because the server could receive its end and the start of the next one in
     /// any order.
     fn outlive(&self, earlier: Option<Listening>) {
-        let permit = self.stream.permit_to_hold();
-        let (Some(earlier), Some(permit)) = (earlier, permit) else {
+        let Some(earlier) = earlier else { return };
+        let Some(permit) = self.stream.permit_to_hold() else {
             return;
         };
         let mut drain_signal = self.worker.drain_signal();

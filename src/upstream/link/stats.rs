@@ -269,7 +269,7 @@ impl<S: Deref<Target = LinkStats>> StatsHandle<S> {
             ready: usize::from(pending.is_ready()),
             in_flight: pending.in_flight(),
             queued: pending.queued(),
-            subscribed: pending.subscribed(),
+            subscribed: pending.open_id_subscriptions(),
         };
         self.set_gauges(gauges, pending.counts());
     }

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
@@ -15,7 +16,9 @@ use tokio::time::Instant;
 
 use super::cancel::CancelSignal;
 use super::handle::{LinkHandle, LinkRequest, ProgressSink};
-use super::notifications::{LinkReply, NotificationSender};
+use super::notifications::{
+    LinkReply, Notification, NotificationReceiver, NotificationSender, channel,
+};
 use super::per_client::{AuthorizedLinks, ClientLinks, LinkSharing, PendingSubscription};
 use super::reply_slot::ReplySlot;
 use super::subscriber_set::Subscriber;
@@ -46,13 +49,28 @@ pub struct Requester<'a> {
     pub notifier: Option<NotificationSender>,
 }
 
-/// Tells the link task, once it is dropped, that a client no longer reads the notifications of its subscription.
+/// A guard that wakes the link task when it is dropped, so that it ends the subscription of a client that has left.
 #[derive(Debug)]
-pub struct SubscriptionGuard(Arc<Notify>);
+struct SubscriptionGuard(Arc<Notify>);
 
 impl Drop for SubscriptionGuard {
     fn drop(&mut self) {
         self.0.notify_one();
+    }
+}
+
+/// The receiver of the notifications of a subscription with an id of the server. Dropping it ends the subscription.
+#[derive(Debug)]
+pub struct SubscriptionReceiver {
+    // Dropped before the guard: the link task then finds it closed.
+    notifications: NotificationReceiver,
+    _guard: SubscriptionGuard,
+}
+
+impl SubscriptionReceiver {
+    /// Waits for the next notification.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
+        self.notifications.poll_next(cx)
     }
 }
 
@@ -176,7 +194,7 @@ impl LinkUpstream {
     ///
     /// # Errors
     /// Returns a [`RequestError`] if the link takes no requests.
-    pub fn subscribe(
+    pub fn listen_for_changes(
         &self,
         requester: Requester<'_>,
         outbound: Outbound,
@@ -186,27 +204,31 @@ impl LinkUpstream {
         Ok(slot.answer(wait_until))
     }
 
-    /// Opens a subscription with an id of the server, whose notifications go to `requester.notifier`. The returned future
-    /// waits for the response within `limit`; the guard must be dropped after the receiver of the notifications.
+    /// Opens a subscription with an id of the server. The returned future waits for the response within `limit`.
     ///
     /// # Errors
     /// Returns a [`RequestError`] if the link takes no requests.
-    pub fn open_subscription(
+    pub fn open_id_subscription(
         &self,
-        requester: Requester<'_>,
+        mut requester: Requester<'_>,
         outbound: Outbound,
         repeat: RetryRule,
         limit: Duration,
     ) -> Result<
         (
-            SubscriptionGuard,
+            SubscriptionReceiver,
             impl Future<Output = Result<LinkReply, RequestError>> + 'static,
         ),
         RequestError,
     > {
+        let (notifier, notifications) = channel();
+        requester.notifier = Some(notifier);
         let (slot, wait_until) = self.begin(requester, outbound, repeat, limit)?;
-        let guard = SubscriptionGuard(slot.caller_gone());
-        Ok((guard, slot.answer(wait_until)))
+        let receiver = SubscriptionReceiver {
+            notifications,
+            _guard: SubscriptionGuard(slot.caller_gone()),
+        };
+        Ok((receiver, slot.answer(wait_until)))
     }
 
     /// Sends a request. Returns the slot of its reply, and the time until which to wait for it.
@@ -251,7 +273,7 @@ impl LinkUpstream {
             // The server must acknowledge a subscription by the deadline; after that there is no limit.
             Outbound::Subscription(..) => None,
             Outbound::Call(_)
-            | Outbound::Subscribe(..)
+            | Outbound::IdSubscription(..)
             | Outbound::Notice(_)
             | Outbound::Greeting => Some(deadline + GRACE),
         };

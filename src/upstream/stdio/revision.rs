@@ -14,7 +14,7 @@ use bytes::Bytes;
 use memchr::memmem;
 use tokio::time::timeout;
 
-use super::{RunningChild, Stdio};
+use super::{RunningChild, Stdio, redacted};
 use crate::upstream::link::{Event, Link, Transport};
 use dualgauge_model::jsonrpc::{PeerMessage, parse_response};
 use dualgauge_model::local_reply::STATELESS;
@@ -87,7 +87,11 @@ impl Transport for Stdio {
     type Link = Child;
 
     fn last_output(&self) -> Vec<String> {
-        self.last_output.borrow().iter().cloned().collect()
+        let lines = self.last_output.borrow();
+        let lines = lines.iter();
+        lines
+            .map(|line| redacted(line, &self.plan.redaction))
+            .collect()
     }
 
     async fn open(&self) -> Result<Child, String> {

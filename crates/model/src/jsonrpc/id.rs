@@ -19,6 +19,12 @@ impl RequestId {
         }
     }
 
+    /// Returns the id of a number.
+    #[must_use]
+    pub fn from_number(number: u64) -> RequestId {
+        RequestId(Json::written(number.to_string()))
+    }
+
     /// Returns the id of an error response to a request whose id could not be read.
     #[must_use]
     pub const fn null() -> RequestId {

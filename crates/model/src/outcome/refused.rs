@@ -71,7 +71,7 @@ impl Outcomes {
 /// original response for a REST client, or into the problem document of the JSON-RPC error in it.
 #[must_use]
 pub fn refusal(id: u64, reply: &RestReply, limits: ReplyLimits) -> Bytes {
-    let id = RequestId::new(Json::written(id.to_string())).unwrap_or(RequestId::null());
+    let id = RequestId::from_number(id);
     let parsed = parse_response(&reply.body, limits.depth).ok();
     let error = match parsed.map(|parsed| parsed.reply) {
         Some(ResponseReply::Error(error)) => with_status(reply, error, limits),

@@ -469,7 +469,7 @@ pub(super) fn without_content(status: i64) -> bool {
     matches!(status, 204 | 205 | 304)
 }
 
-/// Settles a response; a fault is at the location of its page.
+/// Binds the offsets of pages. An error gets the location of its page.
 fn settled(
     reading: &mut PatternReader,
     location: impl FnOnce(&str) -> Option<String>,

@@ -11,6 +11,7 @@ use super::recipients::Recipients;
 use super::ticket::Ticket;
 use crate::jsonrpc::{RequestId, RequestTemplate};
 use crate::mcp::InputCapabilities;
+use crate::route::Effect;
 use crate::subscription::SubscriptionRule;
 
 /// A request from a caller.
@@ -41,7 +42,7 @@ pub enum Outbound {
     /// the subscription ends. The deadline applies until the first of them.
     Subscription(RequestTemplate, RequestId),
     /// A request that opens a subscription with an id of the server.
-    Subscribe(RequestTemplate, Arc<SubscriptionRule>),
+    IdSubscription(RequestTemplate, Arc<SubscriptionRule>),
     /// A notification, which gets no response.
     Notice(Bytes),
     /// No message: the caller wants the server's response to the link's own `initialize`.
@@ -55,6 +56,17 @@ pub enum RetryRule {
     Never,
     /// The request is sent again once: its effect allows that.
     Once,
+}
+
+impl RetryRule {
+    /// Returns the rule for calls with an effect.
+    #[must_use]
+    pub fn of(effect: Effect) -> RetryRule {
+        match effect.may_repeat() {
+            true => RetryRule::Once,
+            false => RetryRule::Never,
+        }
+    }
 }
 
 /// The rank of a request in the queue.

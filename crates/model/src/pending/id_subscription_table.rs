@@ -76,8 +76,10 @@ impl IdSubscriptions {
         self.open.len()
     }
 
+    /// Returns true if another client may open a subscription.
     pub(super) fn has_capacity(&self) -> bool {
-        self.open.len() < SUBSCRIPTIONS
+        let opening = self.opening.values().filter(|one| !one.is_abandoned);
+        self.open.len() + opening.count() < SUBSCRIPTIONS
     }
 
     /// Adds a call that opens a subscription.
@@ -86,16 +88,17 @@ impl IdSubscriptions {
         self.opening.insert(id, Opening { rule, is_abandoned });
     }
 
-    /// Records that the client of a call has left. Only so many such calls are kept.
+    /// Records that the client of a call has left. At most [`SUBSCRIPTIONS`] such calls are kept; the oldest is
+    /// forgotten.
     pub(super) fn abandon(&mut self, id: u64) {
         let Some(opening) = self.opening.get_mut(&id) else {
             return;
         };
         opening.is_abandoned = true;
-        let abandoned = self.opening.iter().filter(|(_, one)| one.is_abandoned);
-        let abandoned: Vec<u64> = abandoned.map(|(id, _)| *id).collect();
-        if let [first, ..] = abandoned[..]
-            && abandoned.len() > SUBSCRIPTIONS
+        let mut abandoned = self.opening.iter().filter(|(_, one)| one.is_abandoned);
+        let first = abandoned.next().map(|(id, _)| *id);
+        if let Some(first) = first
+            && abandoned.count() >= SUBSCRIPTIONS
         {
             self.opening.remove(&first);
         }

@@ -2,8 +2,8 @@
 //! call ends it ([`SubscriptionRule`]).
 //!
 //! The call takes a slot until its response; the subscription takes none. Laws: a notification reaches the client whose
-//! call opened its subscription, and no other; notifications that come before the response are delivered after it; the
-//! server is told of each subscription that no client reads any more, also if its client leaves before the response; a
+//! call opened its subscription, and no other; notifications that come before the response are delivered after it, up to a
+//! limit; the server is told of each subscription that no client reads any more, also if its client leaves before the response; a
 //! subscription ends with its link; all numbers are bounded.
 //!
 //! Used by `pending`.
@@ -22,12 +22,12 @@ use crate::subscription::{SubscriptionId, SubscriptionRule};
 impl LinkMachine {
     /// Returns the number of open subscriptions with ids of the server.
     #[must_use]
-    pub fn subscribed(&self) -> usize {
+    pub fn open_id_subscriptions(&self) -> usize {
         self.id_subscriptions.len()
     }
 
     /// Handles the response to a call that opens a subscription.
-    pub(super) fn subscribed_by(
+    pub(super) fn id_subscription_answered(
         &mut self,
         id: u64,
         ticket: Ticket,
@@ -35,47 +35,41 @@ impl LinkMachine {
         message: Bytes,
     ) {
         self.id_subscriptions.opening.remove(&id);
-        let key = self.opened_key(&rule, &message);
+        let in_response = self.response_key(&rule, &message);
+        let is_result = in_response.is_some();
         let is_new = |key: &Key| !self.id_subscriptions.open.contains_key(key);
-        let Some(key) = key.map(|key| key.filter(is_new)) else {
-            // An error.
-            self.out.push_back(LinkOutput::Answer {
-                ticket,
-                id,
-                message,
-            });
-            return self.id_subscriptions.forget_early();
-        };
-        let Some(key) = key else {
-            self.counts.subscriptions.unusable += 1;
-            self.out.push_back(LinkOutput::Answer {
-                ticket,
-                id,
-                message,
-            });
-            return self.id_subscriptions.forget_early();
-        };
-        self.counts.subscriptions.opened += 1;
-        let early = self.id_subscriptions.take_early(&key);
-        let method = key.0.clone();
-        self.id_subscriptions.add(key, ticket, rule);
-        self.out.push_back(LinkOutput::Subscribed {
-            ticket,
-            id,
-            message,
-        });
-        for message in early {
-            self.out.push_back(LinkOutput::Notified {
-                method: method.clone(),
-                message,
-                recipients: Recipients::Subscriber(ticket),
-            });
+        match in_response.flatten().filter(is_new) {
+            Some(key) => {
+                self.counts.subscriptions.opened += 1;
+                let early = self.id_subscriptions.take_early(&key);
+                let method = key.0.clone();
+                self.id_subscriptions.add(key, ticket, rule);
+                self.out.push_back(LinkOutput::Subscribed {
+                    ticket,
+                    id,
+                    message,
+                });
+                self.out
+                    .extend(early.into_iter().map(|message| LinkOutput::Notified {
+                        method: method.clone(),
+                        message,
+                        recipients: Recipients::Subscriber(ticket),
+                    }));
+            }
+            None => {
+                self.counts.subscriptions.unusable += u64::from(is_result);
+                self.out.push_back(LinkOutput::Answer {
+                    ticket,
+                    id,
+                    message,
+                });
+            }
         }
         self.id_subscriptions.forget_early();
     }
 
     /// Returns the key in a response: `None` for an error, `Some(None)` for a result without an id.
-    fn opened_key(&self, rule: &SubscriptionRule, message: &Bytes) -> Option<Option<Key>> {
+    fn response_key(&self, rule: &SubscriptionRule, message: &Bytes) -> Option<Option<Key>> {
         let response = parse_response(message, self.settings.depth).ok()?;
         match response.reply {
             ResponseReply::Result(result) => {
@@ -87,11 +81,11 @@ impl LinkMachine {
     }
 
     /// Ends the subscription that a response opened for a client that has left. Ignores other responses.
-    pub(super) fn unwanted_response(&mut self, id: u64, message: &Bytes) {
+    pub(super) fn end_abandoned_subscription(&mut self, id: u64, message: &Bytes) {
         let Some(Opening { rule, .. }) = self.id_subscriptions.opening.remove(&id) else {
             return;
         };
-        if let Some(Some(key)) = self.opened_key(&rule, message)
+        if let Some(Some(key)) = self.response_key(&rule, message)
             && !self.id_subscriptions.open.contains_key(&key)
         {
             self.id_subscriptions.take_early(&key);
@@ -130,6 +124,7 @@ impl LinkMachine {
         let tickets: Vec<Ticket> = self.id_subscriptions.keys.keys().copied().collect();
         for ticket in tickets {
             self.end_id_subscription(ticket);
+            self.counts.subscriptions.lost += 1;
             self.out.push_back(LinkOutput::SubscriptionLost(ticket));
         }
     }

@@ -142,8 +142,8 @@ impl LinkMachine {
             let ticket = in_flight.request.ticket;
             if let Some(why) = self.refused_without_input(in_flight.missing, &message) {
                 self.fail(ticket, why);
-            } else if let Outbound::Subscribe(_, rule) = in_flight.request.message {
-                self.subscribed_by(id, ticket, rule, message);
+            } else if let Outbound::IdSubscription(_, rule) = in_flight.request.message {
+                self.id_subscription_answered(id, ticket, rule, message);
             } else {
                 self.out.push_back(LinkOutput::Answer {
                     ticket,
@@ -157,7 +157,7 @@ impl LinkMachine {
             match self.unattributed.answered(id) {
                 Some(UnattributedReply::Abandoned(_)) => {
                     self.counts.late += 1;
-                    self.unwanted_response(id, &message);
+                    self.end_abandoned_subscription(id, &message);
                 }
                 Some(UnattributedReply::Own) => {}
                 Some(UnattributedReply::Notice) | None => {

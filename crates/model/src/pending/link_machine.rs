@@ -233,7 +233,7 @@ impl LinkMachine {
             Outbound::Subscription(..) => {
                 self.subscriptions.has_capacity() && self.listeners.len() < SUBSCRIPTIONS
             }
-            Outbound::Subscribe(..) => self.id_subscriptions.has_capacity(),
+            Outbound::IdSubscription(..) => self.id_subscriptions.has_capacity(),
             Outbound::Call(_) | Outbound::Notice(_) | Outbound::Greeting => true,
         };
         if !has_capacity || !self.queue.has_capacity(request.rank, self.settings.queue) {

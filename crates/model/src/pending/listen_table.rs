@@ -180,7 +180,6 @@ impl ListenTable {
 
 #[cfg(test)]
 mod tests {
-    use dualgauge_patterns::json::Json;
     use proptest::prelude::*;
 
     use super::*;
@@ -190,7 +189,7 @@ mod tests {
     }
 
     fn id(number: u64) -> RequestId {
-        RequestId::new(Json::written(number.to_string())).unwrap()
+        RequestId::from_number(number)
     }
 
     #[test]

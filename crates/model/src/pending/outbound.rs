@@ -42,7 +42,11 @@ impl LinkMachine {
                 self.in_flight.begin(id, next);
                 self.write(message, WriteState::Busy);
             }
-            Outbound::Subscribe(call, rule) => {
+            // Others may have opened theirs since it was queued.
+            Outbound::IdSubscription(..) if !self.id_subscriptions.has_capacity() => {
+                self.fail(ticket, RequestError::Busy);
+            }
+            Outbound::IdSubscription(call, rule) => {
                 let id = self.next_id();
                 let message = call.with_id(id);
                 self.id_subscriptions.begin(id, rule.clone());
@@ -83,7 +87,7 @@ impl LinkMachine {
         let has_turn = match (&first.request.message, self.settings.order) {
             (Outbound::Greeting, _) => true,
             (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Pipelined(_)) => true,
-            (Outbound::Call(_) | Outbound::Subscribe(..), _) => free,
+            (Outbound::Call(_) | Outbound::IdSubscription(..), _) => free,
             (Outbound::Notice(_) | Outbound::Subscription(..), AnswerOrder::Serial) => free,
         };
         match (has_turn, self.settings.order) {

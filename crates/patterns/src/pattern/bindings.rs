@@ -64,7 +64,7 @@ impl MatchError {
         MatchError::new("", what)
     }
 
-    /// Returns the error with another location in place of its own, if `find` has one.
+    /// Replaces the location by the result of `find`, which gets the old one; keeps the old one if `find` returns `None`.
     #[must_use]
     pub fn located(mut self, find: impl FnOnce(&str) -> Option<String>) -> MatchError {
         if let Some(location) = find(&self.location) {

@@ -261,7 +261,7 @@ impl AlternativePlan {
         for (hole, value) in &self.absent {
             let bound = reading.bind_hole(*hole, value.clone());
             bound.map_err(|()| {
-                MatchError::here("a hole that this form lacks has a value elsewhere")
+                MatchError::here("a value that this form leaves out is given elsewhere")
             })?;
         }
         Ok(())

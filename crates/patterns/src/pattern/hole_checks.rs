@@ -30,7 +30,7 @@ impl HoleFacts {
         let default = slot.default().and_then(number);
         if default.is_some_and(|offset| offset != 0) {
             return Err(wrong(
-                "its default, also one of the other side, must be the offset of the first page, 0"
+                "its default must be 0, the offset of the first page; a default on the other side counts as well"
                     .into(),
             ));
         }

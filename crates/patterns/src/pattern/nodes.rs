@@ -130,7 +130,7 @@ pub struct EitherPattern<H = Slot> {
 pub(super) struct AlternativePlan {
     /// The holes inside.
     pub(super) holes: Vec<usize>,
-    /// The holes that only the first form has, with their values if this form is read.
+    /// The holes of the first form that this one lacks, with the values of their absence.
     pub(super) absent: Vec<(usize, BoundValue)>,
     /// The alternatives that match only some of its values.
     pub(super) narrower: Vec<usize>,

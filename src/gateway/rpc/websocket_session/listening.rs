@@ -59,8 +59,8 @@ impl WebSocketSession {
         }
     }
 
-    /// Returns the read mode of the client's socket. Responses of the client are read even where no other message is: a
-    /// call that waits for one would not end otherwise.
+    /// Returns the read mode of the client's socket. Responses of the client are read even at the concurrency limit
+    /// and during shutdown: a call that waits for one would not end otherwise.
     pub(super) fn read_mode(&self, intake: Intake, in_flight: &InFlight) -> ReadMode {
         if intake == Intake::Open && in_flight.has_capacity() {
             return ReadMode::Open;
@@ -71,7 +71,7 @@ impl WebSocketSession {
             return ReadMode::Shut;
         }
         if intake == Intake::Open && !in_flight.has_capacity_for_response() {
-            // Not even so many messages contain the response: the calls end without it.
+            // The limit is reached and the response has not come: the calls continue without it.
             requests.withdraw(session);
             return ReadMode::Shut;
         }

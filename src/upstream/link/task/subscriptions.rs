@@ -17,6 +17,10 @@ impl<T: Transport> LinkTask<'_, T> {
             self.readers.insert(ticket, notifier);
         }
         self.reply(ticket, Ok(LinkReply::Subscribed(id, message)));
+        if !self.takes_requests {
+            // The call was in flight when the link was told to end.
+            self.take(LinkInput::Unsubscribe);
+        }
     }
 
     /// Tells a client that its subscription ended with the link.

@@ -61,7 +61,7 @@ pub(in crate::check) fn page_offset(subject: &CheckSubject<'_>, _: Rivals<'_>) -
     here.chain(there).collect()
 }
 
-/// Returns a call for the first page, with a limit of no items.
+/// Returns a call for the first page with the limit 0.
 fn without_items(subject: &CheckSubject<'_>, located: &LocatedHole<'_>) -> Option<Message> {
     let Codec::Page(page) = &located.slot.codec else {
         return None;

@@ -182,7 +182,7 @@ impl World {
                 self.clients.insert(self.tickets);
                 let params = Rope::from(Bytes::from(format!("[{}]", self.tickets)));
                 let call = RequestTemplate::new("sub", params, &[]);
-                let subscribe = Outbound::Subscribe(call, self.rule.clone());
+                let subscribe = Outbound::IdSubscription(call, self.rule.clone());
                 self.take(LinkInput::Ask(Request {
                     start_by: self.now + seconds(1000),
                     deadline: self.now + seconds(1000),
@@ -232,7 +232,7 @@ impl World {
             served, self.clients,
             "the server serves the clients that are there"
         );
-        assert_eq!(self.link.subscribed(), self.clients.len());
+        assert_eq!(self.link.open_id_subscriptions(), self.clients.len());
         for client in &self.clients {
             assert_eq!(
                 self.came.get(client),

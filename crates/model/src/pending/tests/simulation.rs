@@ -270,7 +270,7 @@ impl World {
             Outbound::Call(_) if self.dice.one_in(2) => RetryRule::Once,
             Outbound::Call(_)
             | Outbound::Subscription(..)
-            | Outbound::Subscribe(..)
+            | Outbound::IdSubscription(..)
             | Outbound::Notice(_)
             | Outbound::Greeting => RetryRule::Never,
         };

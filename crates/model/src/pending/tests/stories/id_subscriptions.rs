@@ -23,7 +23,7 @@ fn rule() -> Arc<SubscriptionRule> {
 fn subscribe(ticket: u64) -> LinkInput {
     let params = Rope::from(Bytes::from_static(b"[\"newHeads\"]"));
     let call = RequestTemplate::new("eth_subscribe", params, &[]);
-    LinkInput::Ask(request(ticket, Outbound::Subscribe(call, rule())))
+    LinkInput::Ask(request(ticket, Outbound::IdSubscription(call, rule())))
 }
 
 fn event(id: &str) -> String {
@@ -86,7 +86,7 @@ fn a_notification_reaches_the_client_whose_subscription_it_names() {
     let mut link = link();
     link.subscribes(1, "\"0x1\"");
     link.subscribes(2, "1");
-    assert_eq!(link.pending.subscribed(), 2);
+    assert_eq!(link.pending.open_id_subscriptions(), 2);
     assert!(!link.pending.is_idle());
     for (id, ticket) in [("\"0x1\"", 1), ("1", 2), ("\"\\u0030x1\"", 1)] {
         let recipients = Recipients::Subscriber(Ticket(ticket));
@@ -142,7 +142,7 @@ fn a_client_that_leaves_before_the_response_leaves_no_subscription() {
     assert_eq!(link.take(LinkInput::Cancel(Ticket(1))), []);
     assert_eq!(link.reply(&response(1, "7")), [unsubscribe(2, "7")]);
     link.take(LinkInput::Written);
-    assert_eq!(link.pending.subscribed(), 0);
+    assert_eq!(link.pending.open_id_subscriptions(), 0);
     // Neither does one whose call is late. The unsubscribing call took two numbers.
     link.asks(4);
     let late = link.at(100);
@@ -181,6 +181,7 @@ fn a_link_that_takes_no_more_requests_ends_its_subscriptions_at_the_server() {
     link.subscribes(1, "7");
     let ended = [LinkOutput::SubscriptionLost(Ticket(1)), unsubscribe(2, "7")];
     assert_eq!(link.take(LinkInput::Unsubscribe), ended);
+    assert_eq!(link.pending.counts().subscriptions.lost, 1);
 }
 
 #[test]
@@ -192,4 +193,33 @@ fn early_notifications_are_bounded() {
     }
     let text = response(1, "7");
     assert_eq!(link.reply(&text).len(), 1 + 1024);
+}
+
+#[test]
+fn large_early_notifications_are_bounded_by_their_size() {
+    let mut link = link();
+    link.asks(1);
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","method":"eth_subscription","params":{{"subscription":7,"result":"{}"}}}}"#,
+        "x".repeat(1024 * 1024)
+    );
+    for _ in 0..10 {
+        assert_eq!(link.reply(&large), []);
+    }
+    assert_eq!(link.reply(&response(1, "7")).len(), 1 + 3);
+}
+
+#[test]
+fn subscriptions_of_a_link_are_bounded() {
+    let mut link = link();
+    for ticket in 1..SUBSCRIPTIONS as u64 {
+        link.subscribes(ticket, &ticket.to_string());
+    }
+    let last = SUBSCRIPTIONS as u64;
+    link.asks(last);
+    // The call of the last one counts before its response, and no longer once its client has left.
+    let busy = [LinkOutput::Failed(Ticket(last + 1), RequestError::Busy)];
+    assert_eq!(link.take(subscribe(last + 1)), busy);
+    link.take(LinkInput::Cancel(Ticket(last)));
+    link.asks(last + 1);
 }
