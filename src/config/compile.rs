@@ -11,7 +11,7 @@ mod authority;
 mod candidates;
 mod compare;
 mod cors;
-mod declared_failures;
+mod declared_responses;
 pub mod docs_page;
 pub(super) mod guard;
 mod headers;

@@ -17,10 +17,11 @@ pub(super) fn read_files(config: &mut RawConfig, problems: &mut Vec<Problem>) ->
         let RawSchemas {
             params,
             result,
+            successes,
             failures,
             validate: _,
         } = &mut route.schema;
-        for schema in [params, result, failures].into_iter().flatten() {
+        for schema in [params, result, successes, failures].into_iter().flatten() {
             let RawSchema::File(name) = &schema.value else {
                 continue;
             };

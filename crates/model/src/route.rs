@@ -39,7 +39,9 @@ mod wire;
 
 pub use captured::{HeaderPrefix, MAX_CAPTURED};
 pub use definition::{RestCall, Route, RpcCall};
-pub use docs::{DescribedFailure, DescribedSchema, RouteDocs, SHARED, escaped, unescaped};
+pub use docs::{
+    DescribedHeader, DescribedResponse, DescribedSchema, RouteDocs, SHARED, escaped, unescaped,
+};
 pub use draft::parse_route;
 pub(crate) use form::{as_texts, is_file_content, typed};
 pub use frame::{FRAME, frame_line};

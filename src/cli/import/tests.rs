@@ -1,6 +1,7 @@
 //! A draft is a route file, whatever the documents are.
 
 mod checked;
+mod described;
 mod public_documents;
 mod round_trip;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Map, Value};
 
-use crate::config::compile::declared_failures::declared_failures;
+use crate::config::compile::declared_responses::{declared_failures, declared_successes};
 use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawOld, RawRoute, RawSchema};
@@ -40,6 +40,7 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
             }
         }
         words.docs = docs(source, &shared);
+        words.docs.successes = declared_successes(source, &shared, problems);
         words.docs.failures = declared_failures(source, &shared, problems);
         words.ignore_query = ignored(source, &raw.ignore_query);
         let read = parse_route(words);
@@ -241,9 +242,11 @@ fn docs(raw: &RawRoute, shared: &Arc<Map<String, Value>>) -> RouteDocs {
         title: text(raw.docs.title.as_ref()),
         summary: text(raw.docs.summary.as_ref()),
         description: text(raw.docs.description.as_ref()),
+        body: text(raw.docs.body.as_ref()),
         tags: raw.docs.tags.iter().map(|tag| tag.value.clone()).collect(),
         params: schema(&raw.schema.params),
         result: schema(&raw.schema.result),
+        successes: Vec::new(),
         failures: Vec::new(),
     }
 }

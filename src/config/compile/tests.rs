@@ -243,7 +243,10 @@ fn a_subscription_needs_a_link_and_rest_clients() {
         ("stream = false", "server-sent events"),
         ("result = 'tool'", "opens no subscription"),
         ("notify = true", "subscription"),
-        ("subscription.result = 'id'", "the places of `{id}`"),
+        (
+            "subscription.result = 'id'",
+            "only tables, lists, `{id}` and `{event}` are allowed",
+        ),
     ] {
         let found = problems(&format!("{link}{route}{key}\n"));
         assert!(found.contains(wanted), "{key}: {found}");

@@ -23,9 +23,13 @@ section! {
         RESULT_FILE: Key<RawSchema> = key("result", other("schema", SOME_TEXT, written));
         /// JSON Schema of the result
         RESULT_SCHEMA: Tree = tree_table("result");
-        /// Failures by status as a JSON text, or its file: `description`, `content_type` and `schema`
+        /// Successes by status as a JSON text, or its file: `description`, `content_type`, `schema` and `headers`
+        SUCCESSES_FILE: Key<RawSchema> = key("successes", other("schema", SOME_TEXT, written));
+        /// Successes by status, for API documents: `description`, `content_type`, `schema` and `headers`
+        SUCCESSES: Tree = tree_table("successes");
+        /// Failures by status as a JSON text, or its file: `description`, `content_type`, `schema` and `headers`
         FAILURES_FILE: Key<RawSchema> = key("failures", other("schema", SOME_TEXT, written));
-        /// Failures by status, for API documents: `description`, `content_type` and `schema`
+        /// Failures by status, for API documents: `description`, `content_type`, `schema` and `headers`
         FAILURES: Tree = tree_table("failures");
         /// Calls and results are checked; `false` for schemas that only document. `true` by default
         VALIDATE: Key<bool> = key("validate", boolean(&[false, true]));
@@ -41,6 +45,8 @@ section! {
         SUMMARY: Key<String> = key("summary", STRING);
         /// Description, Markdown
         DESCRIPTION: Key<String> = key("description", STRING);
+        /// Description of the REST body, Markdown
+        BODY_DESCRIPTION: Key<String> = key("body_description", STRING);
         /// Groups in API documents
         TAGS: List<String> = one_or_many("tags", TEXT);
     }
@@ -52,6 +58,7 @@ pub(super) fn docs(table: &mut Table<'_>) -> Option<RawDocs> {
         title: table.get(&TITLE),
         summary: table.get(&SUMMARY),
         description: table.get(&DESCRIPTION),
+        body: table.get(&BODY_DESCRIPTION),
         tags: table.list(&TAGS)?,
     })
 }
@@ -61,6 +68,7 @@ pub(super) fn schemas(table: &mut Table<'_>) -> RawSchemas {
     RawSchemas {
         params: schema(table, &PARAMS_FILE, &PARAMS_SCHEMA),
         result: schema(table, &RESULT_FILE, &RESULT_SCHEMA),
+        successes: schema(table, &SUCCESSES_FILE, &SUCCESSES),
         failures: schema(table, &FAILURES_FILE, &FAILURES),
         validate: table.get(&VALIDATE),
     }

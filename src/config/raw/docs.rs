@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::config::problem::Spanned;
 
-/// `title`, `summary`, `description` and `tags` of a route.
+/// `title`, `summary`, `description`, `body_description` and `tags` of a route.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RawDocs {
     /// `title`
@@ -15,6 +15,8 @@ pub struct RawDocs {
     pub summary: Option<Spanned<String>>,
     /// `description`
     pub description: Option<Spanned<String>>,
+    /// `body_description`
+    pub body: Option<Spanned<String>>,
     /// `tags`, in order.
     pub tags: Vec<Spanned<String>>,
 }
@@ -26,6 +28,8 @@ pub struct RawSchemas {
     pub params: Option<Spanned<RawSchema>>,
     /// `result`
     pub result: Option<Spanned<RawSchema>>,
+    /// `successes`: the declared successes by status, which only document.
+    pub successes: Option<Spanned<RawSchema>>,
     /// `failures`: the declared failures by status, which only document.
     pub failures: Option<Spanned<RawSchema>>,
     /// `validate`

@@ -119,8 +119,12 @@ fn request_body(routes: &[&Route], schemas: &mut Bundle) -> Option<Value> {
     let schemas = bodies.into_iter().map(|(schema, _)| schema).collect();
     // Routes that share a path have the same format of the body.
     let media_type = routes.first()?.rest_call.format.media_type();
-    Some(json!({
+    let mut body = json!({
         "required": required,
         "content": { media_type: { "schema": any_of(schemas) } },
-    }))
+    });
+    if let Some(text) = routes.iter().find_map(|route| route.docs.body.as_ref()) {
+        body["description"] = json!(text);
+    }
+    Some(body)
 }

@@ -9,7 +9,7 @@ use super::bundle::Bundle;
 use super::described::{self, SuccessContent};
 use super::schema::{SchemaExtras, any_of, of_pattern, of_words};
 use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern, ToolValue};
-use crate::route::Route;
+use crate::route::{DescribedResponse, Route};
 use crate::stream_format::RouteStream;
 
 /// The documented responses with one status.
@@ -69,7 +69,7 @@ pub(super) fn responses(routes: &[&Route], schemas: &mut Bundle) -> Value {
             failed.add_problem();
         }
     }
-    note_failures(routes, &mut found, schemas);
+    note_declared(routes, &mut found, schemas);
     for route in routes {
         note_stream(route, &mut found);
     }
@@ -97,33 +97,62 @@ impl ResponseDocs {
         let problems = self.content.entry("application/problem+json".to_owned());
         problems.or_default().push(problem);
     }
+
+    /// Adds the description and the headers of a declared response.
+    fn add_texts(&mut self, declared: &DescribedResponse, schemas: &mut Bundle) {
+        if self.description.is_none() {
+            self.description.clone_from(&declared.description);
+        }
+        for header in &declared.headers {
+            let known = self.headers.entry(header.name.clone());
+            let known = known.or_insert_with(|| json!({ "required": false, "schema": {} }));
+            if let Some(text) = &header.description {
+                known["description"] = json!(text);
+            }
+            if header.is_required {
+                known["required"] = json!(true);
+            }
+            if let Some(source) = &header.schema {
+                known["schema"] = schemas.embed(source, &source.schema);
+            }
+        }
+    }
+
+    /// Adds the content of a declared response.
+    fn add_content(&mut self, declared: &DescribedResponse, schemas: &mut Bundle) {
+        if let Some(source) = &declared.schema {
+            let schema = schemas.embed(source, &source.schema);
+            let content = self.content.entry(declared.content_type.clone());
+            content.or_default().push(schema);
+        }
+    }
 }
 
-/// Adds the failures that routes declare. The content of a status with a row is that of the row; any other failure is
+/// Adds the responses that routes declare. The content of a status with a row is that of the row; any other failure is
 /// that of the REST server, or a problem document.
-fn note_failures(
+fn note_declared(
     routes: &[&Route],
     found: &mut BTreeMap<String, ResponseDocs>,
     schemas: &mut Bundle,
 ) {
     let written: BTreeSet<String> = found.keys().cloned().collect();
+    let successes = routes.iter().flat_map(|route| &route.docs.successes);
+    for success in successes {
+        let response = found.entry(success.status.clone()).or_default();
+        response.add_texts(success, schemas);
+        if !written.contains(&success.status) {
+            response.add_content(success, schemas);
+        }
+    }
     for failure in routes.iter().flat_map(|route| &route.docs.failures) {
         let response = found.entry(failure.status.clone()).or_default();
-        if response.description.is_none() {
-            response.description.clone_from(&failure.description);
+        response.add_texts(failure, schemas);
+        if !written.contains(&failure.status) {
+            response.add_content(failure, schemas);
+            response.add_problem();
+        } else if failure.status == REFUSED {
+            response.add_problem();
         }
-        if written.contains(&failure.status) {
-            if failure.status == REFUSED {
-                response.add_problem();
-            }
-            continue;
-        }
-        if let Some(source) = &failure.schema {
-            let schema = schemas.embed(source, &source.schema);
-            let content = response.content.entry(failure.content_type.clone());
-            content.or_default().push(schema);
-        }
-        response.add_problem();
     }
 }
 

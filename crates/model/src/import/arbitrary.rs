@@ -124,23 +124,32 @@ fn operation() -> impl Strategy<Value = Value> {
     let parameters = prop::collection::vec(parameter(), 0..4);
     let kind = prop::sample::select(&["application/json", "text/plain", "image/png"][..]);
     let status = prop::sample::select(&["200", "201", "204", "2XX", "default", "400"][..]);
-    let response = prop::option::of(kind).prop_map(|kind| match kind {
-        Some(kind) => json!({ "content": { kind: {} } }),
-        None => json!({}),
-    });
-    let responses = prop::collection::btree_map(status, response, 0..3);
-    (id, parameters, prop::option::of(schema()), responses).prop_map(
-        |(id, parameters, body, responses)| {
-            let mut operation = json!({ "parameters": parameters });
-            operation["operationId"] = json!(id);
-            operation["responses"] = json!(responses);
-            if let Some(schema) = body {
-                let content = json!({ "application/json": { "schema": schema } });
-                operation["requestBody"] = json!({ "content": content });
+    let header = (prop::option::of(word()), any::<bool>(), schema()).prop_map(
+        |(description, required, schema)| json!({ "description": description, "required": required, "schema": schema }),
+    );
+    let header_name = prop::sample::select(&["ETag", "link", "X-Total", "content-type"][..]);
+    let headers = prop::collection::btree_map(header_name, header, 0..2);
+    let response = (prop::option::of(kind), prop::option::of(word()), headers).prop_map(
+        |(kind, description, headers)| {
+            let mut response = json!({ "description": description, "headers": headers });
+            if let Some(kind) = kind {
+                response["content"] = json!({ kind: {} });
             }
-            operation
+            response
         },
-    )
+    );
+    let responses = prop::collection::btree_map(status, response, 0..3);
+    let body = prop::option::of((schema(), prop::option::of(word())));
+    (id, parameters, body, responses).prop_map(|(id, parameters, body, responses)| {
+        let mut operation = json!({ "parameters": parameters });
+        operation["operationId"] = json!(id);
+        operation["responses"] = json!(responses);
+        if let Some((schema, description)) = body {
+            let content = json!({ "application/json": { "schema": schema } });
+            operation["requestBody"] = json!({ "content": content, "description": description });
+        }
+        operation
+    })
 }
 
 /// A small OpenAPI document that is well-formed, with odd names.

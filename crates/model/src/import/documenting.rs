@@ -11,7 +11,9 @@ use super::drafted::{Drafted, DraftedDocs, DraftedResult, Pattern};
 use super::hole::Absence;
 use super::model::{CallModel, RestOperation, RpcOperation};
 use super::sources::Sources;
-use super::tools::{OperationDocs, ResultDocs, Schemas, declared_failures, limited, of_type};
+use super::tools::{
+    OperationDocs, ResultDocs, Schemas, declared_failures, declared_successes, limited, of_type,
+};
 use super::values::{BoundParameter, RestLocation, RpcLocation};
 
 /// The documentation of all routes.
@@ -36,12 +38,14 @@ impl<'s, 'd> Documenting<'s, 'd> {
         self.schemas.begin(document);
         let docs = OperationDocs::read(document, rest);
         let failures = declared_failures(document, docs.operation(), &mut self.schemas);
+        let successes = declared_successes(document, docs.operation(), &mut self.schemas);
         let result = docs.result(&mut self.schemas);
         let params = docs.params(drafted.call(), drafted, &mut self.schemas);
         drafted.comments.retain(|note| !docs.says(note));
         let mut found = DraftedDocs {
             params: Some(params).filter(|params| says_more(params, drafted)),
             result: result_of(result, drafted).filter(says_something),
+            successes,
             failures,
             ..docs.texts()
         };
@@ -85,8 +89,10 @@ impl<'s, 'd> Documenting<'s, 'd> {
             summary: title,
             description: limited(own, "description"),
             tags: Vec::new(),
+            body: None,
             params: params.filter(says_something),
             result: result.filter(says_something),
+            successes: None,
             failures: None,
         };
         let says = |note: &String| {

@@ -137,10 +137,14 @@ pub(super) struct DraftedDocs {
     pub(super) summary: Option<String>,
     pub(super) description: Option<String>,
     pub(super) tags: Vec<String>,
+    /// The description of the REST body.
+    pub(super) body: Option<String>,
     /// The schema of the params.
     pub(super) params: Option<Value>,
     /// The schema of the result.
     pub(super) result: Option<Value>,
+    /// The declared successes, by status.
+    pub(super) successes: Option<Value>,
     /// The declared failures, by status.
     pub(super) failures: Option<Value>,
 }

@@ -147,6 +147,7 @@ pub(super) fn rest_alone(
     let bindings = bind::rest_alone(rest);
     let rpc = RpcOperation::invented(claimed.name_for(rest), CallModel::ByName);
     let mut drafted = assemble(rest, &rpc, &bindings);
+    drafted.refused = bindings.same_names();
     drafted.outcomes = reply::rows(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);
     let unpaired = match passes {

@@ -187,6 +187,9 @@ fn upgrade_response(response: &mut Value, produces: &[String]) {
     let Some(members) = response.as_object_mut() else {
         return;
     };
+    for (_, header) in self::members(members.get_mut("headers")) {
+        upgrade_header(header);
+    }
     let Some(mut schema) = members.remove("schema") else {
         return;
     };
@@ -215,12 +218,36 @@ fn upgrade_response(response: &mut Value, produces: &[String]) {
     );
 }
 
+/// Moves the type of a header of a response into a schema.
+fn upgrade_header(header: &mut Value) {
+    let Some(members) = header.as_object_mut() else {
+        return;
+    };
+    let mut schema = Map::new();
+    for name in OF_SCHEMA {
+        if let Some(value) = members.remove(*name) {
+            schema.insert((*name).to_owned(), value);
+        }
+    }
+    if !schema.is_empty() {
+        members.insert("schema".to_owned(), schema.into());
+    }
+}
+
 /// The parameters of an operation that are its body.
 #[derive(Debug, Clone, Default)]
 struct BodyParts {
-    /// A reference to the schema of the body, and its requirement.
-    body: Option<(String, bool)>,
+    body: Option<BodyPart>,
     fields: Vec<FormPart>,
+}
+
+/// The parameter that is the whole body.
+#[derive(Debug, Clone)]
+struct BodyPart {
+    /// A reference to its schema.
+    reference: String,
+    description: Option<String>,
+    is_required: bool,
 }
 
 /// A field of a form.
@@ -247,7 +274,13 @@ impl BodyParts {
             };
             let is_required = super::schema::is_required(whole);
             match text(whole, "in") {
-                Some("body") => found.body = Some((reference, is_required)),
+                Some("body") => {
+                    found.body = Some(BodyPart {
+                        reference,
+                        description: text(whole, "description").map(str::to_owned),
+                        is_required,
+                    });
+                }
                 Some("formData") => {
                     let mut converted = Map::new();
                     for name in ["in", "type", "collectionFormat"] {
@@ -284,17 +317,21 @@ impl BodyParts {
     }
 
     fn request_body(&self, consumes: &[String]) -> Option<Value> {
-        if let Some((reference, is_required)) = &self.body {
+        if let Some(part) = &self.body {
             let usual = [JSON.to_owned()];
             let consumes = if consumes.is_empty() {
                 &usual
             } else {
                 consumes
             };
-            let media = json!({ "schema": { "$ref": reference } });
+            let media = json!({ "schema": { "$ref": part.reference } });
             let content = consumes.iter().map(|kind| (kind.clone(), media.clone()));
             let content: Map<String, Value> = content.collect();
-            return Some(json!({ "content": content, "required": is_required }));
+            let mut body = json!({ "content": content, "required": part.is_required });
+            if let Some(text) = &part.description {
+                body["description"] = json!(text);
+            }
+            return Some(body);
         }
         if self.fields.is_empty() {
             return None;

@@ -14,8 +14,8 @@
 //! Used by `import`.
 
 mod cycles;
-mod failures;
 mod operation;
+mod responses;
 mod schema;
 mod texts;
 mod together;
@@ -37,8 +37,8 @@ use super::table::{Table, UniqueNames};
 use super::values::{Bindings, RpcLocation};
 use super::{DocumentKind, ImportDraft, ImportError, SourceDocument, openapi};
 use crate::rollout::Glob;
-pub(super) use failures::declared_failures;
 pub(super) use operation::{OperationDocs, ResultDocs, of_type};
+pub(super) use responses::{declared_failures, declared_successes};
 pub(super) use schema::Schemas;
 pub(super) use texts::limited;
 
@@ -233,11 +233,9 @@ impl<'o, 'd> ToolDraft<'o, 'd> {
 
 /// Returns the reason why the arguments cannot be the members of one object, if there is one.
 fn clash(bindings: &Bindings) -> Option<String> {
-    let mut names: BTreeSet<(String, String)> = BTreeSet::new();
     for bound in &bindings.bounds {
-        let (object, name) = match &bound.rpc {
-            RpcLocation::Named(name) => (String::new(), name),
-            RpcLocation::Inside(object, name) => (format!("{object:?}"), name),
+        let name = match &bound.rpc {
+            RpcLocation::Named(name) | RpcLocation::Inside(_, name) => name,
             RpcLocation::Position(_) | RpcLocation::Twin | RpcLocation::Equal => continue,
         };
         let is_unnamed =
@@ -247,14 +245,8 @@ fn clash(bindings: &Bindings) -> Option<String> {
         if is_inside || name == "..." {
             return Some("a pattern cannot name the argument `...`".to_owned());
         }
-        if !names.insert((object.to_lowercase(), name.to_lowercase())) {
-            let name = shown(name);
-            return Some(format!(
-                "two of its arguments are called `{name}`, apart from letter case"
-            ));
-        }
     }
-    None
+    bindings.same_names()
 }
 
 /// Returns the name of an operation as a tool: its operationId, or the words of its path, in the allowed characters.

@@ -98,6 +98,24 @@ impl Bindings {
         self.bounds.push(bound);
     }
 
+    /// Returns the reason why no pattern can have these params: two of them have the same name, apart from letter case.
+    pub(super) fn same_names(&self) -> Option<String> {
+        let mut names: BTreeSet<(String, String)> = BTreeSet::new();
+        let same = self.bounds.iter().find_map(|bound| {
+            let (object, name) = match &bound.rpc {
+                RpcLocation::Named(name) => (String::new(), name),
+                RpcLocation::Inside(object, name) => (format!("{object:?}"), name),
+                RpcLocation::Position(_) | RpcLocation::Twin | RpcLocation::Equal => return None,
+            };
+            let is_new = names.insert((object.to_lowercase(), name.to_lowercase()));
+            (!is_new).then_some(name)
+        });
+        let name = shown(same?);
+        Some(format!(
+            "two of its arguments are called `{name}`, apart from letter case"
+        ))
+    }
+
     /// Returns the value of the param of this name.
     pub(super) fn for_param(&self, name: &str) -> Option<&BoundParameter> {
         self.bounds.get(*self.params.get(name)?)

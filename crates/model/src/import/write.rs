@@ -160,6 +160,9 @@ fn write_docs(docs: &DraftedDocs, lines: &mut String) {
             key(name, &quoted(words));
         }
     }
+    if let Some(words) = &docs.body {
+        key("body_description", &quoted(words));
+    }
     if !docs.tags.is_empty() {
         let tags = docs.tags.iter().cloned().map(Pattern::Text).collect();
         key("tags", &pattern("tags", &Pattern::List(tags)));
@@ -180,8 +183,13 @@ fn write_docs(docs: &DraftedDocs, lines: &mut String) {
     for (name, schema) in schemas {
         key(name, &json_text(schema));
     }
-    if let Some(failures) = &docs.failures {
-        key("schema.failures", &json_text(failures));
+    for (name, responses) in [
+        ("schema.successes", &docs.successes),
+        ("schema.failures", &docs.failures),
+    ] {
+        if let Some(responses) = responses {
+            key(name, &json_text(responses));
+        }
     }
 }
 

@@ -16,24 +16,43 @@ pub struct RouteDocs {
     pub description: Option<String>,
     /// `tags`
     pub tags: Vec<String>,
+    /// `body_description`: the description of the REST body.
+    pub body: Option<String>,
     /// `schema.params`
     pub params: Option<DescribedSchema>,
     /// `schema.result`
     pub result: Option<DescribedSchema>,
+    /// `schema.successes`
+    pub successes: Vec<DescribedResponse>,
     /// `schema.failures`
-    pub failures: Vec<DescribedFailure>,
+    pub failures: Vec<DescribedResponse>,
 }
 
-/// A REST response with a failure, as the documentation declares it.
+/// A REST response, as the documentation declares it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DescribedFailure {
-    /// The key in `responses` of OpenAPI: a status, `4XX`, `5XX` or `default`.
+pub struct DescribedResponse {
+    /// The key in `responses` of OpenAPI: a status, or for failures also `4XX`, `5XX` or `default`.
     pub status: String,
     /// The description for people.
     pub description: Option<String>,
     /// The type of the content.
     pub content_type: String,
     /// The schema of the content, if it has one.
+    pub schema: Option<DescribedSchema>,
+    /// The headers, by name.
+    pub headers: Vec<DescribedHeader>,
+}
+
+/// A header of a REST response, as the documentation declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DescribedHeader {
+    /// The name, in lower case.
+    pub name: String,
+    /// The description for people.
+    pub description: Option<String>,
+    /// True if every such response has it.
+    pub is_required: bool,
+    /// The schema of the value, if it has one.
     pub schema: Option<DescribedSchema>,
 }
 

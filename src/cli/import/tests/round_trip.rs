@@ -1,19 +1,18 @@
 //! A document becomes routes, and the document of these routes describes the same operations.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::MAIN;
+use super::described::{BodyMembers, Document, Failures, PROBLEM};
 use crate::cli::import::read;
 use crate::config::configuration::Configuration;
 use crate::config::load::Sources;
 use dualgauge_model::document::{ApiInfo, openapi};
 use dualgauge_model::import::arbitrary::api;
 use dualgauge_model::import::{DocumentKind, SourceDocument, draft};
-use dualgauge_patterns::percent::{self, Plus};
 
 /// Returns the draft of a document, and the document that its routes generate.
 pub(super) fn there_and_back(document: &Value) -> (String, Value) {
@@ -35,255 +34,6 @@ pub(super) fn there_and_back(document: &Value) -> (String, Value) {
     let configuration = read.unwrap_or_else(|problems| panic!("{problems}\nof\n{toml}"));
     let generated = openapi(configuration.plan.routes.routes(), &ApiInfo::default());
     (toml, generated)
-}
-
-/// A document whose references can be followed.
-struct Document<'d>(&'d Value);
-
-impl<'d> Document<'d> {
-    fn follow(&self, value: &'d Value) -> &'d Value {
-        let mut value = value;
-        for _ in 0..32 {
-            let target = value.get("$ref").and_then(Value::as_str);
-            let target = target.and_then(|target| self.0.pointer(target.strip_prefix('#')?));
-            match target {
-                Some(target) => value = target,
-                None => break,
-            }
-        }
-        value
-    }
-
-    /// Returns a schema without references, in the form of JSON Schema.
-    fn schema(&self, schema: &'d Value, depth: usize) -> Value {
-        const SAYS_NOTHING: [&str; 6] = [
-            "example",
-            "examples",
-            "nullable",
-            "xml",
-            "discriminator",
-            "$ref",
-        ];
-        let Some(depth) = depth.checked_sub(1) else {
-            return json!({});
-        };
-        let schema = self.follow(schema);
-        match schema {
-            Value::Object(members) => {
-                let mut found = Map::new();
-                for (name, member) in members {
-                    if SAYS_NOTHING.contains(&name.as_str()) || name.starts_with("x-") {
-                        continue;
-                    }
-                    let copy = match name.as_str() {
-                        "enum" | "default" | "const" | "required" => member.clone(),
-                        "type" if !member.is_object() => member.clone(),
-                        _ => self.schema(member, depth),
-                    };
-                    found.insert(name.clone(), copy);
-                }
-                if members.get("nullable") == Some(&Value::Bool(true))
-                    && let Some(kind) = members.get("type")
-                {
-                    found.insert("type".to_owned(), json!([kind, "null"]));
-                }
-                // OpenAPI 3.0 has flags beside the bounds.
-                for (flag, bound) in [
-                    ("exclusiveMinimum", "minimum"),
-                    ("exclusiveMaximum", "maximum"),
-                ] {
-                    match found.get(flag) {
-                        Some(Value::Bool(true)) => {
-                            let limit = found.remove(bound).unwrap_or_default();
-                            found.insert(flag.to_owned(), limit);
-                        }
-                        Some(Value::Bool(false)) => {
-                            found.remove(flag);
-                        }
-                        Some(_) | None => {}
-                    }
-                }
-                if !found.contains_key("type") && found.contains_key("properties") {
-                    found.insert("type".to_owned(), "object".into());
-                }
-                Value::Object(found)
-            }
-            Value::Array(items) => items.iter().map(|item| self.schema(item, depth)).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => schema.clone(),
-        }
-    }
-
-    /// Returns the operations: method, path without names, path item, operation.
-    fn operations(&self) -> Vec<(String, String, &'d Value, &'d Value)> {
-        const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
-        let paths = self.0["paths"].as_object().into_iter().flatten();
-        let mut found = Vec::new();
-        for (path, item) in paths {
-            let item = self.follow(item);
-            for method in METHODS {
-                if let Some(operation) = item.get(method) {
-                    found.push((method.to_owned(), shape(path), item, operation));
-                }
-            }
-        }
-        found
-    }
-
-    /// Returns the parameters of an operation by place and name; those of a path by their order.
-    fn parameters(&self, item: &'d Value, operation: &'d Value) -> BTreeSet<String> {
-        let lists = [item, operation].map(|owner| owner["parameters"].as_array());
-        let mut declared = BTreeMap::new();
-        for parameter in lists.into_iter().flatten().flatten() {
-            let parameter = self.follow(parameter);
-            let name = parameter["name"].as_str().unwrap_or_default();
-            declared.insert((parameter["in"].to_string(), name), parameter);
-        }
-        let mut found = BTreeSet::new();
-        for ((_, name), parameter) in declared {
-            let place = &parameter["in"];
-            if place == "path" {
-                continue;
-            }
-            let is_required = parameter["required"] == true;
-            let schema = self.schema(&parameter["schema"], 8);
-            let described = parameter.get("description").or(schema.get("description"));
-            let words = |name: &str, schema: &Value, is_required: bool| {
-                let mut schema = schema.clone();
-                if let Value::Object(members) = &mut schema {
-                    members.remove("description");
-                    // In a URL a value without a type is a text.
-                    members.entry("type").or_insert_with(|| "string".into());
-                }
-                format!("{place} {} {is_required} {schema}", name.to_lowercase())
-            };
-            // The members of an object have parameters of their own.
-            let members = schema["properties"]
-                .as_object()
-                .filter(|_| place == "query");
-            for (member, schema) in members.into_iter().flatten() {
-                for wire in [member.clone(), format!("{name}[{member}]")] {
-                    found.insert(words(&wire, schema, is_required));
-                    found.insert(words(&wire, schema, false));
-                }
-            }
-            let described = described.and_then(Value::as_str).unwrap_or_default();
-            found.insert(
-                format!("{} {described}", words(name, &schema, is_required))
-                    .trim()
-                    .to_owned(),
-            );
-        }
-        found
-    }
-
-    /// Returns the members of a JSON body.
-    fn body(&self, operation: &'d Value) -> BodyMembers {
-        let Some(request) = operation.get("requestBody") else {
-            return BodyMembers::default();
-        };
-        let request = self.follow(request);
-        let content = &request["content"];
-        // The generated document writes `*/*` as JSON.
-        let media = content.get("application/json").or(content.get("*/*"));
-        let Some(schema) = media.and_then(|media| media.get("schema")) else {
-            return BodyMembers::default();
-        };
-        let mut found = BodyMembers::default();
-        self.add_members(schema, 8, &mut found);
-        found.required.sort_by_key(Value::to_string);
-        found.is_required = request["required"] == true && !found.required.is_empty();
-        found
-    }
-
-    /// Adds the members of an object, and of the parts of `allOf`. Each has the same depth, wherever it is declared.
-    fn add_members(&self, schema: &'d Value, parts: usize, found: &mut BodyMembers) {
-        let Some(parts) = parts.checked_sub(1) else {
-            return;
-        };
-        let schema = self.follow(schema);
-        if let Some(members) = schema["properties"].as_object() {
-            let known = found.members.get_or_insert_default();
-            let members = members.iter();
-            known.extend(members.map(|(name, member)| (name.clone(), self.schema(member, 7))));
-        }
-        for name in schema["required"].as_array().into_iter().flatten() {
-            if !found.required.contains(name) {
-                found.required.push(name.clone());
-            }
-        }
-        for part in schema["allOf"].as_array().into_iter().flatten() {
-            self.add_members(part, parts, found);
-        }
-    }
-
-    /// Returns the schema of the first success with JSON, and its status.
-    fn success(&self, operation: &'d Value) -> Option<(String, Value)> {
-        let responses = operation["responses"].as_object()?;
-        let (status, response) = responses
-            .iter()
-            .find(|(status, _)| status.starts_with('2'))?;
-        let content = self.follow(response).get("content")?;
-        let schema = content.get("application/json")?.get("schema")?;
-        Some((status.clone(), self.schema(schema, 8)))
-    }
-
-    /// Returns the declared failures: their descriptions, and the schemas of their JSON.
-    fn failures(&self, operation: &'d Value) -> Failures {
-        let responses = operation["responses"].as_object().into_iter().flatten();
-        let mut found = BTreeMap::new();
-        let is_failure = |status: &str| !status.starts_with(['1', '2', '3']);
-        for (status, response) in responses.filter(|(status, _)| is_failure(status)) {
-            let response = self.follow(response);
-            let text = response["description"].as_str().unwrap_or_default().trim();
-            let content = response["content"].as_object().into_iter().flatten();
-            let is_json = |kind: &str| kind == "application/json" || kind.ends_with("+json");
-            let json = content.filter(|(kind, _)| is_json(kind));
-            // The content of the proxy itself comes last.
-            let json = json.min_by_key(|(kind, _)| kind.contains("problem"));
-            let schema = json.and_then(|(_, media)| media.get("schema"));
-            let schema = schema.map(
-                |schema| match schema["anyOf"].as_array().map(Vec::as_slice) {
-                    Some([own, problem]) if problem["$ref"] == PROBLEM => self.schema(own, 8),
-                    _ => self.schema(schema, 8),
-                },
-            );
-            found.insert(status.to_uppercase(), (text.to_owned(), schema));
-        }
-        found
-    }
-}
-
-/// The members of a JSON body that is an object.
-#[derive(Debug, Default)]
-struct BodyMembers {
-    /// Their schemas; none if the schema names no members.
-    members: Option<Map<String, Value>>,
-    /// The names of required members.
-    required: Vec<Value>,
-    /// True if there is always a body, because a member is required.
-    is_required: bool,
-}
-
-/// The reference to the problem document of the proxy.
-const PROBLEM: &str = "#/components/schemas/Problem";
-
-/// Returns a path without the names of its parameters.
-fn shape(path: &str) -> String {
-    let mut shape = String::new();
-    let mut is_inside = false;
-    for character in path.chars() {
-        match character {
-            '{' => {
-                is_inside = true;
-                shape.push_str("{}");
-            }
-            '}' => is_inside = false,
-            other if !is_inside => shape.push(other),
-            _ => {}
-        }
-    }
-    let decoded = percent::decode(&shape, Plus::Literal);
-    decoded.map_or_else(|_| shape.clone(), Cow::into_owned)
 }
 
 /// Asserts that each operation of the generated document is described as in the original one.
@@ -333,6 +83,11 @@ pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> 
                 differs("response", format!("{own:?} instead of {success:?}"));
             }
         }
+        text_differences(
+            old.texts(old_operation),
+            &new.texts(operation),
+            &mut differs,
+        );
         failure_differences(
             old.failures(old_operation),
             &new.failures(operation),
@@ -386,8 +141,22 @@ fn body_differences(old: &BodyMembers, new: &BodyMembers, differs: Differs<'_>) 
     }
 }
 
-/// The text and the schema of each declared failure, by status.
-type Failures = BTreeMap<String, (String, Option<Value>)>;
+/// Compares the descriptions of an operation's body, successes and headers. An absent one may become any, and only a
+/// header must come back without one.
+fn text_differences(
+    old: BTreeMap<String, String>,
+    new: &BTreeMap<String, String>,
+    differs: Differs<'_>,
+) {
+    for (place, text) in old {
+        let own = new.get(&place);
+        let is_header = place.contains(' ');
+        let is_lost = own.is_none() && (is_header || !text.is_empty());
+        if is_lost || own.is_some_and(|own| !text.is_empty() && *own != text) {
+            differs("text", format!("{place}: {own:?} instead of {text:?}"));
+        }
+    }
+}
 
 /// Compares the declared failures of an operation.
 fn failure_differences(old: Failures, new: &Failures, differs: Differs<'_>) {
@@ -402,6 +171,35 @@ fn failure_differences(old: Failures, new: &Failures, differs: Differs<'_>) {
             differs("failure", values);
         }
     }
+}
+
+#[test]
+fn a_member_with_the_name_of_its_object_comes_back() {
+    let member = json!({ "type": "string", "enum": ["a", "b"] });
+    let schema = json!({ "type": "object", "properties": { "sort": member } });
+    let parameter = json!({ "in": "query", "name": "sort", "schema": schema });
+    let get = json!({ "parameters": [parameter], "responses": {} });
+    assert_same(
+        &json!({ "openapi": "3.1.0", "paths": { "/a": { "get": get } } }),
+        "",
+    );
+}
+
+#[test]
+fn names_that_differ_in_letter_case_only_are_left_out() {
+    let parameter = |place: &str, name: &str| json!({ "in": place, "name": name, "schema": { "type": "string" } });
+    let parameters = [
+        parameter("query", "pageSize"),
+        parameter("header", "PageSize"),
+    ];
+    let get = json!({ "parameters": parameters, "responses": {} });
+    let document = json!({ "openapi": "3.1.0", "paths": { "/a": { "get": get } } });
+    let (toml, generated) = there_and_back(&document);
+    assert!(
+        toml.contains("are called `pagesize`, apart from letter case"),
+        "{toml}"
+    );
+    assert_eq!(generated["paths"], json!({}));
 }
 
 #[test]

@@ -216,9 +216,42 @@ fn declared_failures_document_a_route() {
         found.replace("11: route[0].schema.failures: ", ""),
         "`200` is not a failure; write a status from 400 to 599, `4XX`, `5XX` or `default`\n\
          `404`: `$ref: #/schemas/no` has no target; write the schema `no` in `[schemas]`\n\
-         `4XX` has the unknown key `text`; known: description, content_type, schema\n\
+         `4XX` has the unknown key `text`; known: description, content_type, schema, headers\n\
          `500` is not a table; write `{ description = \"…\", schema = { … } }`\n\
          `501.schema` is not a table"
+    );
+}
+
+#[test]
+fn declared_successes_document_a_route() {
+    let route = |successes: &str| format!("{BOTH}{ROUTE}schema.successes = {successes}\n");
+    let plan = plan(&route(
+        "{ 201 = { description = 'made', headers = { ETag = { description = 'version', required = true, schema = { type = 'string' } } } } }\nbody_description = 'all of it'",
+    ));
+    let docs = &plan.routes.routes()[0].docs;
+    assert_eq!(docs.body.as_deref(), Some("all of it"));
+    let [made] = docs.successes.as_slice() else {
+        panic!("{docs:?}");
+    };
+    assert_eq!(made.status, "201");
+    assert_eq!(made.description.as_deref(), Some("made"));
+    let [header] = made.headers.as_slice() else {
+        panic!("{made:?}");
+    };
+    assert_eq!(header.name, "etag");
+    assert!(header.is_required && header.schema.is_some());
+
+    let found = problems(&route(
+        "{ 404 = {}, 2XX = {}, 200 = { headers = 1 }, 201 = { headers = { 'a b' = {} } }, 202 = { headers = { a = { no = 1 } } }, 203 = { headers = { a = { required = 'yes' } } } }",
+    ));
+    assert_eq!(
+        found.replace("11: route[0].schema.successes: ", ""),
+        "`200.headers` is not a table\n\
+         `201.headers.a b` is not the name of a header\n\
+         `202.headers.a` has the unknown key `no`; known: description, required, schema\n\
+         `203.headers.a.required` is neither true nor false\n\
+         `2XX` is not a success; write a status from 200 to 299\n\
+         `404` is not a success; write a status from 200 to 299"
     );
 }
 

@@ -93,10 +93,20 @@ impl<'d> OperationDocs<'d> {
             summary: limited(self.operation, "summary"),
             description,
             tags: tags.map(str::to_owned).collect(),
+            body: self.body_text(),
             params: None,
             result: None,
+            successes: None,
             failures: None,
         }
+    }
+
+    /// Returns the description of the body.
+    fn body_text(&self) -> Option<String> {
+        limited(
+            follow(self.document, self.operation.get("requestBody")?),
+            "description",
+        )
     }
 
     /// Returns the schema of the params of a route's RPC calls.
@@ -179,7 +189,11 @@ impl<'d> OperationDocs<'d> {
     fn value(&self, call: CallModel, bound: &BoundParameter, schemas: &mut Schemas<'d>) -> Value {
         let found = match &bound.rest {
             RestLocation::Path(name) => self.parameter("path", name),
-            RestLocation::Query(name) => self.parameter("query", name),
+            RestLocation::Query(name) => {
+                let found = self.member_of_namesake(name, &bound.rpc);
+                let found = found.map(|schema| (schema, None));
+                found.or_else(|| self.parameter("query", name))
+            }
             RestLocation::Header(name) => self.parameter("header", name),
             RestLocation::Member(name) => {
                 let found = self.member_of_body(name);
@@ -199,6 +213,17 @@ impl<'d> OperationDocs<'d> {
             members.insert("description".to_owned(), text.into());
         }
         schema
+    }
+
+    /// Returns the schema of a member of an object in the query that has the name of its object.
+    fn member_of_namesake(&self, name: &str, rpc: &RpcLocation) -> Option<&'d Value> {
+        let RpcLocation::Inside(_, member) = rpc else {
+            return None;
+        };
+        let key = ("query", name.to_owned());
+        let index = self.parameters.get_or_init(|| self.indexed());
+        let schema = index.declared.get(&key)?.get("schema")?;
+        together::members(self.document, schema).remove(member.as_str())
     }
 
     /// Returns the schema and the description of a parameter.
