@@ -52,6 +52,7 @@ impl<'d> Document<'d> {
                         // Its members have any names, such as `$ref`.
                         "properties" => {
                             let members = member.as_object().into_iter().flatten();
+                            let depth = depth.saturating_sub(1);
                             members
                                 .map(|(name, member)| (name.clone(), self.schema(member, depth)))
                                 .collect()
