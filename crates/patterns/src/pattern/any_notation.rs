@@ -77,8 +77,9 @@ fn check_words(mentioned: &TextPatterns<HoleRef>) {
         let words = facts.words(Side::Rest, mentioned, HolePosition::Words)?;
         Ok((facts, words))
     };
-    let Ok((facts, words)) = understood() else {
-        return;
+    let (facts, words) = match understood() {
+        Ok(understood) => understood,
+        Err(error) => return assert!(!error.what.is_empty()),
     };
     let Some(texts) = words_intersection(&words, &words) else {
         return;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{Codec, JsonText, PatternError, Scalar, Shape, Slot, ValueMap};
+use super::{Codec, JsonText, PatternError, Scalar, Shape, Slot, TextPatterns, ValueMap};
 use crate::json::Json;
 
 impl JsonText {
@@ -16,11 +16,11 @@ impl JsonText {
             JsonText::Base64 => {
                 let bytes = BASE64
                     .decode(text)
-                    .map_err(|error| format!("base64: {error}"))?;
+                    .map_err(|_| "it is not base64".to_owned())?;
                 let decoded = String::from_utf8(bytes);
                 decoded
                     .map(Cow::Owned)
-                    .map_err(|_| "the text in this base64 is not UTF-8".to_owned())
+                    .map_err(|_| "it is not base64 of UTF-8".to_owned())
             }
         }
     }
@@ -75,6 +75,14 @@ impl Codec {
             Codec::Plain | Codec::Map(_) => true,
             Codec::Json(_) | Codec::Percent | Codec::Keys(_) | Codec::Page(_) => false,
         }
+    }
+}
+
+impl TextPatterns {
+    /// Returns true if a page here has its offset in the hole with this name.
+    #[must_use]
+    pub fn has_page_of(&self, name: &str) -> bool {
+        self.slots().iter().any(|slot| slot.is_page_of(name))
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! This module knows neither routes nor outcomes. Laws, tested on generated patterns: [`within`] is reflexive and
 //! transitive, and never true if a value of the one does not match the other; the result of [`intersection()`] matches
-//! both, and if [`may_intersect`] is false, no value matches both. Two cases are incomplete, and may only miss a result:
-//! JSON inside a longer text is compared by a few samples. So are the values of a hole that occurs several times in a
-//! pattern with different restrictions. The search is limited; at its limit, [`may_intersect`] is true.
+//! both. If [`may_intersect`] is false, no value matches both, with two exceptions, where values are compared by a few
+//! samples: JSON inside a longer text, and a hole that occurs several times with different restrictions. The search is
+//! limited; at its limit, [`may_intersect`] is true.
 
 mod acceptance;
 mod grammar;

@@ -109,7 +109,8 @@ impl Grammar {
                 Fit::Above => Grammar::ANY,
                 // A text with the letters of base64 is not always the base64 of JSON.
                 Fit::Below if slot.codec == Codec::Json(JsonText::Base64) => {
-                    Grammar::of_words(std::iter::empty::<String>())
+                    let samples = Grammar::of_json(&slot.shape).word.samples();
+                    Grammar::of_words(samples.map(|text| JsonText::Base64.encode(text)))
                 }
                 Fit::Below => Grammar::of_json(&slot.shape),
             };
@@ -221,6 +222,16 @@ fn among<'w>(words: impl IntoIterator<Item = &'w str>) -> WordGrammar {
 }
 
 impl WordGrammar {
+    /// Returns some of the words; none if any text is a word.
+    fn samples(self) -> impl Iterator<Item = String> {
+        let words = match self {
+            WordGrammar::Any => Vec::new(),
+            WordGrammar::Integer | WordGrammar::Number => vec![vec!['1']],
+            WordGrammar::Among(words) => words,
+        };
+        words.into_iter().map(String::from_iter)
+    }
+
     fn start(&self) -> WordPosition {
         match self {
             WordGrammar::Any => WordPosition::Any,
