@@ -80,6 +80,25 @@ impl EitherPattern {
         order.find(|alternative| reads(alternative, value, POLICY))
     }
 
+    /// Returns the holes of the first form that another form lacks, with the values of their absence.
+    #[must_use]
+    pub fn lacked(&self, form: usize) -> Vec<(usize, Option<Json>)> {
+        let absent = self
+            .plans
+            .get(form)
+            .into_iter()
+            .flat_map(|plan| &plan.absent);
+        let values = absent.map(|(hole, bound)| {
+            let value = match bound {
+                BoundValue::Value(value) => Some(value.clone()),
+                BoundValue::Members(members) => Some(members.whole()),
+                BoundValue::Unbound | BoundValue::Absent | BoundValue::Each(_) => None,
+            };
+            (*hole, value)
+        });
+        values.collect()
+    }
+
     fn find_holes(&mut self) {
         for (plan, alternative) in self.plans.iter_mut().zip(&self.alternatives) {
             plan.holes.clear();
@@ -107,7 +126,8 @@ impl EitherPattern {
         Ok(())
     }
 
-    /// Compares each two alternatives. Those that overlap only in part refuse the member names of each other first.
+    /// Returns the relation of each two alternatives. Before, alternatives that overlap only in part are made to refuse
+    /// the member names of each other.
     fn separate(&mut self) -> Vec<(usize, usize, Relation)> {
         let before = self.alternatives.clone();
         let pairs = (0..before.len())
@@ -131,7 +151,7 @@ impl EitherPattern {
         relations
     }
 
-    /// Finds the holes that only the first form has, which is the one that is written.
+    /// Finds, for each other form, the holes of the first form that it lacks. The first form is the one that is written.
     fn find_absent(&mut self) -> Result<(), PatternError> {
         if self.choice.is_some() {
             return Ok(());
@@ -153,15 +173,20 @@ impl EitherPattern {
             match absent {
                 Some(absent) if plan.holes.iter().all(known) => plan.absent = absent,
                 Some(_) | None => {
-                    let what = "every form has the holes of the first one, except those that may be absent; this one has others";
+                    let what = "every form has the holes of the first one, and may lack only those that may be absent; this one has other holes, or lacks a required one";
                     return Err(PatternError::new(what).under(&format!("[{}]", index + 2)));
                 }
+            }
+            let is_narrower = first.narrower.contains(&(index + 1));
+            if is_narrower && shortens(&self.alternatives[index + 1], &self.alternatives[0]) {
+                let what = "the first form reads all values of this one; remove it";
+                return Err(PatternError::new(what).under(&format!("[{}]", index + 2)));
             }
         }
         Ok(())
     }
 
-    /// Forgets the values of holes that only the first form has, before holes get other numbers.
+    /// Forgets the holes that forms lack, before holes get other numbers.
     pub(super) fn forget_absent(&mut self) {
         for plan in &mut self.plans {
             plan.absent.clear();
@@ -256,7 +281,7 @@ impl EitherPattern {
 }
 
 impl AlternativePlan {
-    /// Binds the holes that only the first form has.
+    /// Binds the holes that this form lacks to the values of their absence.
     fn bind_absent(&self, reading: &mut PatternReader) -> Result<(), MatchError> {
         for (hole, value) in &self.absent {
             let bound = reading.bind_hole(*hole, value.clone());
@@ -265,6 +290,47 @@ impl AlternativePlan {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Returns true if a pattern is another one without some of the values that may be absent.
+fn shortens(short: &Pattern, whole: &Pattern) -> bool {
+    match (short, whole) {
+        (Pattern::List(short), Pattern::List(whole)) => {
+            let mut pairs = short.items.iter().zip(&whole.items);
+            let mut others = whole.items.iter().skip(short.items.len());
+            short.items.len() <= whole.items.len()
+                && short.rest == whole.rest
+                && pairs.all(|(short, whole)| shortens(short, whole))
+                && others.all(Pattern::may_be_absent)
+        }
+        (Pattern::Object(short), Pattern::Object(whole)) => {
+            let member = |name: &str| {
+                let mut members = short.members.iter();
+                members.find(|(known, _)| known == name)
+            };
+            let kept = whole
+                .members
+                .iter()
+                .filter(|(name, _)| member(name).is_some());
+            let mut members = whole.members.iter();
+            short.rest == whole.rest
+                && kept.count() == short.members.len()
+                && members.all(|(name, whole)| match member(name) {
+                    Some((_, short)) => shortens(short, whole),
+                    None => whole.may_be_absent(),
+                })
+        }
+        (
+            Pattern::Literal(_)
+            | Pattern::Hole(_)
+            | Pattern::Text(_)
+            | Pattern::Object(_)
+            | Pattern::List(_)
+            | Pattern::Each(_)
+            | Pattern::Either(_),
+            _,
+        ) => short == whole,
     }
 }
 

@@ -419,8 +419,8 @@ pub(in crate::check) fn integer_form(subject: &CheckSubject<'_>, _: Rivals<'_>) 
     })
 }
 
-/// `{x:json}` binds the value inside a text, and writes the value's compact text. Complete: the codec of a hole shows
-/// it, and nothing else opens a text.
+/// `{x:json}` and `{x:base64}` bind the value inside a text, and write the value's compact text. Complete: the codec of
+/// a hole shows it, and nothing else opens a text.
 pub(in crate::check) fn compact_json(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
     shared(subject, |located, hole| {
         let Codec::Json(encoding) = located.slot.codec else {
@@ -454,12 +454,15 @@ pub(in crate::check) fn compact_json(subject: &CheckSubject<'_>, _: Rivals<'_>) 
 pub(in crate::check) fn other_form(subject: &CheckSubject<'_>, _: Rivals<'_>) -> Vec<Hypothesis> {
     let forms = subject.here.forms.iter();
     let found = forms.map(|(either, at)| {
-        let messages = (1..either.alternatives.len()).filter_map(|form| {
+        let messages = (1..either.alternatives.len()).flat_map(|form| {
             let mutation = Mutation {
                 target: MutationTarget::Form(either, form),
                 raw: RawMutation::Absent,
             };
-            subject.message(Some(&mutation), &[])
+            // A form that lacks a hole is refused if the hole has another value elsewhere.
+            let chosen = [&[][..], &either.lacked(form)];
+            let messages = chosen.map(|chosen| subject.message(Some(&mutation), chosen));
+            messages.into_iter().flatten()
         });
         let messages = messages.collect();
         hypothesis(CheckRule::OtherForm, Weight::Norm, at, messages)

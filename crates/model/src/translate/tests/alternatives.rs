@@ -183,7 +183,7 @@ fn forms_lack_holes_that_may_be_absent() {
 }
 
 /// Bodies and params with alternatives that cannot work, and words of the error.
-const UNWORKABLE: [(&str, &str, &str); 13] = [
+const UNWORKABLE: [(&str, &str, &str); 16] = [
     (
         r#"["{|}", "{a}", "{b:string}"]"#,
         r#"["{|}", "{a}", "{c}"]"#,
@@ -224,6 +224,21 @@ const UNWORKABLE: [(&str, &str, &str); 13] = [
         r#"["{/}", { "a": "{a}", "b": "{b}" }, ["{a}"]]"#,
         r#"["{a}", "{b}"]"#,
         "every form has the holes of the first one",
+    ),
+    (
+        r#"["{|}", "{x:base64}", "bnV{y}"]"#,
+        r#"["{|}", { "x": "{x}" }, { "y": "{y}" }]"#,
+        "the alternatives 1 and 2 both match `\"bnVsbA==\"`, and neither is more specific",
+    ),
+    (
+        r#"["{/}", ["{a}", "{c?=5}"], ["{a}"]]"#,
+        r#"{ "a": "{a}", "c": "{c}" }"#,
+        "[2]: the first form reads all values of this one; remove it",
+    ),
+    (
+        r#"["{/}", { "p": ["{a}", "{c?}"], "k": 1 }, { "p": ["{a}"], "k": 1 }]"#,
+        r#"{ "a": "{a}", "c": "{c}" }"#,
+        "[2]: the first form reads all values of this one; remove it",
     ),
     (r#"["x", "{|}"]"#, "1", "is the first element"),
     (
