@@ -8,6 +8,7 @@ mod any_notation;
 mod bindings;
 mod codec;
 mod compare;
+mod default_json;
 mod delimiter;
 mod either;
 mod equal;

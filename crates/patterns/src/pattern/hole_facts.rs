@@ -1,6 +1,7 @@
 //! The facts about the holes of a pair, and the slots that they give at each position of a pattern.
 
 use super::bindings::BoundValue;
+use super::default_json::default_json;
 use super::hole_checks::{apply_codec, check_position};
 use super::hole_syntax::{CHOICE, HoleRef, HoleUse, PatternError};
 use super::scope;
@@ -200,10 +201,9 @@ impl HoleFacts {
             null: Null::Value,
         };
         if mention.name == "_" {
-            let bare = mention.default.as_deref().map(|value| {
-                let json = Json::parse(bytes::Bytes::copy_from_slice(value.as_bytes()), 16);
-                json.unwrap_or_else(|_| Json::string(value))
-            });
+            let default = mention.default.as_deref();
+            let bare =
+                default.map(|value| default_json(value).unwrap_or_else(|| Json::string(value)));
             slot.role = Role::Ignored(bare);
             return Ok(slot);
         }

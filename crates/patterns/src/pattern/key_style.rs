@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::default_json::default_json;
 use crate::json::{Json, decode, encode};
 
 /// The prefix of the styles after the name of a hole.
@@ -153,8 +154,7 @@ impl KeyStyles {
 
     /// Returns a default, which is spelled like the value at the position of the hole, as the value of the hole.
     pub(super) fn default(self, spelled: &str) -> Result<String, String> {
-        let parsed = Json::parse(bytes::Bytes::copy_from_slice(spelled.as_bytes()), 16);
-        let Ok(value) = parsed else {
+        let Some(value) = default_json(spelled) else {
             return Ok(spelled.to_owned());
         };
         let value = self.read(&value)?;

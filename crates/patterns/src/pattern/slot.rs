@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::default_json::default_json;
 use super::{KeyStyles, Page, ValueMap};
 use crate::json::{Json, JsonKind};
 
@@ -186,12 +187,11 @@ impl Shape {
     /// Parses a default as a value of this shape.
     pub(super) fn check_default(&self, default: &str) -> Result<Json, String> {
         let bare = matches!(self, Shape::One(Scalar::String | Scalar::Enum(_)));
-        let parsed = Json::parse(bytes::Bytes::copy_from_slice(default.as_bytes()), 16);
-        let json = match parsed {
-            Ok(json) if !bare || json.kind() == JsonKind::String => json,
-            Ok(_) | Err(_) if bare => Json::string(default),
-            Err(_) if *self == Shape::Any => Json::string(default),
-            Ok(_) | Err(_) => {
+        let json = match default_json(default) {
+            Some(json) if !bare || json.kind() == JsonKind::String => json,
+            Some(_) | None if bare => Json::string(default),
+            None if *self == Shape::Any => Json::string(default),
+            Some(_) | None => {
                 return Err(format!(
                     "the default `{default}` is not {}",
                     self.described()

@@ -4,6 +4,7 @@
 //! word occurs twice in a column, so the map is a bijection; a value outside of it is refused.
 
 use super::Shape;
+use super::default_json::default_json;
 use super::number::Number;
 use crate::json::{Json, JsonKind};
 use crate::percent::{self, Keep};
@@ -159,10 +160,9 @@ impl ValueMap {
 
     /// Returns a default, which is spelled like the value at the position of the hole, as the value of the hole.
     pub(super) fn default(&self, shape: &Shape, spelled: &str) -> Result<String, String> {
-        let parsed = Json::parse(bytes::Bytes::copy_from_slice(spelled.as_bytes()), 16);
-        let value = match (parsed, shape) {
-            (Ok(list), Shape::Repeated(_) | Shape::Separated(..)) => self.read(shape, list),
-            (Ok(value), _) if self.of_json(value.as_bytes()).is_some() => self.read(shape, value),
+        let value = match (default_json(spelled), shape) {
+            (Some(list), Shape::Repeated(_) | Shape::Separated(..)) => self.read(shape, list),
+            (Some(value), _) if self.of_json(value.as_bytes()).is_some() => self.read(shape, value),
             (_, _) => self.of_text(spelled).map(|pair| pair.value.clone()),
         };
         value.map(|value| self::spelled_json(&value))
