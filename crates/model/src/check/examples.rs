@@ -12,7 +12,6 @@ use super::subject::CheckSubject;
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::outcome::RestReply;
 use crate::route::{EmptyBody, Example, ExampleReply, ExampleWay, RouteTable};
-use crate::translate::MethodCall;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::side::Side;
@@ -95,20 +94,10 @@ fn covers(way: ExampleWay, from: Side) -> bool {
 
 /// Fails unless the table selects this route for the call.
 fn selected(subject: &CheckSubject<'_>, sent: &Message) -> Result<(), String> {
-    let found = match sent {
-        Message::RpcCall {
-            method,
-            params,
-            headers,
-        } => {
-            let call = MethodCall::new(method, params.as_ref()).with_headers(headers);
-            subject
-                .table
-                .select_rpc_to(subject.route.rest_protocol, call)
-        }
-        Message::RestCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => {
-            select_rest(subject.table, subject.route.rest_protocol, sent)
-        }
+    let (table, rest_protocol) = (subject.table, subject.route.rest_protocol);
+    let found = match sent.method_call() {
+        Some(call) => table.select_rpc_to(rest_protocol, call),
+        None => select_rest(table, rest_protocol, sent),
     };
     match found {
         Some(index) if index == subject.index => Ok(()),

@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::outcome::{RestAnswer, RestReply, RpcAnswer};
+use crate::translate::MethodCall;
 use dualgauge_patterns::json::{Json, JsonKind, encode};
 use dualgauge_patterns::percent::{Plus, decode, normalise};
 
@@ -82,6 +83,18 @@ impl Message {
             }
             RpcAnswer::Error(error) => ResponseReply::Error(error),
         })
+    }
+
+    /// Returns the call of an RPC message.
+    pub(super) fn method_call(&self) -> Option<MethodCall<'_>> {
+        match self {
+            Message::RpcCall {
+                method,
+                params,
+                headers,
+            } => Some(MethodCall::new(method, params.as_ref()).with_headers(headers)),
+            Message::RestCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => None,
+        }
     }
 
     /// Returns true when no client and no server can distinguish the two.

@@ -58,15 +58,7 @@ impl CheckSubject<'_> {
 
     /// Returns the error of an RPC call that belongs to this route, but cannot be written.
     pub(super) fn refused_call(&self, sent: &Message) -> Option<String> {
-        let Message::RpcCall {
-            method,
-            params,
-            headers,
-        } = sent
-        else {
-            return None;
-        };
-        let call = MethodCall::new(method, params.as_ref()).with_headers(headers);
+        let call = sent.method_call()?;
         let by = self.table.select_rpc_to(self.route.rest_protocol, call)?;
         (by == self.index).then(|| self.hop(sent, None, None).err())?
     }
@@ -109,36 +101,42 @@ impl CheckSubject<'_> {
         forced_route: Option<usize>,
         id: Option<BoundValue>,
     ) -> Result<Hop, String> {
+        if let Some(call) = message.method_call() {
+            return self.rpc_hop(call, forced_route, id);
+        }
         match message {
             Message::RestCall { .. } => self.rest_hop(message, forced_route),
-            Message::RpcCall {
-                method,
-                params,
-                headers,
-            } => {
-                let call = MethodCall::new(method, params.as_ref()).with_headers(headers);
-                let selected = || self.table.select_rpc_to(self.route.rest_protocol, call);
-                let by = forced_route
-                    .or_else(selected)
-                    .ok_or("no route has this method")?;
-                let route = self.table.route(by);
-                let id = id.unwrap_or_else(|| route.id_for(1));
-                let call = self.table.write_rest_of(by, call, id, TERMS);
-                let call = call.map_err(|misfit| misfit.to_string())?;
-                let body = as_sent(route, call.body.map(json))?;
-                Ok(Hop {
-                    message: Message::RestCall {
-                        method: route.method.clone(),
-                        target: call.target,
-                        headers: header_map(call.headers),
-                        body,
-                    },
-                    by: Some(by),
-                    call: call.bindings,
-                })
+            Message::RpcCall { .. } | Message::RestReply(_) | Message::RpcReply(_) => {
+                self.reply_hop(message, &self.call)
             }
-            Message::RestReply(_) | Message::RpcReply(_) => self.reply_hop(message, &self.call),
         }
+    }
+
+    fn rpc_hop(
+        &self,
+        call: MethodCall<'_>,
+        forced_route: Option<usize>,
+        id: Option<BoundValue>,
+    ) -> Result<Hop, String> {
+        let selected = || self.table.select_rpc_to(self.route.rest_protocol, call);
+        let by = forced_route
+            .or_else(selected)
+            .ok_or("no route has this method")?;
+        let route = self.table.route(by);
+        let id = id.unwrap_or_else(|| route.id_for(1));
+        let call = self.table.write_rest_of(by, call, id, TERMS);
+        let call = call.map_err(|misfit| misfit.to_string())?;
+        let body = as_sent(route, call.body.map(json))?;
+        Ok(Hop {
+            message: Message::RestCall {
+                method: route.method.clone(),
+                target: call.target,
+                headers: header_map(call.headers),
+                body,
+            },
+            by: Some(by),
+            call: call.bindings,
+        })
     }
 
     fn reply_hop(&self, message: &Message, call: &Bindings) -> Result<Hop, String> {
@@ -150,7 +148,8 @@ impl CheckSubject<'_> {
                 (Message::from_rpc_answer(answered.answer), answered.row)
             }
             Message::RpcReply(reply) => {
-                let answered = outcomes.rpc_to_rest(reply.clone(), call, TERMS);
+                let answered = outcomes.answer_rest(reply.clone(), call, TERMS);
+                let answered = answered.map_err(|failure| failure.to_string())?;
                 (Message::from_rest_answer(answered.answer), answered.row)
             }
             Message::RestCall { .. } | Message::RpcCall { .. } => {

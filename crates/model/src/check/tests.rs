@@ -11,7 +11,12 @@ use super::report::{Direction, Finding, FindingKind, LossVerdict};
 use super::rules::{CheckRule, RULES};
 use super::subject::CheckSubject;
 use super::verify::check_by;
-use crate::route::{RouteSource, RouteTable, parse_route};
+use crate::outcome::{RestReplySource, RowSource};
+use crate::route::test_syntax::{route_source, row};
+use crate::route::{
+    Example, ExampleReply, ExampleWay, OldSource, RouteSource, RouteTable, Wire, parse_route,
+};
+use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
 #[test]
@@ -281,4 +286,51 @@ fn the_docs_have_every_rule() {
             "docs/reference/check.md lacks the line `{line}…`"
         );
     }
+}
+
+#[test]
+fn an_example_of_an_old_dialect_has_no_result_that_the_gateway_refuses() {
+    let more = r#"{"body": { "method": "get", "tag": "{id}" }, "params": {}}"#;
+    let old = row(
+        0,
+        r#"{"status": 200, "body": { "result": "{result:string}", "tag": "{>id}" }}"#,
+        r#"{"result": "{result}"}"#,
+    );
+    let old = RowSource {
+        rest: RestReplySource {
+            rest_protocol: Wire::Old,
+            ..old.rest
+        },
+        ..old
+    };
+    let example = Example {
+        key: "example[0]".to_owned(),
+        way: ExampleWay::From(Side::Rest),
+        call: "POST /old".to_owned(),
+        headers: Vec::new(),
+        body: Some(Json::literal(r#"{"method":"get","tag":7}"#)),
+        method: "get".to_owned(),
+        params: None,
+        rpc_headers: Vec::new(),
+        reply: Some(ExampleReply {
+            status: 200,
+            headers: Vec::new(),
+            body: Some(Json::literal("[1]")),
+            text: None,
+            rpc: Ok(Json::literal("[1]")),
+        }),
+    };
+    let source = RouteSource {
+        old: Some(OldSource::default()),
+        rows: vec![old],
+        examples: vec![example],
+        ..route_source("POST /old", "get", more)
+    };
+    let route = parse_route(source).unwrap();
+    let report = check(&RouteTable::build(vec![route]).unwrap()).remove(0);
+    let fault = &report.examples.failed[0].what;
+    assert!(
+        fault.contains("no outcome of the route maps the server's answer"),
+        "{fault}"
+    );
 }

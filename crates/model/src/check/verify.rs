@@ -109,7 +109,8 @@ fn directions(
             });
         }
     }
-    // A message of an old dialect that matches no row is not an answer, so nothing can be lost.
+    // A success of an old dialect that matches no row is refused, and a socket message is no answer. Errors over HTTP
+    // without a row become problem documents, and are not part of the verdict.
     if !route.is_old() {
         found.extend(Side::ALL.map(|from| built_in(&calls[0], from)));
     }

@@ -94,24 +94,6 @@ impl Outcomes {
     }
 }
 
-impl OutcomeRow {
-    /// Returns true when the values that a response repeats from its call are those of the call.
-    pub(super) fn repeats_call(&self, seen: &ReplyReader<'_>, call: &Bindings) -> bool {
-        match (&self.rest.body, &seen.content) {
-            (BodyPattern::Json(pattern), ReplyContent::Json(json)) => {
-                echoes(pattern, Some(json), call)
-            }
-            (
-                BodyPattern::Json(_)
-                | BodyPattern::Nothing
-                | BodyPattern::Anything
-                | BodyPattern::Text(_),
-                _,
-            ) => true,
-        }
-    }
-}
-
 const OPEN: dualgauge_patterns::pattern::UnknownMembers =
     dualgauge_patterns::pattern::UnknownMembers::Open;
 
@@ -131,6 +113,22 @@ impl OutcomeRow {
             content: ReplyContent::Json(frame.clone()),
         };
         Some((pattern, self.read_rest(&seen, depth).ok()?))
+    }
+
+    /// Returns true when the values that a response repeats from its call are those of the call.
+    pub(super) fn repeats_call(&self, seen: &ReplyReader<'_>, call: &Bindings) -> bool {
+        match (&self.rest.body, &seen.content) {
+            (BodyPattern::Json(pattern), ReplyContent::Json(json)) => {
+                echoes(pattern, Some(json), call)
+            }
+            (
+                BodyPattern::Json(_)
+                | BodyPattern::Nothing
+                | BodyPattern::Anything
+                | BodyPattern::Text(_),
+                _,
+            ) => true,
+        }
     }
 
     /// Returns whether holes with the names of the call's holes have their values.

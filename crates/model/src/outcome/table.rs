@@ -33,7 +33,7 @@ pub struct Outcomes {
     /// The REST status of a tool error that matches no row.
     tool_error_status: u16,
     empty: EmptySuccess,
-    /// True if the built-in table has no successes: the responses of an old dialect.
+    /// True in an old dialect, whose successes the built-in table does not know.
     is_old: bool,
 }
 
@@ -142,8 +142,8 @@ impl Outcomes {
         }
     }
 
-    /// Removes the successes of the built-in table, which knows no old dialect.
-    pub(crate) fn map_old_dialect(&mut self) {
+    /// Refuses successes that no row describes: the built-in table knows no old dialect.
+    pub(crate) fn refuse_unmapped_successes(&mut self) {
         self.is_old = true;
     }
 
@@ -215,10 +215,10 @@ impl Outcomes {
             let seen = ReplyReader::new(reply, context.depth);
             for index in self.order(Side::Rest) {
                 let row = &self.rows[*index];
-                let read = row.read_rest(&seen, context.depth);
                 if self.is_old && !row.repeats_call(&seen, call) {
                     continue;
                 }
+                let read = row.read_rest(&seen, context.depth);
                 if let Ok(written) = read.and_then(|reading| row.write_rpc(&reading, call, context))
                 {
                     return Ok(self.answered_rpc(written, *index));

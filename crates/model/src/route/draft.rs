@@ -94,7 +94,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
         }
     }
     if route.rest_protocol == Wire::Old {
-        route.outcomes.map_old_dialect();
+        route.outcomes.refuse_unmapped_successes();
     } else if route.may_succeed_empty() {
         route.outcomes.take_empty_success();
     }
