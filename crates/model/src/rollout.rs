@@ -59,4 +59,4 @@ pub use tally::{CallEnd, Latency, Tally, WayTally};
 pub use unix_ms::UnixMillis;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -47,7 +47,7 @@ pub(crate) use form::{as_texts, is_file_content, typed};
 pub use frame::{FRAME, frame_line};
 pub use headers::HeaderItem;
 pub(crate) use headers::{
-    OF_THE_CONNECTION, parse_headers, read_headers, resolve_headers, write_headers,
+    OF_THE_CONNECTION, header_of_page, parse_headers, read_headers, resolve_headers, write_headers,
 };
 pub use http_pass::HttpPass;
 pub use near::{Likeness, NearRoutes};

@@ -6,7 +6,8 @@ use http::HeaderName;
 
 use super::*;
 use crate::lifecycle::{Brownouts, ClientUsage};
-use crate::rollout::{Client, Clients, Defaults, Glob, Matcher, WithoutKey};
+use crate::rollout::tests::flag;
+use crate::rollout::{Client, Clients, Defaults, Glob, Matcher};
 use crate::route::{RouteSource, parse_route};
 use crate::time::Timestamp;
 
@@ -60,18 +61,10 @@ fn used() -> Usage {
 
 fn named(name: &str, client: &str, route: &str, percent: &str) -> Flag {
     Flag {
-        name: name.to_owned(),
         client: Glob::new(client),
         route: Glob::new(route),
         percent: Percent::parse(percent).unwrap(),
-        side: None,
-        stage: Stage::Translate,
-        without_key: WithoutKey::Out,
-        headers: Vec::new(),
-        holdback: Percent::NONE,
-        guard: None,
-        ramp: None,
-        arming: Arming::Armed,
+        ..flag(name, Stage::Translate)
     }
 }
 

@@ -11,7 +11,7 @@ use super::number::NumberPattern;
 use super::response::{RestAnswer, RestReply, RpcAnswer, is_json};
 use super::status::forwarded;
 use crate::jsonrpc::{ErrorObject, ResponseReply};
-use crate::route::{HeaderItem, read_headers, write_headers};
+use crate::route::{HeaderItem, header_of_page, read_headers, write_headers};
 use crate::translate::TranslateContext;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -75,6 +75,16 @@ pub struct RestReplyPattern<H = dualgauge_patterns::pattern::Slot> {
     pub headers: Vec<HeaderItem<H>>,
     /// The body.
     pub body: BodyPattern<H>,
+}
+
+impl RestReplyPattern {
+    /// Returns the location of the page whose offset is the hole with this name.
+    fn page_location(&self, name: &str) -> Option<String> {
+        header_of_page(&self.headers, name).or_else(|| match &self.body {
+            BodyPattern::Json(pattern) => Some(format!("body{}", pattern.path_of_page(name)?)),
+            BodyPattern::Nothing | BodyPattern::Anything | BodyPattern::Text(_) => None,
+        })
+    }
 }
 
 /// The body of a REST response.
@@ -192,21 +202,7 @@ impl OutcomeRow {
                 return Err(MatchError::new("body", "it has another type"));
             }
         }
-        settled(&mut reading, |name| {
-            let has_page = |item: &&HeaderItem| {
-                let slots = item.words.slots();
-                slots.iter().any(|slot| slot.is_page_of(name))
-            };
-            let header = self.rest.headers.iter().find(has_page);
-            header
-                .map(|item| format!("header `{}`", item.name))
-                .or_else(|| match &self.rest.body {
-                    BodyPattern::Json(pattern) => {
-                        Some(format!("body{}", pattern.path_of_page(name)?))
-                    }
-                    BodyPattern::Nothing | BodyPattern::Anything | BodyPattern::Text(_) => None,
-                })
-        })?;
+        settled(&mut reading, |name| self.rest.page_location(name))?;
         Ok(reading)
     }
 

@@ -13,7 +13,7 @@ mod past;
 mod subject;
 mod vectors;
 
-pub(super) fn flag(name: &str, stage: Stage) -> Flag {
+pub(crate) fn flag(name: &str, stage: Stage) -> Flag {
     Flag {
         name: name.into(),
         client: Glob::new("*"),

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::captured::{HeaderPrefix, read_prefixed, write_prefixed};
 use super::docs::RouteDocs;
-use super::headers::{HeaderItem, read_headers, write_headers};
+use super::headers::{HeaderItem, header_of_page, read_headers, write_headers};
 use super::http_pass::HttpPass;
 use super::options::{Effect, EmptyBody, Extra, RouteForm, TOOL_CALL, UnknownQuery, has_content};
 use super::source::{Example, Schemas};
@@ -264,17 +264,15 @@ impl RestCall {
     /// Returns the location of the page whose offset is the hole with this name.
     #[must_use]
     pub fn page_location(&self, name: &str, content: &str) -> Option<String> {
-        let has_page =
-            |words: &TextPatterns| words.slots().iter().any(|slot| slot.is_page_of(name));
-        let query = self.query.iter().find(|item| has_page(&item.words));
-        let header = || self.headers.iter().find(|item| has_page(&item.words));
+        let mut items = self.query.iter();
+        let query = items.find(|item| item.words.has_page_of(name));
         let mut path = self.path.holes.iter();
         if path.any(|placed| placed.slot.is_page_of(name)) {
             return Some(format!("path parameter `{name}`"));
         }
         query
             .map(|item| format!("query parameter `{}`", item.key))
-            .or_else(|| header().map(|item| format!("header `{}`", item.name)))
+            .or_else(|| header_of_page(&self.headers, name))
             .or_else(|| {
                 Some(format!(
                     "{content}{}",

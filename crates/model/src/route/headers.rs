@@ -47,6 +47,12 @@ pub(super) fn header_value(text: &str) -> Result<HeaderValue, &'static str> {
     value.filter(|_| is_trimmed).ok_or(NO_VALUE)
 }
 
+/// Returns the location of the header with the page whose offset is the hole with this name.
+pub(crate) fn header_of_page(items: &[HeaderItem], name: &str) -> Option<String> {
+    let item = items.iter().find(|item| item.words.has_page_of(name))?;
+    Some(format!("header `{}`", item.name))
+}
+
 /// Reads `headers = { name = "{hole}" }`.
 pub(crate) fn parse_headers(
     headers: &[(String, SourceTree)],
