@@ -46,7 +46,8 @@ pub enum CheckRule {
     OtherForm,
     /// `{x:keys(snake=camel)}`: a value with a key that would not come back is refused.
     KeyStyle,
-    /// `{offset:page(limit)}`: an offset at which no page begins, or beyond 64 bits, is refused.
+    /// `{offset:page(limit)}`: an offset at which no page begins, a page beyond 64 bits, or a limit below 1 is
+    /// refused.
     PageOffset,
     /// An error whose row names no message comes back with another message.
     MessageReplaced,
@@ -154,7 +155,9 @@ impl CheckRule {
                 format!("{at}: a key that would not come back from the other style")
             }
             CheckRule::PageOffset => {
-                format!("{at}: an offset at which no page begins, or beyond 64 bits")
+                format!(
+                    "{at}: an offset at which no page begins, a page beyond 64 bits, or a limit below 1"
+                )
             }
             CheckRule::MessageReplaced => format!("{at}: the message is replaced"),
             CheckRule::WholeLeftOut => format!("{at}: may be absent as a whole"),
