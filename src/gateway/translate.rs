@@ -191,17 +191,18 @@ pub(super) async fn send_rpc(
         jsonrpc::notification(method, params, &members)
     };
     let mut headers = translated_headers(&record.context, request, upstream.plan(), HasBody::Yes);
-    if let Some(identity_fields) =
-        IdentityFields::new(&record.context, &request.head.headers, request.origin)
-    {
-        identity_fields.write(&mut headers);
-    }
     route.pass.copy(&head.headers, &mut headers);
     headers::set(&mut headers, written);
     headers::withhold_credentials(&mut headers, upstream.plan());
     let streams = StreamTerms::for_rest_client(route, &head.headers);
     if let Some(streams) = streams {
         streams.ask(&mut headers);
+    }
+    // Last, so that no header of the client or of a pattern replaces one that tells who calls.
+    if let Some(identity_fields) =
+        IdentityFields::new(&record.context, &head.headers, request.origin)
+    {
+        identity_fields.write(&mut headers);
     }
     let target = upstream.plan().path.clone().into();
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));

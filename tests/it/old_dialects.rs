@@ -380,3 +380,60 @@ fn json_rpc_over_get_with_params_in_base64_reaches_a_server_that_takes_posts() {
     let came = proxy.rest("GET", "/jsonrpc?method=a&params=%21", &[], "");
     assert_eq!(came.status(), 400);
 }
+
+/// Returns a route of the method `run` with these keys, beside a header that tells who calls.
+fn told(keys: &str) -> String {
+    format!(
+        r#"
+[listen.set_headers]
+x-user = "edge"
+[[route]]
+name = "run"
+rpc  = "run"
+{keys}
+[[route.outcome]]
+old = {{ body = {{ result = "{{result}}", id = "{{>id}}" }} }}
+rpc = {{ result = "{{result}}" }}
+"#
+    )
+}
+
+#[test]
+fn no_header_of_a_route_replaces_one_that_tells_who_calls() {
+    let answer = r#"{"id":1,"result":1}"#;
+    let to_new = told(
+        r#"
+from        = "old"
+old         = { body = { command = "run", user = "{user}", id = "{id}" } }
+rpc_headers = { x-user = "{user}" }"#,
+    );
+    let to_old = told(
+        r#"
+from   = "rpc"
+old    = { headers = { x-user = "{user}" }, body = { command = "run", id = "{id}" } }
+params = { user = "{user}" }"#,
+    );
+    let passed = told(
+        r#"
+old    = { body = { command = "run", user = "{user}", id = "{id}" }, pass = { status = 409, headers = ["x-user"] } }
+params = { user = "{user}" }"#,
+    );
+    let message = r#"{"command":"run","id":1,"user":"root"}"#.to_owned();
+    let rpc = call("run", r#"{"user":"root"}"#);
+    let cases = [
+        (&to_new, &message),
+        (&to_old, &rpc),
+        (&passed, &message),
+        (&passed, &rpc),
+    ];
+    for (routes, body) in cases {
+        let (old, new) = (Upstream::answering(json(answer)), new_server());
+        let server = if *body == message { &new } else { &old };
+        let proxy = Proxy::start(&format!("{}{routes}{TRANSLATE}", both(&old, &new)));
+        let headers = [("Content-Type", "application/json"), ("X-User", "root")];
+        let came = proxy.rest("POST", "/rpc", &headers, body.clone());
+        assert_eq!(came.status(), 200, "{routes}: {came:?}");
+        let sent = server.request();
+        assert_eq!(sent.head.one("x-user"), Some("edge"), "{routes}: {sent:?}");
+    }
+}
