@@ -45,9 +45,9 @@ pub use docs::{
 pub use draft::parse_route;
 pub(crate) use form::{as_texts, is_file_content, typed};
 pub use frame::{FRAME, frame_line};
-pub use headers::HeaderItem;
+pub use headers::{HeaderItem, is_reserved};
 pub(crate) use headers::{
-    OF_THE_CONNECTION, header_of_page, parse_headers, read_headers, resolve_headers, write_headers,
+    header_of_page, parse_headers, read_headers, resolve_headers, write_headers,
 };
 pub use http_pass::HttpPass;
 pub use near::{Likeness, NearRoutes};

@@ -20,6 +20,7 @@ mod flags;
 mod frames;
 mod identity;
 mod lifecycle;
+mod old;
 mod routes;
 mod same_routes;
 mod streams;

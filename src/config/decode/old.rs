@@ -3,16 +3,40 @@
 //! Used by `decode::example`, `decode::outcome` and `decode::route`.
 
 use http::HeaderName;
+use http::header::CONTENT_TYPE;
 
 use super::frame;
 use crate::config::key::{
     Key, List, Rule, SubTable, Tree, key, list, one_or_many, section, table, tree, tree_table,
 };
-use crate::config::kind::{HEADER, TEXT, whole};
+use crate::config::kind::{Kind, SOME_TEXT, TEXT, other, whole};
 use crate::config::problem::Spanned;
 use crate::config::raw::RawOld;
 use crate::config::table_reader::{Shape, Table};
+use crate::config::value::{self, RawValue, ValueError};
+use dualgauge_model::forwarding::is_hop_field;
+use dualgauge_model::route::is_reserved;
 use dualgauge_patterns::pattern::SourceTree;
+
+/// The name of a header that may pass unchanged.
+const PASSED_HEADER: Kind<HeaderName> = other("HTTP header name", SOME_TEXT, passed_header);
+
+/// Decodes the name of a header that may pass: a header of the connection or of the framing, copied to a message with
+/// another body, would let the recipient read the bytes of the body as another message.
+fn passed_header(found: RawValue<'_>) -> Result<HeaderName, ValueError> {
+    let name = value::header(found)?;
+    if is_reserved(name.as_str()) || is_hop_field(&name) {
+        return Err(ValueError::new(format!(
+            "`{name}` belongs to a single connection or is written by the proxy, so it cannot pass"
+        )));
+    }
+    if name == CONTENT_TYPE {
+        return Err(ValueError::new(format!(
+            "`{name}` always passes with such responses, and requests have that of the translated body; leave it out"
+        )));
+    }
+    Ok(name)
+}
 
 section! {
     /// `old.pass` of a route.
@@ -20,7 +44,7 @@ section! {
         /// HTTP statuses that mean the same to the clients of both dialects
         STATUS: List<u16> = one_or_many("status", whole(400, 599)).required();
         /// Headers that pass with such responses, and with requests
-        PASS_HEADERS: List<HeaderName> = list("headers", HEADER);
+        PASS_HEADERS: List<HeaderName> = list("headers", PASSED_HEADER);
     }
 }
 
@@ -84,7 +108,8 @@ pub(super) fn old(table: &mut Table<'_>, key: &SubTable) -> Option<LeftForm> {
         let (query, headers) = (old.trees(&QUERY), old.trees(&HEADERS));
         let body = old.tree(&BODY);
         let pass = old.table(&OF_PASS, |pass| {
-            Some((pass.list(&STATUS)?, pass.list(&PASS_HEADERS)?))
+            let (statuses, headers) = (pass.list(&STATUS), pass.list(&PASS_HEADERS));
+            Some((statuses?, headers?))
         });
         let (pass_statuses, pass_headers) = pass.unwrap_or_default();
         let raw = RawOld {

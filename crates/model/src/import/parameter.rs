@@ -14,10 +14,10 @@ use super::model::{Inside, List, Parameter, ParameterLocation};
 use super::refs::{Refs, shown, text};
 use super::schema::{self, NamedValue, Schema, Type};
 use super::unsupported::Unsupported;
-use crate::route::OF_THE_CONNECTION;
+use crate::route::is_reserved;
 
 /// Headers that a document may not declare (OpenAPI 3.1 §4.8.12.1), or that the proxy forwards anyway. A parameter cannot
-/// be one of [`OF_THE_CONNECTION`] either.
+/// be reserved ([`is_reserved`]) either.
 const NOT_OURS: &[&str] = &[
     "accept",
     "content-type",
@@ -132,7 +132,7 @@ fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<
 fn is_not_ours(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.as_str();
-    NOT_OURS.contains(&name) || OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-")
+    NOT_OURS.contains(&name) || is_reserved(name)
 }
 
 fn is_header(name: &str) -> bool {

@@ -85,6 +85,12 @@ pub(crate) const OF_THE_CONNECTION: [&str; 12] = [
     "forwarded",
 ];
 
+/// Returns true for headers of one connection, of the framing and of what the proxy writes itself.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-")
+}
+
 fn header_name(name: &str) -> Result<HeaderName, PatternError> {
     if name.ends_with(OTHERS) {
         return Err(PatternError::new(
@@ -100,7 +106,7 @@ fn header_name(name: &str) -> Result<HeaderName, PatternError> {
     let parsed = HeaderName::from_bytes(name.as_bytes());
     let parsed =
         parsed.map_err(|_| PatternError::new(format!("`{name}` is not an HTTP header name")))?;
-    if OF_THE_CONNECTION.contains(&name) || name.starts_with("proxy-") {
+    if is_reserved(name) {
         return Err(PatternError::new(format!(
             "`{name}` belongs to a single connection or is written by the proxy, so no pattern may name it"
         )));
