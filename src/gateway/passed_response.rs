@@ -2,11 +2,8 @@
 //!
 //! Used by `translate`.
 
-use http::header::CONTENT_TYPE;
-
 use super::access_record::AccessRecord;
 use super::call_response::{FullResponse, UpstreamResponse};
-use super::headers;
 use dualgauge_model::route::Route;
 use dualgauge_patterns::rope::Rope;
 
@@ -17,14 +14,9 @@ pub(super) fn passed_response(
     reply: UpstreamResponse,
 ) -> Box<FullResponse> {
     record.set_response(reply.status.as_u16());
-    let mut headers = headers::from_response(reply.headers.clone());
-    route.pass.copy(&reply.headers, &mut headers);
-    if let Some(kind) = reply.headers.get(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, kind.clone());
-    }
     Box::new(FullResponse {
         status: reply.status,
-        headers,
+        headers: route.pass.response_headers(&reply.headers),
         body: Rope::from(reply.body),
     })
 }

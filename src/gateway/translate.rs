@@ -96,7 +96,7 @@ pub(super) async fn serve_rest_call(
     };
     let sent = RpcCallParts::new(&call.method, call.params, call.headers);
     match send_rpc(record, route, sent, request).await? {
-        RpcSent::Reply(reply) if route.pass.takes(reply.response.status.as_u16()) => Ok(
+        RpcSent::Reply(reply) if route.pass.includes(reply.response.status.as_u16()) => Ok(
             CallResponse::Full(passed_response(record, route, reply.response)),
         ),
         RpcSent::Reply(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
@@ -423,7 +423,7 @@ impl<'a> RpcCallParts<'a> {
 impl<'a> IncomingRpcCall<'a> {
     /// Returns true when a response passes to the client of the other dialect.
     fn passes(self, route: &Route, reply: &UpstreamResponse) -> bool {
-        self.is_alone && route.pass.takes(reply.status.as_u16())
+        self.is_alone && route.pass.includes(reply.status.as_u16())
     }
 
     /// Returns the terms on which the response may stream.

@@ -18,7 +18,7 @@ use super::forwarding::is_hop_field;
 use super::jsonrpc::Call;
 use super::outcome::ToolValue;
 use super::plan::{Credentials, UpstreamPlan};
-use super::route::Route;
+use super::route::{HttpPass, Route};
 use dualgauge_patterns::json::Json;
 
 pub use first_value::first_value;
@@ -41,6 +41,19 @@ pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
         // A message cannot be read without these, so `Connection` cannot remove them.
         .filter(|name| *name != HOST && *name != CONTENT_LENGTH)
         .collect()
+}
+
+impl HttpPass {
+    /// Returns the headers of a response that passes.
+    #[must_use]
+    pub fn response_headers(&self, from: &HeaderMap) -> HeaderMap {
+        let mut headers = from_response(from.clone());
+        self.copy(from, &mut headers);
+        if let Some(kind) = from.get(CONTENT_TYPE) {
+            headers.insert(CONTENT_TYPE, kind.clone());
+        }
+        headers
+    }
 }
 
 /// Removes the client's credentials if the upstream must not get them.

@@ -36,8 +36,8 @@ pub(super) fn answer_rest(
     let Some(reply) = case.request.reply else {
         return Ok(None);
     };
-    if route.pass.takes(reply.status) {
-        return Ok(Some(shared(case, route, reply)));
+    if route.pass.includes(reply.status) {
+        return Ok(Some(passed_as_is(case, route, reply)));
     }
     let answered = if reply.is_event_stream() && !is_rejection_status(reply.status) {
         return Err(rejections::event_stream(reply.status));
@@ -80,8 +80,8 @@ pub(super) fn answer_rpc(
     let Some(reply) = case.request.reply else {
         return Ok(None);
     };
-    if route.pass.takes(reply.status) {
-        return Ok(Some(shared(case, route, reply)));
+    if route.pass.includes(reply.status) {
+        return Ok(Some(passed_as_is(case, route, reply)));
     }
     if reply.is_event_stream() && !is_rejection_status(reply.status) {
         return Err(rejections::event_stream(reply.status));
@@ -118,12 +118,8 @@ pub(super) fn answer_rpc(
 }
 
 /// Returns a response that means the same to the clients of both dialects.
-fn shared(case: &Case<'_>, route: &Route, reply: &RestReply) -> ExplainedAnswer {
-    let mut headers = from_response(reply.headers.clone());
-    route.pass.copy(&reply.headers, &mut headers);
-    if let Some(kind) = reply.headers.get(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, kind.clone());
-    }
+fn passed_as_is(case: &Case<'_>, route: &Route, reply: &RestReply) -> ExplainedAnswer {
+    let headers = route.pass.response_headers(&reply.headers);
     ExplainedAnswer {
         row: None,
         status: reply.status,

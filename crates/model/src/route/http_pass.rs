@@ -14,7 +14,7 @@ pub struct HttpPass {
 impl HttpPass {
     /// Returns true when a response with this status passes.
     #[must_use]
-    pub fn takes(&self, status: u16) -> bool {
+    pub fn includes(&self, status: u16) -> bool {
         self.statuses.contains(&status)
     }
 
