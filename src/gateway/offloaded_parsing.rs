@@ -25,7 +25,7 @@ use dualgauge_model::translate::{self, MethodCall, ToRest, ToRpc};
 use dualgauge_net::{
     BodyCopy, BudgetExhausted, ContentEncoding, DecodeError, MemoryBudget, pinned,
 };
-use dualgauge_patterns::json::Json;
+use dualgauge_patterns::json::{Json, unmarked};
 use dualgauge_patterns::pattern::{Bindings, PatternReader};
 
 /// A route of a plan.
@@ -65,6 +65,25 @@ pub(super) async fn parse_messages(
     }
     let body = body.clone();
     let job = move || jsonrpc::parse(&body, limits);
+    pinned(|| worker.offload().run(job)).await
+}
+
+/// Parses a text; `None` if it is not JSON.
+///
+/// # Errors
+///
+/// Fails when the parsing thread fails.
+pub(super) async fn parse_text(
+    worker: &Worker,
+    text: &Bytes,
+    depth: u16,
+) -> Result<Option<Json>, Failure> {
+    // RFC 8259 §8.1 lets a reader ignore a byte order mark.
+    let text = unmarked(text.clone());
+    if !is_long(text.len()) {
+        return Ok(Json::parse(text, depth).ok());
+    }
+    let job = move || Json::parse(text, depth).ok();
     pinned(|| worker.offload().run(job)).await
 }
 

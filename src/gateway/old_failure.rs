@@ -7,41 +7,59 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Uri, request};
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::{CallResponse, FullResponse, rest_failure, status};
 use super::headers;
-use super::request_body::RequestBody;
+use super::request_body::{self, BodyHead, RequestBody};
 use super::rpc_reply::context;
 use dualgauge_model::dialect::{self, OldRequest};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::Plan;
-use dualgauge_model::route::Segments;
+use dualgauge_model::route::{BodyContent, Segments};
+use dualgauge_model::routing::RequestHead;
 use dualgauge_model::translate::RestHead;
 
 /// The message of a client in an old dialect.
 pub(super) struct OldMessage {
     uri: Uri,
     headers: HeaderMap,
+    /// The body as it came; empty until it is read.
     body: Bytes,
 }
 
 impl OldMessage {
-    /// Copies a message from its request; `None` if no old route has its path.
-    pub(super) fn new(
-        plan: &Plan,
-        head: &request::Parts,
-        content: &RequestBody,
-    ) -> Option<OldMessage> {
-        let segments = Segments::split(head.uri.path());
-        plan.routes.old_at(&head.method, &segments)?;
-        let body = match content {
-            RequestBody::Read(body) => body.clone(),
-            RequestBody::Streaming(..) => Bytes::new(),
-        };
-        Some(OldMessage {
+    /// Copies the head of a message; `None` if no old route has its path.
+    pub(super) fn new(plan: &Plan, head: &request::Parts) -> Option<OldMessage> {
+        dialect::may_be_old(plan, RequestHead::new(head)).then(|| OldMessage {
             uri: head.uri.clone(),
             headers: head.headers.clone(),
-            body,
+            body: Bytes::new(),
         })
+    }
+
+    /// Keeps the body, which has the id that each failure repeats. Reads it first if the call may fail by an old route:
+    /// it is translated by `route`, or `route` has refused it. The body of another call may have to stream.
+    pub(super) async fn keep_body(
+        &mut self,
+        context: &mut CallContext,
+        content: RequestBody,
+        route: Option<usize>,
+    ) -> Result<RequestBody, Failure> {
+        let routes = &context.runtime_plan().plan.routes;
+        let is_needed = route.is_some_and(|route| routes.route(route).is_old());
+        let body = match content {
+            RequestBody::Streaming(..) if !is_needed => return Ok(content),
+            RequestBody::Streaming(body, copy) => {
+                let body = request_body::read_timed(context, body).await?;
+                if let Some(copy) = copy {
+                    copy.store_complete(&body);
+                }
+                body
+            }
+            RequestBody::Read(body) => body,
+        };
+        self.body = body.clone();
+        Ok(RequestBody::Read(body))
     }
 
     /// Renders the failure of a call in its dialect.
@@ -49,8 +67,8 @@ impl OldMessage {
     /// # Errors
     ///
     /// Returns the failure if no row of the route describes it.
-    pub(super) fn render(
-        &self,
+    pub(super) async fn render(
+        self,
         record: &mut AccessRecord,
         failure: Failure,
     ) -> Result<CallResponse, Failure> {
@@ -66,9 +84,17 @@ impl OldMessage {
             query: self.uri.query(),
             headers: &self.headers,
         };
+        let body_head = BodyHead {
+            headers: &self.headers,
+            content: BodyContent::OldMessage,
+        };
+        let (limits, worker) = (&plan.limits, record.context.worker());
+        // A body that cannot be decoded or parsed has no id.
+        let body = request_body::read_json(body_head, self.body, limits, worker, None).await;
+        let body = body.ok().flatten();
         let request = OldRequest {
             head,
-            body: &self.body,
+            body: body.as_ref(),
         };
         let codes = &plan.face.failure_codes;
         let context = context(&plan.limits);

@@ -9,9 +9,11 @@ use futures_util::FutureExt;
 use http::HeaderMap;
 use tokio::time::timeout;
 
+use super::call_context::CallContext;
 use super::failures::{aborted_upload, memory_exhausted};
 use super::offloaded_parsing::{self, BodyEncoding};
 use super::worker::Worker;
+use crate::telemetry::clock;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Limits;
 use dualgauge_model::rejections;
@@ -144,6 +146,18 @@ pub(super) async fn read_raw(
         CollectError::NoRoom(full) => memory_exhausted(full),
         CollectError::Cut(error) => aborted_upload(UploadBreak::new(&error)).because(error),
     })
+}
+
+/// Reads a body of any type, and counts the time as that of the client.
+pub(super) async fn read_timed(
+    context: &mut CallContext,
+    body: IncomingBody,
+) -> Result<Bytes, Failure> {
+    let (runtime_plan, worker) = (context.runtime_plan().clone(), context.worker().clone());
+    let since = body.is_awaited().then(clock::now);
+    let body = read_raw(body, &runtime_plan.plan.limits, &worker).await?;
+    context.add_body_time(since);
+    Ok(body)
 }
 
 /// Returns the decoded text of an RPC request body; `None` if it cannot be decoded.

@@ -53,17 +53,28 @@ pub(super) async fn serve_content(
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let old = OldMessage::new(&runtime_plan.plan, &head, &content);
-    let mut observer = None;
+    let mut kept = Kept {
+        old: OldMessage::new(&runtime_plan.plan, &head),
+        observer: None,
+    };
     let answer = with_total_timeout(&mut record, async |record| {
-        serve_call(record, head, content, &origin, &mut observer).await
+        serve_call(record, head, content, &origin, &mut kept).await
     })
     .await;
+    let Kept { old, observer } = kept;
     let answer = match (answer, old) {
-        (Err(failure), Some(old)) => old.render(&mut record, failure),
+        (Err(failure), Some(old)) => pinned(|| old.render(&mut record, failure)).await,
         (answer, _) => answer,
     };
     respond(record, answer, observer, cors_origin.as_ref())
+}
+
+/// State of a call that is needed after it has ended, also by its total timeout.
+struct Kept {
+    /// The message of a client in an old dialect.
+    old: Option<OldMessage>,
+    /// The receiver of the control's response, if the call has a candidate.
+    observer: Option<Observer>,
 }
 
 /// Renders the response for a REST client, with the annotations of the route and the CORS headers.
@@ -90,7 +101,7 @@ async fn serve_call(
     head: Box<request::Parts>,
     content: RequestBody,
     origin: &RequestOrigin,
-    observer: &mut Option<Observer>,
+    kept: &mut Kept,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
     let identity = identify(&mut record.context, &head.headers, origin);
@@ -106,25 +117,39 @@ async fn serve_call(
         caller: identity.caller(&runtime_plan.plan.rollout.clients),
         content,
         shadow_call: ShadowCall::default(),
+        server: None,
     };
     let way = choose_way(record, &mut call).await;
     let RestCall {
         content,
         shadow_call,
+        server,
         ..
     } = call;
-    *observer = shadow_call.candidate;
+    kept.observer = shadow_call.candidate;
     let content = content.with_copy(shadow_call.copy);
+    let failing = match &way {
+        Ok(ChosenWay::Translate(route)) => Some(*route),
+        Ok(ChosenWay::Local(_) | ChosenWay::PassThrough(_)) => None,
+        Err(_) => record.context.route(),
+    };
+    let content = match &mut kept.old {
+        // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+        Some(old) => pinned(|| old.keep_body(&mut record.context, content, failing)).await,
+        None => Ok(content),
+    };
     match way? {
         ChosenWay::Local(answer) => Ok(answer),
         ChosenWay::Translate(index) => {
-            translate::serve_rest_call(record, index, head, content, origin).await
+            translate::serve_rest_call(record, index, head, content?, origin).await
         }
-        ChosenWay::PassThrough(route) => pass_through(record, route, head, content, origin).await,
+        ChosenWay::PassThrough(route) => {
+            pass_through(record, server.or(route), head, content?, origin).await
+        }
     }
 }
 
-/// Sends a call to the server of its own side.
+/// Sends a call to the server of its own side: that of a route, if one is given.
 async fn pass_through(
     record: &mut AccessRecord,
     route: Option<usize>,

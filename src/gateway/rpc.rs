@@ -71,9 +71,12 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     let identity = identify(&mut request_record.context, &head.headers, &origin);
     let since = body.is_awaited().then(clock::now);
     let read = with_total_timeout(&mut request_record, async |request_record| {
-        read(&request_record.context, &head.headers, body).await
+        let context = &request_record.context;
+        let read = read(context, &head.headers, body).await?;
+        let old = read.old_message(context, RequestHead::new(&head)).await?;
+        Ok((read, old))
     });
-    let read = match read.await {
+    let (read, old) = match read.await {
         Ok(read) => read,
         Err(failure) => {
             let mut response = response::render_failure(request_record, failure, None);
@@ -82,7 +85,7 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         }
     };
     request_record.context.add_body_time(since);
-    if let Some(body) = read.old_message(&runtime_plan.plan, RequestHead::new(&head)) {
+    if let Some(body) = old {
         // A message of an old dialect is a call of the REST side.
         request_record.context.set_side_to_rest();
         let content = RequestBody::Read(body);

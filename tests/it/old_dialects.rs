@@ -3,6 +3,7 @@
 
 use serde_json::json as value;
 
+use crate::coded::gzip;
 use crate::scene::{Called, answer, body_of, call, json, json_with, problem, rpc_failure};
 use crate::support::{Message, Proxy, Upstream, both, rpc_only};
 
@@ -13,7 +14,7 @@ name   = "call"
 old    = { body = { jsonrpc = "{<version:enum(1.0)}", id = "{id?}", method = "{method}", params = "{params:array=[]}" } }
 rpc    = "{method}"
 params = ["{params...}"]
-lossy  = "the version is not told"
+lossy  = "the version does not reach the new server"
 
 [[route.outcome]]
 old = { body = { result = "{result}", error = "{_:null}", id = "{>id}" } }
@@ -435,5 +436,135 @@ params = { user = "{user}" }"#,
         assert_eq!(came.status(), 200, "{routes}: {came:?}");
         let sent = server.request();
         assert_eq!(sent.head.one("x-user"), Some("edge"), "{routes}: {sent:?}");
+    }
+}
+
+/// Two routes whose messages belong to two servers.
+const TWO: &str = r#"
+[[route]]
+name     = "one"
+old      = { body = { id = "{id?}", method = "one" } }
+rpc      = "one"
+[[route.outcome]]
+old = { body = { result = "{result}", error = "{_:null}", id = "{>id}" } }
+rpc = { result = "{result}" }
+
+[[route]]
+name     = "two"
+old      = { body = { id = "{id?}", method = "two" } }
+rpc      = "two"
+upstream = { rest = "other" }
+[[route.outcome]]
+old = { body = { result = "{result}", error = "{_:null}", id = "{>id}" } }
+rpc = { result = "{result}" }
+"#;
+
+#[test]
+fn the_messages_of_a_batch_belong_to_one_server() {
+    let (old, other, new) = (old_server(), old_server(), new_server());
+    let upstream = format!(
+        "[upstream.other]\nside = \"rest\"\nurl = \"http://{}\"\n",
+        other.address()
+    );
+    let ends = both(&old, &new).replace("side = \"rest\"\n", "side = \"rest\"\ndefault = true\n");
+    let proxy = Proxy::start(&format!("{ends}{upstream}{TWO}"));
+    let (one, two) = (r#"{"id":1,"method":"one"}"#, r#"{"id":2,"method":"two"}"#);
+    let unrouted = r#"{"id":3,"method":"three"}"#;
+    for batch in [
+        format!("[{one},{two}]"),
+        format!("[{two},{one}]"),
+        format!("[{unrouted},{two}]"),
+    ] {
+        let came = post(&proxy, &batch);
+        assert_eq!(came.status(), 400, "{batch}: {came:?}");
+        let (reason, detail) = problem(&came);
+        assert_eq!(reason, "invalid_request");
+        assert_eq!(
+            detail,
+            "a batch of an old dialect whose messages belong to several servers is not split; send each message alone"
+        );
+    }
+    assert_eq!((old.requests().len(), other.requests().len()), (0, 0));
+    let batch = format!("[{one},{unrouted},{one}]");
+    post(&proxy, &batch);
+    assert_eq!(old.request().text(), batch);
+    let batch = format!("[{two},{two}]");
+    post(&proxy, &batch);
+    // Alone, each goes to its own server.
+    post(&proxy, two);
+    let sent = other.requests();
+    let sent: Vec<_> = sent.iter().map(Message::text).collect();
+    assert_eq!(sent, [batch.as_str(), two]);
+}
+
+/// Ids outside of the body: in the query, in a header and in the path.
+const OUTSIDE: &str = r#"
+[[route]]
+name    = "get"
+old     = { method = "GET", path = "/jsonrpc", query = { method = "get", params = "{params:base64=[]}", id = "{id}" } }
+rpc     = "get"
+params  = ["{params...}"]
+outcomes = ["old"]
+
+[[route]]
+name = "put"
+old  = { path = "/put", headers = { x-id = "{id}" }, body = { value = "{value:integer}" } }
+rpc  = "put"
+params = { value = "{value}" }
+outcomes = ["old"]
+
+[[route]]
+name = "at"
+old  = { path = "/at/{id}", body = { value = "{value:integer}" } }
+rpc  = "at"
+params = { value = "{value}" }
+outcomes = ["old"]
+
+[[outcomes.old]]
+old = { body = { result = "{result}", id = "{>id}" } }
+rpc = { result = "{result}" }
+[[outcomes.old]]
+old = { status = 400, body = { failed = { code = "{code:integer}", message = "{message:string}" }, id = "{>id}" } }
+rpc = { error = { code = "{code}", message = "{message}" } }
+"#;
+
+#[test]
+fn a_failure_repeats_the_id_that_can_be_read() {
+    let new = Upstream::nowhere();
+    // A path of its own: the body is read later than on an RPC path.
+    let own_path = BITCOIN.replace("old    = { body", "old    = { path = \"/legacy\", body");
+    let proxy = Proxy::start(&format!("{}{own_path}", rpc_only(&new)));
+    let came = proxy.rest("POST", "/legacy", &[], OLD_CALL);
+    assert_eq!(came.json()["id"], "curl", "{came:?}");
+    // Members that do not fit.
+    let came = proxy.rest(
+        "POST",
+        "/legacy",
+        &[],
+        r#"{"id":7,"method":"a","params":1}"#,
+    );
+    assert_eq!(came.json()["id"], 7, "{came:?}");
+    // A coded body.
+    let proxy = Proxy::start(&format!("{}{BITCOIN}", rpc_only(&new)));
+    let coded = [
+        ("Content-Type", "application/json"),
+        ("Content-Encoding", "gzip"),
+    ];
+    let came = proxy.rest("POST", "/rpc", &coded, gzip(OLD_CALL.as_bytes()));
+    assert_eq!(came.json()["id"], "curl", "{came:?}");
+    let proxy = Proxy::start(&format!("{}{OUTSIDE}", rpc_only(&new)));
+    let calls = [
+        ("GET", "/jsonrpc?method=get&params=%21&id=foo", ""),
+        ("GET", "/jsonrpc?method=get&other=1&id=foo", ""),
+        ("POST", "/put", "{"),
+        ("POST", "/put", r#"{"value":"a"}"#),
+        ("POST", "/put?other=1", r#"{"value":1}"#),
+        ("POST", "/at/foo", "{"),
+        ("POST", "/at/foo?other=1", r#"{"value":1}"#),
+    ];
+    for (method, target, body) in calls {
+        let came = proxy.rest(method, target, &[("X-Id", "foo")], body);
+        assert_eq!(came.status(), 400, "{target} {body}: {came:?}");
+        assert_eq!(came.json()["id"], "foo", "{target} {body}: {came:?}");
     }
 }

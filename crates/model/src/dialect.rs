@@ -6,34 +6,41 @@
 //!
 //! Used by `explain`, `routing` and `gateway`.
 
-use bytes::Bytes;
+use std::slice;
 
 use super::failure::{Failure, FailureCodes, Reason};
 use super::jsonrpc::ResponseReply;
 use super::outcome::{RestAnswer, error_object};
 use super::plan::{Plan, Unrouted};
 use super::rollout::{Requester, Way};
-use super::route::{OverlapGroup, Route, Segments};
+use super::route::{OverlapGroup, Query, Route, Segments, read_headers, read_url};
 use super::routing::{self, RequestHead};
 use super::time::Timestamp;
-use super::translate::{RestHead, TranslateContext, read_body, read_rest};
-use dualgauge_patterns::json::{Json, JsonKind, unmarked};
+use super::translate::{RestHead, TranslateContext};
+use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::pattern::{Bindings, BoundValue, PatternReader};
 use dualgauge_patterns::side::Side;
+
+/// Returns true when a path has old routes, so that the messages posted to it may be old.
+#[must_use]
+pub fn may_be_old(plan: &Plan, head: RequestHead<'_>) -> bool {
+    // Few tables have old routes, so that is checked before the path.
+    plan.routes.old().any && {
+        let segments = Segments::split(head.uri.path());
+        plan.routes.old_at(head.method, &segments).is_some()
+    }
+}
 
 /// Returns true when a body posted to an RPC path is a message of an old dialect, or a batch of such messages.
 #[must_use]
-pub fn is_old(plan: &Plan, head: RequestHead<'_>, text: &Bytes) -> bool {
+pub fn is_old(plan: &Plan, head: RequestHead<'_>, json: &Json) -> bool {
     let segments = Segments::split(head.uri.path());
     let Some(group) = plan.routes.old_at(head.method, &segments) else {
         return false;
     };
-    // RFC 8259 §8.1 lets a reader ignore a byte order mark.
-    let Ok(json) = Json::parse(unmarked(text.clone()), plan.limits.depth) else {
-        return false;
-    };
     let reader = DialectReader { plan, head, group };
     match json.kind() {
-        JsonKind::Object => reader.is_old(&json),
+        JsonKind::Object => reader.is_old(json),
         JsonKind::Array => {
             let mut elements = json.elements().map(|place| json.piece(place)).peekable();
             elements.peek().is_some() && elements.all(|element| reader.is_old(&element))
@@ -45,7 +52,7 @@ pub fn is_old(plan: &Plan, head: RequestHead<'_>, text: &Bytes) -> bool {
 /// Returns the old route at a path whose server takes messages without a route, if one does.
 #[must_use]
 pub fn unrouted_server(plan: &Plan, head: RequestHead<'_>) -> Option<usize> {
-    if !plan.routes.old().any || plan.unrouted == Unrouted::Reject {
+    if !plan.routes.old().any || plan.unrouted != Unrouted::Passthrough {
         return None;
     }
     let segments = Segments::split(head.uri.path());
@@ -56,36 +63,61 @@ pub fn unrouted_server(plan: &Plan, head: RequestHead<'_>) -> Option<usize> {
     group.routes().iter().copied().find(is_served)
 }
 
-/// Selects the route of a call by its body. A batch of old messages has none.
+/// The selection of a route by the body of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selection {
+    /// The route. A batch of old messages has none.
+    pub route: Option<usize>,
+    /// The route whose server gets the call if it passes.
+    pub server: Option<usize>,
+}
+
+/// Selects the route of a call by its body.
 ///
 /// # Errors
 ///
-/// Fails if no route matches and the call may not pass, and for a batch with a message that may not pass.
+/// Fails if no route matches and the call may not pass. A batch of old messages fails if one of them may not pass, or
+/// if they belong to several servers.
 pub fn by_body(
     plan: &Plan,
     group: &OverlapGroup,
-    sender: OldSender<'_>,
+    call: OldCall<'_>,
     body: Option<&Json>,
-) -> Result<Option<usize>, Failure> {
+) -> Result<Selection, Failure> {
     let is_old = || {
         let mut routes = group.routes().iter();
         plan.routes.old().any && routes.any(|route| plan.routes.route(*route).is_old())
     };
-    let OldSender { head, .. } = sender;
+    let head = call.head;
     let batch = body.filter(|body| body.kind() == JsonKind::Array && is_old());
     let Some(batch) = batch else {
-        return routing::by_body(plan, group, head, body);
+        let route = routing::by_body(plan, group, head, body)?;
+        return Ok(Selection {
+            route,
+            server: route,
+        });
     };
+    let refused = |message: &'static str| Err(Failure::new(Reason::InvalidRequest, message));
+    let upstream = |server| plan.upstreams.of(server, Side::Rest);
+    let mut chosen = None;
     for place in batch.elements() {
         let message = batch.piece(place);
         let route = routing::by_body(plan, group, head, Some(&message))?;
-        let decision = routing::decide(plan, sender.requester, route, Side::Rest, sender.at);
+        let decision = routing::decide(plan, call.requester, route, Side::Rest, call.at);
         if decision.stage.control() != Some(Way::Old) {
-            let message = "a batch of an old dialect is not translated; send each message alone";
-            return Err(Failure::new(Reason::InvalidRequest, message));
+            return refused("a batch of an old dialect is not translated; send each message alone");
+        }
+        let server = route.or_else(|| unrouted_server(plan, head));
+        if upstream(*chosen.get_or_insert(server)) != upstream(server) {
+            return refused(
+                "a batch of an old dialect whose messages belong to several servers is not split; send each message alone",
+            );
         }
     }
-    Ok(None)
+    Ok(Selection {
+        route: None,
+        server: chosen.flatten(),
+    })
 }
 
 /// Returns the response with a failure of the proxy in the dialect of an old call; `None` if no row describes it.
@@ -100,20 +132,43 @@ pub fn failure(
     if !route.is_old() {
         return None;
     }
-    let body = Json::parse(unmarked(message.body.clone()), context.depth).ok();
-    let read = || {
-        let mut reading = read_rest(route, message.head, context).ok()?;
-        read_body(route, body.as_ref(), &mut reading).ok()?;
-        reading.settle().ok()?;
-        Some(reading.bindings)
+    let read = route.read_message(message.head, message.body, context);
+    let call = match read {
+        Some(reading) => reading.bindings,
+        None => only_id(route, message, context),
     };
-    let call = read().unwrap_or_else(|| {
-        let body = body.clone().unwrap_or(Json::literal("null"));
-        route.bindings_with_id_only(&body)
-    });
     let error = ResponseReply::Error(error_object(failure, codes));
     let translated = route.outcomes.rpc_to_rest(error, &call, context);
     translated.row.map(|_| translated.answer)
+}
+
+/// Returns the bindings of a call that does not fit its route: only its id, wherever the route has it.
+fn only_id(route: &Route, message: OldRequest<'_>, context: TranslateContext) -> Bindings {
+    let null = Json::literal("null");
+    let mut call = route.bindings_with_id_only(message.body.unwrap_or(&null));
+    let Some(id) = route.id.filter(|id| *call.get(*id) == BoundValue::Absent) else {
+        return call;
+    };
+    let RestHead {
+        segments,
+        query,
+        headers,
+    } = message.head;
+    let holes = route.facts.holes.len();
+    let mut reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
+    // Each part is read alone, because the fault may be in any other.
+    let _ = read_url(route, segments, &Query::default(), &mut reading);
+    let query = Query::parse(query).unwrap_or_default();
+    for item in &route.rest_call.query {
+        let _ = query.read(item, &mut reading);
+    }
+    for item in &route.rest_call.headers {
+        let _ = read_headers(slice::from_ref(item), headers, &mut reading);
+    }
+    if let BoundValue::Value(value) = reading.bindings.get(id) {
+        call.set(id, BoundValue::Value(value.clone()));
+    }
+    call
 }
 
 /// A request with an old message.
@@ -121,13 +176,13 @@ pub fn failure(
 pub struct OldRequest<'a> {
     /// The head.
     pub head: RestHead<'a>,
-    /// The body, decoded; empty if there is none.
-    pub body: &'a Bytes,
+    /// The body, if there is one and it is JSON.
+    pub body: Option<&'a Json>,
 }
 
-/// The sender of an old message.
+/// A call at a path with old routes.
 #[derive(Debug, Clone, Copy)]
-pub struct OldSender<'a> {
+pub struct OldCall<'a> {
     /// The sender.
     pub requester: Requester<'a>,
     /// The head of the request.

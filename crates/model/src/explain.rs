@@ -51,6 +51,7 @@ use super::shadow_limits;
 use super::time::Timestamp;
 use super::token::{TokenFault, Tokens};
 use super::translate::TranslateContext;
+use dualgauge_patterns::json::{Json, unmarked};
 use dualgauge_patterns::pattern::{Bindings, BoundValue, Now};
 use dualgauge_patterns::side::Side;
 use secrets::Secrets;
@@ -175,7 +176,12 @@ fn explain_calls(
 fn explain_posted(mut case: Case<'_>) -> Vec<Explanation> {
     let frame = frame::parse(&case);
     let (plan, request) = (case.plan, case.request);
-    if frame.is_none() && !dialect::is_old(plan, request.head, request.body) {
+    let is_old = || {
+        // RFC 8259 §8.1 lets a reader ignore a byte order mark.
+        let json = Json::parse(unmarked(request.body.clone()), plan.limits.depth);
+        json.is_ok_and(|json| dialect::is_old(plan, request.head, &json))
+    };
+    if frame.is_none() && !is_old() {
         return rpc::explain(&case);
     }
     // Frames and old messages are calls of the REST side.

@@ -15,8 +15,7 @@ use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::sessions::SessionLookup;
 use crate::gateway::{cors, local_reply};
-use crate::telemetry::clock;
-use dualgauge_model::dialect::{self, OldSender};
+use dualgauge_model::dialect::{self, OldCall};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rollout::{Caller, Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
@@ -30,6 +29,8 @@ pub(super) struct RestCall<'a> {
     pub(super) caller: Caller<'a>,
     pub(super) content: RequestBody,
     pub(super) shadow_call: ShadowCall,
+    /// The route whose server gets the call if it passes, if the body has selected it.
+    pub(super) server: Option<usize>,
 }
 
 impl RestCall<'_> {
@@ -37,14 +38,7 @@ impl RestCall<'_> {
     async fn read_body(&mut self, context: &mut CallContext) -> Result<Bytes, Failure> {
         let content = mem::replace(&mut self.content, RequestBody::Read(Bytes::new()));
         let body = match content {
-            RequestBody::Streaming(body, _) => {
-                let worker = context.worker().clone();
-                let since = body.is_awaited().then(clock::now);
-                let limits = &self.runtime_plan.plan.limits;
-                let body = request_body::read_raw(body, limits, &worker).await?;
-                context.add_body_time(since);
-                body
-            }
+            RequestBody::Streaming(body, _) => request_body::read_timed(context, body).await?,
             RequestBody::Read(body) => body,
         };
         self.content = RequestBody::Read(body.clone());
@@ -83,12 +77,14 @@ impl ProtocolCall for RestCall<'_> {
                     content: plan.routes.body_content(group),
                 };
                 let json = request_body::read_json(head, body, &plan.limits, worker, None).await;
-                let sender = OldSender {
+                let call = OldCall {
                     requester: Requester::new(self.caller, &self.parts.headers),
                     head: self.head,
                     at: context.wall_time(),
                 };
-                dialect::by_body(plan, group, sender, json.ok().flatten().as_ref())
+                let selected = dialect::by_body(plan, group, call, json.ok().flatten().as_ref())?;
+                self.server = selected.server;
+                Ok(selected.route)
             }
         }
     }

@@ -10,7 +10,6 @@ use dualgauge_model::dialect;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::mcp::ClientInfo;
-use dualgauge_model::plan::Plan;
 use dualgauge_model::posted;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_net::IncomingBody;
@@ -25,16 +24,30 @@ pub(super) enum RpcBody {
 
 impl RpcBody {
     /// Returns the body if it is a message of an old dialect, or a batch of such messages.
-    pub(super) fn old_message(&self, plan: &Plan, head: RequestHead<'_>) -> Option<Bytes> {
+    ///
+    /// # Errors
+    ///
+    /// Fails when the parsing thread fails.
+    pub(super) async fn old_message(
+        &self,
+        context: &CallContext,
+        head: RequestHead<'_>,
+    ) -> Result<Option<Bytes>, Failure> {
+        let plan = &context.runtime_plan().plan;
         let old = plan.routes.old();
         let (body, text) = match self {
-            RpcBody::Messages(body, _) if old.with_version => (body, body),
+            RpcBody::Messages(body, _) if old.with_version => (body, Some(body)),
             RpcBody::Other(RequestBody::Read(body), posted) if old.any => {
-                (body, posted.text.as_ref()?)
+                (body, posted.text.as_ref())
             }
-            RpcBody::Messages(..) | RpcBody::Other(..) => return None,
+            RpcBody::Messages(..) | RpcBody::Other(..) => return Ok(None),
         };
-        dialect::is_old(plan, head, text).then(|| body.clone())
+        let Some(text) = text.filter(|_| dialect::may_be_old(plan, head)) else {
+            return Ok(None);
+        };
+        let json = offloaded_parsing::parse_text(context.worker(), text, plan.limits.depth).await?;
+        let is_old = json.is_some_and(|json| dialect::is_old(plan, head, &json));
+        Ok(is_old.then(|| body.clone()))
     }
 
     /// Returns the program that the first message declares, as MCP clients do.

@@ -8,7 +8,7 @@ use super::{
     in_front, resource_metadata, response_stream, unknown_members, view,
 };
 use crate::agent_card::requested_card;
-use crate::dialect::{self, OldSender, by_body};
+use crate::dialect::{self, OldCall, Selection, by_body};
 use crate::failure::Failure;
 use crate::headers::{HasBody, credentials, set, translated, withhold_credentials};
 use crate::jsonrpc;
@@ -38,21 +38,25 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
     if local_reply::rest(case, explanation)? == LocalExplanation::Complete {
         return Ok(());
     }
-    let route = match match_route(plan, head)? {
-        RouteMatch::Route(index) => Some(index),
+    let selected = |route| Selection {
+        route,
+        server: route,
+    };
+    let Selection { route, server } = match match_route(plan, head)? {
+        RouteMatch::Route(index) => selected(Some(index)),
         RouteMatch::ByBody(group) => {
             let body = body(case, plan.routes.body_content(group)).ok().flatten();
-            let sender = OldSender {
+            let call = OldCall {
                 requester: case.requester(),
                 head,
                 at: case.at(),
             };
-            by_body(plan, group, sender, body.as_ref())?
+            by_body(plan, group, call, body.as_ref())?
         }
-        RouteMatch::Unrouted => None,
+        RouteMatch::Unrouted => selected(None),
         RouteMatch::Near(nearby) => {
             pass_near(plan, case.requester(), &nearby, case.at())?;
-            None
+            selected(None)
         }
     };
     let decision = case.decide(explanation, route);
@@ -62,7 +66,7 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let none = || rejections::unrouted(plan.unrouted, head.method, head.uri.path());
-            let server = route.or_else(|| dialect::unrouted_server(plan, head));
+            let server = server.or_else(|| dialect::unrouted_server(plan, head));
             let upstream = plan.upstream_for(server, Side::Rest);
             let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
             let upstream = upstream.ok_or_else(none)?;

@@ -71,7 +71,7 @@ impl<'a> Query<'a> {
     }
 
     /// Reads the values of a parameter, usually one, and returns their number.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         item: &QueryItem,
         reading: &mut PatternReader,

@@ -3,12 +3,14 @@
 use http::Method;
 
 use super::{OverlapGroup, RouteTable, TERMS};
+use crate::route::definition::Route;
 use crate::route::old::OldRoutes;
 use crate::route::overlaps::has_literals;
 use crate::route::path::PathMatch;
 use crate::route::segments::Segments;
-use crate::translate::{RestHead, read_body, read_rest};
+use crate::translate::{RestHead, TranslateContext, read_body, read_rest};
 use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::PatternReader;
 
 impl RouteTable {
     /// Returns which routes have old messages.
@@ -20,9 +22,12 @@ impl RouteTable {
     /// Returns the routes of a path and method if some of them have old messages.
     #[must_use]
     pub fn old_at(&self, method: &Method, segments: &Segments<'_>) -> Option<&OverlapGroup> {
+        if !self.old.any {
+            return None;
+        }
         let group = match self.http.find(segments, method) {
-            PathMatch::Routes(group) if self.old.any => group,
-            PathMatch::Routes(_) | PathMatch::OtherMethods(_) | PathMatch::Nothing => return None,
+            PathMatch::Routes(group) => group,
+            PathMatch::OtherMethods(_) | PathMatch::Nothing => return None,
         };
         let mut routes = group.routes().iter();
         routes
@@ -33,9 +38,9 @@ impl RouteTable {
     /// Returns true when a message has the literals of an old route of a group.
     #[must_use]
     pub fn resembles_old(&self, group: &OverlapGroup, message: &Json) -> bool {
-        let mut routes = group.routes().iter();
+        let mut routes = group.routes().iter().map(|route| self.route(*route));
         routes.any(|route| {
-            let pattern = self.route(*route).rest_call.body.as_ref();
+            let pattern = route.rest_call.body.as_ref().filter(|_| route.is_old());
             pattern.is_some_and(|pattern| has_literals(pattern, Some(message)))
         })
     }
@@ -45,13 +50,24 @@ impl RouteTable {
     pub fn reads_old(&self, group: &OverlapGroup, head: RestHead<'_>, message: &Json) -> bool {
         let mut routes = group.routes().iter().map(|route| self.route(*route));
         routes.any(|route| {
-            let reads = || {
-                let mut reading = read_rest(route, head, TERMS).ok()?;
-                read_body(route, Some(message), &mut reading).ok()?;
-                reading.settle().ok()?;
-                Some(reading.dropped == 0)
-            };
-            route.has_version() && reads() == Some(true)
+            let read = || route.read_message(head, Some(message), TERMS);
+            route.has_version() && read().is_some_and(|reading| reading.dropped == 0)
         })
+    }
+}
+
+impl Route {
+    /// Reads a REST call as a whole; `None` if it does not fit.
+    #[must_use]
+    pub fn read_message(
+        &self,
+        head: RestHead<'_>,
+        body: Option<&Json>,
+        context: TranslateContext,
+    ) -> Option<PatternReader> {
+        let mut reading = read_rest(self, head, context).ok()?;
+        read_body(self, body, &mut reading).ok()?;
+        reading.settle().ok()?;
+        Some(reading)
     }
 }
