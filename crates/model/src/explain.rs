@@ -31,7 +31,6 @@ use std::rc::Rc;
 use http::{HeaderMap, Method};
 
 use super::client_ip::Peer;
-use super::dialect;
 use super::failure::Failure;
 use super::forwarding::is_hop_field;
 use super::hosts::ConnectionEntry;
@@ -51,7 +50,6 @@ use super::shadow_limits;
 use super::time::Timestamp;
 use super::token::{TokenFault, Tokens};
 use super::translate::TranslateContext;
-use dualgauge_patterns::json::{Json, unmarked};
 use dualgauge_patterns::pattern::{Bindings, BoundValue, Now};
 use dualgauge_patterns::side::Side;
 use secrets::Secrets;
@@ -175,13 +173,7 @@ fn explain_calls(
 /// Explains a request to an RPC path: a frame, a message of an old dialect, or JSON-RPC.
 fn explain_posted(mut case: Case<'_>) -> Vec<Explanation> {
     let frame = frame::parse(&case);
-    let (plan, request) = (case.plan, case.request);
-    let is_old = || {
-        // RFC 8259 §8.1 lets a reader ignore a byte order mark.
-        let json = Json::parse(unmarked(request.body.clone()), plan.limits.depth);
-        json.is_ok_and(|json| dialect::is_old(plan, request.head, &json))
-    };
-    if frame.is_none() && !is_old() {
+    if frame.is_none() && !rest::is_old(&case) {
         return rpc::explain(&case);
     }
     // Frames and old messages are calls of the REST side.

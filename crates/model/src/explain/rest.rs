@@ -18,8 +18,16 @@ use crate::rollout::Way;
 use crate::route::{BodyContent, Route, Segments};
 use crate::routing::{RouteMatch, match_route, other_path, pass_near, refused};
 use crate::translate::{self, ToRpc};
-use dualgauge_patterns::json::Json;
+use dualgauge_patterns::json::{Json, unmarked};
 use dualgauge_patterns::side::Side;
+
+/// Returns true when the body of a request to an RPC path is old.
+pub(super) fn is_old(case: &Case<'_>) -> bool {
+    // RFC 8259 §8.1 lets a reader ignore a byte order mark.
+    let text = unmarked(case.request.body.clone());
+    let json = Json::parse(text, case.plan.limits.depth);
+    json.is_ok_and(|json| dialect::is_old(case.plan, case.request.head, &json))
+}
 
 /// Explains a REST call.
 pub(super) fn explain(case: &Case<'_>) -> Explanation {
