@@ -39,6 +39,7 @@ mod wire;
 
 pub use captured::{HeaderPrefix, MAX_CAPTURED};
 pub use definition::{RestCall, Route, RpcCall};
+pub use dialects::indistinguishable;
 pub use docs::{
     DescribedHeader, DescribedResponse, DescribedSchema, RouteDocs, SHARED, escaped, unescaped,
 };
@@ -57,6 +58,7 @@ pub use options::{
     has_content,
 };
 pub use overlaps::{OverlapGroup, TableError};
+pub use parse::parse_method;
 pub use path::PathMatch;
 pub(crate) use path_texts::PathTexts;
 pub use query::{Query, refuse_unknown};

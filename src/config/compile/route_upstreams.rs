@@ -17,7 +17,7 @@ pub(super) fn check(
 ) {
     check_stage(route, found, problems);
     check_subscription(raw, route, found, problems);
-    check_rpc_headers(upstreams, route, found[1], problems);
+    check_rpc_headers(raw, upstreams, route, found[1], problems);
 }
 
 /// Checks that a subscription has a connection on which its notifications come.
@@ -45,6 +45,7 @@ fn check_subscription(
 
 /// Checks that the RPC upstream of a route with `rpc_headers` gets headers with each call.
 fn check_rpc_headers(
+    raw: &RawConfig,
     upstreams: &Upstreams,
     route: &RawRoute,
     rpc: Option<usize>,
@@ -62,7 +63,8 @@ fn check_rpc_headers(
         upstream.name
     );
     let hint = "remove `rpc_headers`, or name an upstream with an `http://` url";
-    problems.push(route.name.problem(message).hint(hint));
+    let key = format!("{}.rpc_headers", route.key);
+    problems.push(raw.places.problem(&key, message).hint(hint));
 }
 
 /// Checks that calls of a route with `stage = "passthrough"` have a server to pass to.

@@ -16,7 +16,7 @@ use dualgauge_model::outcome::RowSource;
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::{
     DescribedSchema, HttpPass, OldSource, Route, RouteDocs, RouteSource, RouteTable, Schemas,
-    Segments, parse_route, without_slash,
+    Segments, indistinguishable, parse_route, without_slash,
 };
 use dualgauge_patterns::schema::Schema;
 use dualgauge_patterns::side::Side;
@@ -46,7 +46,8 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         let read = parse_route(words);
         let errors = read.as_ref().err().map_or(&[][..], Vec::as_slice);
         for error in sets.errors(source, errors) {
-            problems.push(raw.places.problem(&error.key, &error.what));
+            let key = in_message(source, &error.key);
+            problems.push(raw.places.problem(&key, &error.what));
         }
         if let Ok(mut route) = read {
             let status = raw.rpc.tool_error_status.value;
@@ -66,9 +67,13 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
     for route in &mut routes {
         route.after.retain(|name| !is_refused(name));
     }
-    match RouteTable::build(routes) {
-        Ok(table) => table,
-        Err(errors) => {
+    let paths: Vec<&str> = raw.rpc.paths.iter().map(|path| &*path.value).collect();
+    let mut errors = indistinguishable(&routes, &paths);
+    let built = RouteTable::build(routes);
+    errors.extend(built.as_ref().err().into_iter().flatten().cloned());
+    match built {
+        Ok(table) if errors.is_empty() => table,
+        Ok(_) | Err(_) => {
             let refused = errors.iter().map(|error| sources[error.route].key.as_str());
             let rest = without(raw, &refused.collect());
             let located = errors.into_iter().map(|error| {
@@ -94,18 +99,40 @@ fn without(raw: &RawConfig, refused: &BTreeSet<&str>) -> RawConfig {
     rest
 }
 
+/// Returns a key of a problem as the configuration spells it: `old.message` is short for `frame`.
+fn in_message(raw: &RawRoute, key: &str) -> String {
+    let part = key.strip_prefix(&*raw.key);
+    let part = part.and_then(|part| part.strip_prefix(".frame"));
+    match part.filter(|_| raw.rest.key.ends_with(".old")) {
+        Some(part) => format!("{}.old.message{part}", raw.key),
+        None => key.to_owned(),
+    }
+}
+
 /// Returns the REST side of a route. An old message without a path goes to the first RPC path.
 fn rest_line(raw: &RawRoute, paths: &[Spanned<String>]) -> String {
     let line = &raw.rest.value;
     match (&raw.old, paths.first()) {
-        (Some(RawOld { path: None, .. }), Some(path)) => format!("{line} {}", path.value),
+        (Some(RawOld { path: None, .. }), Some(path)) => format!("{line} {}", literal(path)),
         (Some(_) | None, _) => line.clone(),
     }
 }
 
+/// Returns an RPC path as the pattern of this path only.
+fn literal(path: &Spanned<String>) -> String {
+    path.value.replace('{', "%7B").replace('}', "%7D")
+}
+
 fn old(raw: &RawOld, paths: &[Spanned<String>]) -> OldSource {
     // Without a path of its own, a message arrives at each RPC path and goes to the first.
-    let paths = paths.iter().skip(1).filter(|_| raw.path.is_none());
+    // A repeated path is a problem of its own.
+    let mut known: Vec<String> = Vec::new();
+    for path in paths.iter().filter(|_| raw.path.is_none()) {
+        let path = Segments::split(&literal(path)).normal();
+        if !known.contains(&path) {
+            known.push(path);
+        }
+    }
     let statuses = raw.pass_statuses.iter().map(|status| status.value);
     let headers = raw.pass_headers.iter().map(|header| header.value.clone());
     OldSource {
@@ -113,7 +140,7 @@ fn old(raw: &RawOld, paths: &[Spanned<String>]) -> OldSource {
             statuses: statuses.collect(),
             headers: headers.collect(),
         },
-        paths: paths.map(|path| path.value.clone()).collect(),
+        paths: known.into_iter().skip(1).collect(),
     }
 }
 

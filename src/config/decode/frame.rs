@@ -91,19 +91,15 @@ pub(super) fn silence(
 pub(super) fn from(table: &mut Table<'_>, key: &Key<FromWord>) -> Option<Spanned<Side>> {
     let from = table.get(key)?;
     let form = form_key(table);
-    let wrong = match from.value {
-        FromWord::Rest if form == "frame" => {
-            Some("the route has no `rest`; write `frame` or `rpc`")
-        }
-        FromWord::Rest if form == "old" => Some("the route has no `rest`; write `old` or `rpc`"),
-        FromWord::Frame if form != "frame" => {
-            Some("the route has no `frame`; write `rest` or `rpc`")
-        }
-        FromWord::Old if form != "old" => Some("the route has no `old`; write `rest` or `rpc`"),
-        FromWord::Rest | FromWord::Rpc | FromWord::Frame | FromWord::Old => None,
+    let (word, is_wrong) = match from.value {
+        FromWord::Rest => ("rest", form != "rest"),
+        FromWord::Frame => ("frame", form != "frame"),
+        FromWord::Old => ("old", form != "old"),
+        FromWord::Rpc => ("rpc", false),
     };
-    if let Some(wrong) = wrong {
-        table.report(key.name, ValueError::new(wrong));
+    if is_wrong {
+        let message = format!("the route has no `{word}`; write `{form}` or `rpc`");
+        table.report(key.name, ValueError::new(message));
     }
     Some(from.map(|from| match from {
         FromWord::Rest | FromWord::Frame | FromWord::Old => Side::Rest,

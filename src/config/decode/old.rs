@@ -15,8 +15,24 @@ use crate::config::raw::RawOld;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{self, RawValue, ValueError};
 use dualgauge_model::forwarding::is_hop_field;
-use dualgauge_model::route::is_reserved;
+use dualgauge_model::route::{is_reserved, parse_method};
 use dualgauge_patterns::pattern::SourceTree;
+
+/// The method of an old message.
+const METHOD_NAME: Kind<String> = other(
+    "HTTP method; methods are case-sensitive, such as `GET` or `POST`",
+    SOME_TEXT,
+    method_name,
+);
+
+/// Decodes a method.
+fn method_name(found: RawValue<'_>) -> Result<String, ValueError> {
+    let text = value::text(found)?;
+    match parse_method(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(ValueError::new(error.what)),
+    }
+}
 
 /// The name of a header that may pass unchanged.
 const PASSED_HEADER: Kind<HeaderName> = other("HTTP header name", SOME_TEXT, passed_header);
@@ -52,7 +68,7 @@ section! {
     /// `old` of a route.
     pub(super) OLD {
         /// HTTP method
-        METHOD: Key<String> = key("method", TEXT).or("POST");
+        METHOD: Key<String> = key("method", METHOD_NAME).or("POST");
         /// URL pattern; the first of `rpc.paths` if absent
         PATH: Key<String> = key("path", TEXT);
         /// Patterns of query parameters

@@ -342,7 +342,7 @@ fn faults_of_a_frame_are_reported_with_their_key() {
     );
     let empty = one("{}", &[]);
     assert!(
-        empty[0].starts_with("route[0].frame: a frame must be an object"),
+        empty[0].starts_with("route[0].frame: a message must be an object"),
         "{empty:?}"
     );
     let row = one(

@@ -1,9 +1,12 @@
-//! Old routes whose messages are JSON-RPC 2.0 calls as well: nothing would tell the dialects apart.
+//! Old routes whose messages are also JSON-RPC 2.0 calls, so that the proxy cannot distinguish the dialects.
 //!
-//! Used by `route::table`.
+//! Used by `config`.
+
+use http::Method;
 
 use super::definition::Route;
 use super::overlaps::TableError;
+use super::segments::{Segments, without_slash};
 use super::wire::Wire;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::{
@@ -17,11 +20,16 @@ const MEMBERS: [&str; 4] = ["jsonrpc", "method", "params", "id"];
 /// A method that no route has.
 const ANY: &str = "zz\u{0}";
 
-/// Reports the old routes that read JSON-RPC calls of a route, or all JSON-RPC calls.
-pub(super) fn confused(routes: &[Route]) -> Vec<TableError> {
+/// Reports the old routes that read JSON-RPC calls of a route, or all JSON-RPC calls, on one of these RPC paths.
+#[must_use]
+pub fn indistinguishable(routes: &[Route], rpc_paths: &[&str]) -> Vec<TableError> {
     let old = routes.iter().enumerate();
-    let old =
-        old.filter(|(_, route)| route.rest_protocol == Wire::Old && route.enters_from(Side::Rest));
+    let old = old.filter(|(_, route)| {
+        route.rest_protocol == Wire::Old
+            && route.enters_from(Side::Rest)
+            && route.method == Method::POST
+            && rpc_paths.iter().any(|path| has_path(route, path))
+    });
     let called = || routes.iter().filter(|route| route.enters_from(Side::Rpc));
     let errors = old.filter_map(|(index, route)| {
         let Some(Pattern::Object(message)) = &route.rest_call.body else {
@@ -40,7 +48,7 @@ pub(super) fn confused(routes: &[Route]) -> Vec<TableError> {
             None => return None,
         };
         let what = format!(
-            "its messages match {what}, so nothing tells them apart: name a member or a literal that such calls do not have, such as `jsonrpc = \"{{<version:enum(1.0)}}\"` for `\"1.0\"` or none"
+            "its messages match {what}, so the proxy cannot distinguish them: name a member or a literal that such calls do not have, such as `jsonrpc = \"{{<version:enum(1.0)}}\"` for `\"1.0\"` or none"
         );
         Some(TableError {
             route: index,
@@ -49,6 +57,15 @@ pub(super) fn confused(routes: &[Route]) -> Vec<TableError> {
         })
     });
     errors.collect()
+}
+
+/// Returns true when an RPC path, or the same with a slash at its end, is a path of a route.
+fn has_path(route: &Route, path: &str) -> bool {
+    let path = without_slash(path);
+    let slashed = format!("{path}/");
+    let call = &route.rest_call;
+    let mut own = [&call.path].into_iter().chain(&call.other_paths);
+    own.any(|own| own.fits(&Segments::split(path)) || own.fits(&Segments::split(&slashed)))
 }
 
 /// Returns true when a message may have the version, and no member that a JSON-RPC call has not.

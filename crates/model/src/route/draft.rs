@@ -98,10 +98,10 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     } else if route.may_succeed_empty() {
         route.outcomes.take_empty_success();
     }
-    route
-        .has_old_answers()
-        .map_err(|error| vec![error.under(&key)])?;
-    frame::hears_silence(&route).map_err(|error| vec![error.under(&key)])?;
+    let checked = route.check_old_outcomes();
+    let checked = checked.and_then(|()| route.check_id());
+    let checked = checked.and_then(|()| frame::hears_silence(&route));
+    checked.map_err(|error| vec![error.under(&key)])?;
     Ok(route)
 }
 

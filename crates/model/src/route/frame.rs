@@ -72,7 +72,7 @@ pub(super) fn check_object(frame: &SourceTree) -> Result<(), PatternError> {
         | SourceTree::Text(_)
         | SourceTree::Literal(_)
         | SourceTree::List(_) => {
-            let what = "a frame must be an object with a member that identifies it, such as `{ command = \"run\" }`";
+            let what = "a message must be an object with a member that identifies it, such as `{ command = \"run\" }`";
             Err(PatternError::new(what))
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn refuse_other_speech(
         let what = match rest_protocol {
             Wire::Http if row.rest.body.is_none() => "`rest` is missing",
             Wire::Http => "the route has `rest`, so its answers are HTTP responses; write `rest`",
-            Wire::Old => "the route has `old`, so its answers are responses of that dialect; write `old`",
+            Wire::Old => "the route has `old` over HTTP, so its answers are HTTP responses; write `old = { body = … }`",
             Wire::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
         };
         PatternError::new(what).under(&row.key)

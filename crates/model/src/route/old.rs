@@ -13,14 +13,15 @@ use super::source::RouteSource;
 use super::template::Template;
 use super::wire::Wire;
 use crate::form::BodyFormat;
-use dualgauge_patterns::pattern::{Pattern, PatternError};
+use dualgauge_patterns::pattern::{BoundValue, Pattern, PatternError};
+use dualgauge_patterns::side::Side;
 
-/// Which routes have old messages over HTTP.
+/// The presence of routes with old messages over HTTP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OldRoutes {
-    /// Some routes.
+    /// True if a route has them.
     pub any: bool,
-    /// Some routes whose messages have the version of JSON-RPC 2.0.
+    /// True if such messages may have `jsonrpc: "2.0"`.
     pub with_version: bool,
 }
 
@@ -99,8 +100,26 @@ impl Route {
         }
     }
 
-    /// Fails when an old route over HTTP has no outcome, which every answer needs.
-    pub(super) fn has_old_answers(&self) -> Result<(), PatternError> {
+    /// Fails when the proxy cannot write the id of a call to an old server: it writes a number of its own.
+    pub(super) fn check_id(&self) -> Result<(), PatternError> {
+        let BoundValue::Value(number) = self.id_for(1) else {
+            return Ok(());
+        };
+        let fact = self.id.and_then(|hole| self.facts.holes.get(hole));
+        match fact.filter(|_| self.enters_from(Side::Rpc)) {
+            Some(fact) if fact.shape.check(&number).is_err() => {
+                let what = format!(
+                    "the proxy writes `1` as the id, which is not {}; write `{{id}}`, `{{id:string}}`, `{{id:integer}}` or `{{id:number}}`",
+                    fact.shape.described()
+                );
+                Err(PatternError::new(what).under(self.rest_protocol.as_str()))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Fails when no outcome of an old route over HTTP maps a success: the built-in outcomes do not apply.
+    pub(super) fn check_old_outcomes(&self) -> Result<(), PatternError> {
         if !self.is_old() || self.is_frame() || !self.expects_reply {
             return Ok(());
         }

@@ -36,7 +36,12 @@ pub(super) fn parse_rest(text: &str) -> Result<RestSpelling, PatternError> {
     })
 }
 
-fn parse_method(text: &str) -> Result<Method, PatternError> {
+/// Parses the method of a request.
+///
+/// # Errors
+///
+/// Fails if the text is not an HTTP method in upper case, and for `CONNECT`.
+pub fn parse_method(text: &str) -> Result<Method, PatternError> {
     let method = Method::from_bytes(text.as_bytes());
     match method {
         Ok(Method::CONNECT) => Err(PatternError::new(

@@ -6,7 +6,6 @@ use http::{HeaderMap, Method};
 
 use super::arrange::Arrangement;
 use super::definition::Route;
-use super::dialects;
 use super::frame::frame_method;
 use super::index::RouteIndex;
 use super::near::{self, NearRoutes};
@@ -94,7 +93,6 @@ impl RouteTable {
             index.arrange(&mut arrangement);
             index
         });
-        errors.extend(dialects::confused(&routes));
         if errors.is_empty() {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {

@@ -208,7 +208,7 @@ fn problems_of_a_local_answer_to_a_frame_have_its_key() {
         ),
         (
             "[[local]]\nframe = 7\nanswer = 'none'\n".to_owned(),
-            "local[0].frame: a frame must be an object",
+            "local[0].frame: a message must be an object",
         ),
         (
             "[[local]]\nrpc = 'a'\nanswer = { frame = { a = 1 } }\n".to_owned(),
