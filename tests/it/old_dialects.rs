@@ -568,3 +568,22 @@ fn a_failure_repeats_the_id_that_can_be_read() {
         assert_eq!(came.json()["id"], "foo", "{target} {body}: {came:?}");
     }
 }
+
+#[test]
+fn a_long_message_is_read_like_a_short_one() {
+    let (old, new) = (old_server(), new_server());
+    let proxy = Proxy::start(&format!("{}{BITCOIN}{TRANSLATE}", both(&old, &new)));
+    let params = format!("[\"{}\"]", "a".repeat(300_000));
+    let came = post(
+        &proxy,
+        &format!(r#"{{"id":"long","method":"a","params":{params}}}"#),
+    );
+    assert_eq!(came.json()["id"], "long", "{came:?}");
+    assert_eq!(new.request().json()["params"].to_string(), params);
+    // So is one that fits no route: its failure has its id.
+    let came = post(
+        &proxy,
+        &format!(r#"{{"id":"long","method":"a","params":{{"p":{params}}}}}"#),
+    );
+    assert_eq!(came.json()["id"], "long", "{came:?}");
+}
