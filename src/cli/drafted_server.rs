@@ -94,12 +94,14 @@ impl ServeArguments {
         self.listen.is_some() || self.has_key() || self.no_auth
     }
 
+    /// Returns the address for calls. `default` replaces that of any configuration.
+    pub(super) fn address(&self, default: Option<SocketAddr>) -> SocketAddr {
+        self.listen.or(default).unwrap_or(DEFAULT_LISTEN)
+    }
+
     /// Returns the address for calls, if it is a known one on loopback.
     pub(super) fn loopback(&self) -> Option<SocketAddr> {
-        match self.listen {
-            Some(listen) => Some(listen).filter(|own| own.ip().is_loopback() && own.port() != 0),
-            None => Some(DEFAULT_LISTEN),
-        }
+        Some(self.address(None)).filter(|own| own.ip().is_loopback() && own.port() != 0)
     }
 
     /// Returns true if calls need the key of an option.
@@ -129,9 +131,13 @@ impl ServeArguments {
     ///
     /// `more` are further keys of the listener. Without `--listen` and `default`, the address is that of any
     /// configuration.
-    pub(super) fn access(&self, key: Option<&str>, default: Option<&str>, more: &str) -> String {
-        let listen = self.listen.map(|listen| listen.to_string());
-        let listen = listen.as_deref().or(default);
+    pub(super) fn access(
+        &self,
+        key: Option<&str>,
+        default: Option<SocketAddr>,
+        more: &str,
+    ) -> String {
+        let listen = self.listen.or(default);
         let address = listen.map_or(String::new(), |listen| format!("address = \"{listen}\"\n"));
         let mut text = format!("[listen]\n{address}{more}");
         if let Some(key) = key {
@@ -272,12 +278,12 @@ impl ConfigFolder {
         IN_MEMORY.to_owned()
     }
 
-    /// Returns the sources of the configuration. The admin listener takes any free port, so that several commands run
-    /// side by side.
-    pub(super) fn sources(&self) -> Sources {
+    /// Returns the sources of the configuration. The address for calls overrides that of the environment: the options
+    /// decide who may call. The admin listener takes any free port, so that several commands run side by side.
+    pub(super) fn sources(&self, listen: SocketAddr) -> Sources {
         Sources {
             file: Some(self.path.join(MAIN)),
-            listen: None,
+            listen: Some(listen.to_string()),
             admin: Some("127.0.0.1:0".to_owned()),
             environment: environment()
                 .into_iter()

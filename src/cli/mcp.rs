@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -103,7 +104,9 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
         return Err(fault.into());
     }
     let mut bridge = None;
-    let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
+    let listen = arguments.serve.address(arguments.default_listen());
+    let sources = folder.sources(listen);
+    let result = run::run(sources, ProcessEnvironment::default(), |started| {
         let routes = started.plan.routes.routes();
         let served = format!("{}{}\n", tool_lines(routes), left_out(&draft));
         let text = arguments.introduction(&served, started.addresses, &folder);
@@ -149,8 +152,9 @@ impl McpArguments {
     }
 
     /// Returns the address without `--listen`, if it is not that of any configuration.
-    fn default_listen(&self) -> Option<&'static str> {
-        self.stdio.then_some("127.0.0.1:0")
+    fn default_listen(&self) -> Option<SocketAddr> {
+        self.stdio
+            .then_some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))
     }
 
     /// Reads the document; returns it with the URL of its server, without a path.

@@ -129,7 +129,8 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     let main = arguments.write_first(&mut folder, key.as_deref())?;
     let mut failed = None;
     let mut loading = None;
-    let result = run::run(folder.sources(), ProcessEnvironment::default(), |started| {
+    let sources = folder.sources(arguments.serve.address(None));
+    let result = run::run(sources, ProcessEnvironment::default(), |started| {
         let drafted = arguments.draft(&folder, &started, key.as_deref());
         let drafted = drafted.and_then(|api| {
             folder.write_main(&main.replace(UNAVAILABLE, ""))?;

@@ -1,17 +1,20 @@
 //! Starts of `dualgauge rest` and `dualgauge mcp` that fail at once, and secrets that no file contains.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use super::{JSON, LOOPBACK, call, launched, mcp, mcp_server, post};
 use crate::scene::{answer, json as json_answer};
-use crate::support::{Upstream, program, run_to_end};
+use crate::support::{Proxy, Upstream, program, run_to_end};
 use serde_json::json;
 
 #[test]
 fn a_program_that_ends_is_reported_with_its_standard_error() {
     let script = "echo no module named server >&2; exit 3";
-    let ended = run_to_end(program(&["rest", "--", "/bin/sh", "-c", script]));
+    let child = ["--", "/bin/sh", "-c", script];
+    let arguments = [&["rest"], &LOOPBACK[..], &child].concat();
+    let ended = run_to_end(program(&arguments));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let errors = &ended.errors;
     assert!(errors.contains("exit status: 3"), "{errors}");
@@ -23,7 +26,8 @@ fn a_program_that_ends_is_reported_with_its_standard_error() {
 fn a_url_that_is_no_mcp_server_is_reported_with_its_status() {
     let server = Upstream::answering(answer("404 Not Found", &[], ""));
     let url = format!("http://{}/wrong", server.address());
-    let ended = run_to_end(program(&["rest", "--mcp", &url]));
+    let arguments = [&["rest", "--mcp", &url], &LOOPBACK[..]].concat();
+    let ended = run_to_end(program(&arguments));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let errors = &ended.errors;
     assert!(
@@ -81,7 +85,7 @@ fn header_values_of_a_temporary_configuration_stay_in_memory() {
 }
 
 #[test]
-fn the_check_of_a_saved_configuration_has_few_notes() {
+fn the_check_of_a_saved_configuration_has_one_upgrade_note() {
     let server = mcp_server();
     let url = format!("http://{}/mcp", server.address());
     let folder = tempfile::tempdir().unwrap();
@@ -100,5 +104,29 @@ fn the_check_of_a_saved_configuration_has_few_notes() {
     let upgrades: Vec<&str> = notes
         .filter(|line| line.contains("changed defaults"))
         .collect();
-    assert!(upgrades.len() <= 1, "{}", ended.output);
+    assert_eq!(upgrades.len(), 1, "{}", ended.output);
+}
+
+#[test]
+fn the_address_of_the_option_overrides_that_of_the_environment() {
+    let elsewhere = |arguments: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = program(arguments);
+        command.env("TMPDIR", folder.path());
+        // Another address may need a key, which is checked for that of the option.
+        command.env("DUALGAUGE_LISTEN__ADDRESS", "127.0.0.2:0");
+        let proxy = Proxy::launch(command, folder);
+        proxy.printed("Stop with Ctrl-C.");
+        proxy
+    };
+    let server = mcp_server();
+    let url = format!("http://{}/mcp", server.address());
+    let proxy = elsewhere(&[&["rest", "--mcp", &url], &LOOPBACK[..]].concat());
+    assert_eq!(proxy.address().ip(), Ipv4Addr::LOCALHOST);
+
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = mcp(folder.path(), &server, &LOOPBACK);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let proxy = elsewhere(&arguments);
+    assert_eq!(proxy.address().ip(), Ipv4Addr::LOCALHOST);
 }
