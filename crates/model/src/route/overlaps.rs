@@ -337,7 +337,7 @@ fn mark(pattern: &mut Pattern, twin: &Pattern) {
     }
 }
 
-/// Returns true when a value has the literals of a pattern in their places.
+/// Returns true when a value has the literals of a pattern in their places; of alternatives, those of one.
 pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
     match pattern {
         Pattern::Literal(literal) => value.is_some_and(|value| literal.same(value)),
@@ -345,15 +345,15 @@ pub(super) fn has_literals(pattern: &Pattern, value: Option<&Json>) -> bool {
             !holds_literal(member)
                 || has_literals(member, value.and_then(|value| value.member(name)).as_ref())
         }),
-        Pattern::Hole(_)
-        | Pattern::Text(_)
-        | Pattern::List(_)
-        | Pattern::Each(_)
-        | Pattern::Either(_) => true,
+        Pattern::Either(either) => {
+            let mut forms = either.alternatives.iter();
+            forms.any(|form| has_literals(form, value))
+        }
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => true,
     }
 }
 
-/// Returns true when a pattern has literals outside of lists.
+/// Returns true when every value of a pattern has literals outside of lists.
 pub(super) fn holds_literal(pattern: &Pattern) -> bool {
     match pattern {
         Pattern::Literal(_) => true,
@@ -361,10 +361,7 @@ pub(super) fn holds_literal(pattern: &Pattern) -> bool {
             .members
             .iter()
             .any(|(_, member)| holds_literal(member)),
-        Pattern::Hole(_)
-        | Pattern::Text(_)
-        | Pattern::List(_)
-        | Pattern::Each(_)
-        | Pattern::Either(_) => false,
+        Pattern::Either(either) => either.alternatives.iter().all(holds_literal),
+        Pattern::Hole(_) | Pattern::Text(_) | Pattern::List(_) | Pattern::Each(_) => false,
     }
 }

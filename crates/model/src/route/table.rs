@@ -15,6 +15,7 @@ use super::overlaps::{OverlapGroup, TableError, duplicate_names, has_literals, n
 use super::path::PathMatch;
 use super::query::Query;
 use super::segments::Segments;
+use super::url::fits_path;
 use super::wire::Wire;
 use crate::form::BodyFormat;
 use crate::translate::{
@@ -408,7 +409,7 @@ impl RouteTable {
     }
 
     /// Selects among routes of one path and method whose literals the query has: the most specific that matches, or
-    /// else the nearest.
+    /// else the nearest, which is one whose path fits, with the most names of the query.
     fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> Option<usize> {
         if let [route] = routes
             && !self.route(*route).rest_call.has_literal()
@@ -420,13 +421,15 @@ impl RouteTable {
         };
         let possible = |route: &&usize| query.has_literals(&self.route(**route).rest_call.query);
         let fits = |route: &&usize| read_rest(self.route(**route), head, TERMS).is_ok();
-        let named = |route: &&usize| {
-            let items = &self.route(**route).rest_call.query;
-            items.iter().filter(|item| query.has(&item.key)).count()
+        let likeness = |route: &&usize| {
+            let route = self.route(**route);
+            let items = route.rest_call.query.iter();
+            let named = items.filter(|item| query.has(&item.key)).count();
+            (fits_path(route, head.segments), named)
         };
         let possible = || routes.iter().filter(possible);
         // `max_by_key` returns the last of equals; the first one in the group is needed, hence `rev`.
-        let nearest = || possible().rev().max_by_key(named);
+        let nearest = || possible().rev().max_by_key(likeness);
         possible().find(fits).or_else(nearest).copied()
     }
 

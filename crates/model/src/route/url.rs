@@ -13,6 +13,7 @@ use super::template::{PlacedHole, SegmentPattern, Template};
 use dualgauge_patterns::json::same_ignoring_case;
 use dualgauge_patterns::pattern::{
     MatchError, PatternError, PatternReader, PatternWriter, SegmentText, Shape, Slot, TextPatterns,
+    UnknownMembers,
 };
 use dualgauge_patterns::percent::{self, Keep, Plus, is_word};
 
@@ -55,6 +56,13 @@ pub fn read_url(
         Extra::Reject => refuse_unknown(route, query),
         Extra::Drop | Extra::Carry => Ok(()),
     }
+}
+
+/// Returns true when the values of a path with the right number of segments fit the holes of a route.
+pub(super) fn fits_path(route: &Route, segments: &Segments<'_>) -> bool {
+    let holes = route.facts.holes.len();
+    let mut reading = PatternReader::new(holes, UnknownMembers::Dropped, 0);
+    read_path(&route.rest_call.path, segments, &mut reading).is_ok()
 }
 
 fn read_path(

@@ -250,3 +250,79 @@ fn an_order_that_cannot_be_kept_is_refused() {
     // Without calls in common, an order has no effect.
     built(&[row("GET /a", "a", &[]), row("GET /b", "b", &["r0"])]).unwrap();
 }
+
+/// A route whose params have several forms, all with a literal service.
+fn with_forms(name: &str, service: &str) -> Route {
+    let form = |more: &'static str| {
+        let text = |name: &str, text: &str| (name.to_owned(), SourceTree::Text(text.to_owned()));
+        SourceTree::Table(vec![text("service", service), text(more, "{x}")])
+    };
+    let forms = [SourceTree::Text("{/}".to_owned()), form("a"), form("b")];
+    let source = RouteSource {
+        params: Some(SourceTree::List(forms.into())),
+        ..source(name, &format!("POST /{name}/{{x}}"), "call")
+    };
+    parse_route(source).unwrap()
+}
+
+#[test]
+fn a_literal_of_all_forms_excludes_a_route() {
+    let services = ["object", "common"];
+    let routes = services.map(|service| with_forms(service, service));
+    let table = RouteTable::build(routes.into()).unwrap();
+    let taken = |params: &'static str| {
+        let params = Json::literal(params);
+        let found = table.select_rpc("call", Some(&params));
+        found.map(|route| table.route(route).name.clone())
+    };
+    for service in services {
+        let name = Some(service.to_owned());
+        for params in [
+            r#"{"service":"SERVICE","b":"1"}"#,
+            r#"{"service":"SERVICE","c":1}"#,
+        ] {
+            let params: &'static str = params.replace("SERVICE", service).leak();
+            assert_eq!(taken(params), name, "{params}");
+        }
+    }
+    assert_eq!(taken(r#"{"service":"db","a":"1"}"#), None);
+    assert_eq!(taken("{}"), None);
+}
+
+#[test]
+fn a_body_without_the_literal_of_any_form_has_no_route() {
+    let form = |value: &str| {
+        let member = ("kind".to_owned(), SourceTree::Text(value.to_owned()));
+        SourceTree::Table(vec![member])
+    };
+    let posted_to = |forms: [&str; 2], body| {
+        let [one, other] = forms.map(form);
+        let tree = SourceTree::List(vec![SourceTree::Text("{|}".to_owned()), one, other]);
+        let source = RouteSource {
+            params: Some(tree.clone()),
+            body: Some(tree),
+            ..source("r0", "POST /a", "m")
+        };
+        let table = RouteTable::build(vec![parse_route(source).unwrap()]).unwrap();
+        posted(&table, "/a", body)
+    };
+    let taken = Some("r0".to_owned());
+    assert_eq!(posted_to(["a", "b"], r#"{"kind":"b"}"#), taken);
+    assert_eq!(posted_to(["a", "b"], r#"{"kind":"c"}"#), None);
+    assert_eq!(posted_to(["a", "{x}"], r#"{"kind":1}"#), taken);
+}
+
+#[test]
+fn the_nearest_route_is_one_whose_path_fits() {
+    let table = table(&[
+        ("GET /{s:enum(nfs|smb)}", "{s}.config"),
+        ("GET /{s:enum(pool|user)}?limit={limit?}", "{s}.query"),
+        ("GET /{s:enum(pool|user)}?id={id}", "{s}.get"),
+    ])
+    .unwrap();
+    assert_eq!(selected(&table, "GET /nfs?x=1"), "r0");
+    assert_eq!(selected(&table, "GET /nfs?limit=1"), "r0");
+    assert_eq!(selected(&table, "GET /pool?x=1"), "r1");
+    assert_eq!(selected(&table, "GET /pool?limit=1&x=1"), "r1");
+    assert_eq!(selected(&table, "GET /pool?id=1&x=1"), "r2");
+}
