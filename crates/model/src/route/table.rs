@@ -400,6 +400,15 @@ impl RouteTable {
         }
     }
 
+    /// Returns the routes among which the path and method of a REST call choose.
+    #[cfg(test)]
+    pub(super) fn candidates(&self, method: &Method, segments: &Segments<'_>) -> &[usize] {
+        match self.http.find(segments, method) {
+            PathMatch::Routes(group) => group.routes(),
+            PathMatch::OtherMethods(_) | PathMatch::Nothing => &[],
+        }
+    }
+
     /// Returns true when a route is an alias of another one that REST clients call at the same path.
     fn is_alias(&self, index: usize, twin: usize) -> bool {
         let (route, twin) = (self.route(index), self.route(twin));

@@ -326,3 +326,41 @@ fn the_nearest_route_is_one_whose_path_fits() {
     assert_eq!(selected(&table, "GET /pool?limit=1&x=1"), "r1");
     assert_eq!(selected(&table, "GET /pool?id=1&x=1"), "r2");
 }
+
+#[test]
+fn an_order_brings_no_other_route_of_the_path_along() {
+    let wide = Row {
+        rest: "POST /a/{x=**}",
+        ..ROW
+    };
+    let table = built(&[
+        Row {
+            rest: "POST /a/{x}?k={k}",
+            params: &[("x", "{x}"), ("k", "{k}")],
+            ..ROW
+        },
+        Row {
+            rpc: "n",
+            params: &[("x", "{x}"), ("b", "{b}"), ("c", "{c}")],
+            body: &[("b", "{b}"), ("c", "{c}")],
+            ..wide
+        },
+        Row {
+            params: &[("x", "{x}"), ("c", "{c}")],
+            body: &[("c", "{c}")],
+            after: &["r0"],
+            ..wide
+        },
+    ])
+    .unwrap();
+    let taken = |path, body| posted(&table, path, body).unwrap();
+    assert_eq!(taken("/a/x/y", r#"{"b":1,"c":1}"#), "r1");
+    assert_eq!(taken("/a/x/y", r#"{"c":1}"#), "r2");
+    // The path of `r0` is the closer one, and only `r2` is ordered after it.
+    assert_eq!(taken("/a/x", r#"{"c":1}"#), "r2");
+    assert_ne!(taken("/a/x", r#"{"b":1,"c":1}"#), "r1");
+    assert_eq!(
+        table.candidates(&Method::POST, &Segments::split("/a/x")),
+        [0, 2]
+    );
+}

@@ -195,10 +195,12 @@ proptest! {
         for route in &routes {
             let sent = rest_call(route, &mut dice);
             let found = taken(&table, &route.method, &sent).map(|found| table.route(found));
-            // The path chooses first; it is the same for those that are compared.
-            let rivals = table.routes().iter().filter(|rival| {
-                rival.method == route.method
-                    && found.is_some_and(|found| found.rest_call.path.segments == rival.rest_call.path.segments
+            // The path chooses first; it is the same for those that are compared. `after` adds a route to those of another
+            // path, but not the others of its own path.
+            let segments = Segments::split(path_of(&sent));
+            let candidates = table.candidates(&route.method, &segments).iter();
+            let rivals = candidates.map(|rival| table.route(*rival)).filter(|rival| {
+                found.is_some_and(|found| found.rest_call.path.segments == rival.rest_call.path.segments
                         && found.rest_call.path.verb == rival.rest_call.path.verb)
                     && fits(rival, &sent)
             });
