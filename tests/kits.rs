@@ -88,6 +88,19 @@ fn proxy_at(config: &Path, listen: &str) -> Option<(Process, String)> {
     Some((process, rest.split(',').next().unwrap().to_owned()))
 }
 
+/// Returns what `explain` prints of a call with a kit.
+fn explained(kit: &str, arguments: &[&str]) -> String {
+    let mut command = dualgauge();
+    command.args(["explain", "--config"]).arg(main_file(kit));
+    client(command.args(arguments))
+}
+
+/// Returns the main file of a kit.
+fn main_file(kit: &str) -> PathBuf {
+    let kits = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/kits");
+    kits.join(kit).join("dualgauge.toml")
+}
+
 /// A kit with a client for it.
 struct Case {
     kit: &'static str,
@@ -173,10 +186,7 @@ fn translated_routes(proxy: Process, config: &Path) -> BTreeSet<String> {
 fn uncalled_routes(kit: &str, called: &BTreeSet<String>) -> Vec<String> {
     let mut table = dualgauge();
     table.args(["routes", "--format", "json", "--config"]);
-    let config = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("config/kits")
-        .join(kit);
-    let table = client(table.arg(config.join("dualgauge.toml")));
+    let table = client(table.arg(main_file(kit)));
     let table: serde_json::Value = serde_json::from_str(&table).unwrap();
     let names = table.as_array().unwrap().iter();
     let names: BTreeSet<String> = names

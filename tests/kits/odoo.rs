@@ -1,6 +1,7 @@
 //! Odoo: clients of its JSON-RPC services before a server that has only JSON-2, and clients of JSON-2 before a server that
 //! has only these services.
 
+use super::explained;
 use super::imitations::{Migration, PYTHON};
 
 const SERVICES: Migration<'_> = Migration {
@@ -49,4 +50,24 @@ fn clients_of_json_2_get_its_results_from_json_rpc() {
         ..SERVICES
     }
     .run();
+}
+
+#[test]
+fn services_without_a_route_pass() {
+    let explain = |params: &str| {
+        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"call","params":{params}}}"#);
+        explained("odoo", &["-d", &call, "/jsonrpc"])
+    };
+    for params in [
+        r#"{"service":"db","method":"drop","args":["secret","prod"]}"#,
+        r#"{"service":"common","method":"about","args":[]}"#,
+    ] {
+        let found = explain(params);
+        assert!(!found.contains("refused"), "{found}");
+        assert!(found.contains("  decision   passthrough, unrouted"), "{found}");
+    }
+    // No route has the names of these arguments.
+    let args = r#"["prod",2,"k","res.partner","message_post",[7],"Hello"]"#;
+    let found = explain(&format!(r#"{{"service":"object","method":"execute_kw","args":{args}}}"#));
+    assert!(found.contains("code -32602, invalid_params"), "{found}");
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::explained;
 use super::imitations::{Migration, PYTHON};
 
 /// Writes a certificate for this address, and its key.
@@ -73,4 +74,16 @@ fn truenaspy_gets_the_results_of_json_rpc_from_rest() {
     // Only REST clients have other names for the options.
     let uncalled = ["dataset.lock.old", "dataset.unlock.old"];
     run("truenas_socket.py", ["rpc", "rest"], way_back, &uncalled);
+}
+
+#[test]
+fn an_unknown_name_of_a_query_is_refused_by_a_route_of_the_service() {
+    for (path, route) in [
+        ("/api/v2.0/pool?name__contains=a", "records.by-id"),
+        ("/api/v2.0/nfs?name__contains=a", "config"),
+    ] {
+        let found = explained("truenas", &[path]);
+        assert!(found.contains(&format!("  route      {route} ")), "{found}");
+        assert!(found.contains("HTTP 400, code -32602"), "{found}");
+    }
 }
