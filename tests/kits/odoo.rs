@@ -64,10 +64,15 @@ fn services_without_a_route_pass() {
     ] {
         let found = explain(params);
         assert!(!found.contains("refused"), "{found}");
-        assert!(found.contains("  decision   passthrough, unrouted"), "{found}");
+        assert!(
+            found.contains("  decision   passthrough, unrouted"),
+            "{found}"
+        );
     }
     // No route has the names of these arguments.
     let args = r#"["prod",2,"k","res.partner","message_post",[7],"Hello"]"#;
-    let found = explain(&format!(r#"{{"service":"object","method":"execute_kw","args":{args}}}"#));
+    let found = explain(&format!(
+        r#"{{"service":"object","method":"execute_kw","args":{args}}}"#
+    ));
     assert!(found.contains("code -32602, invalid_params"), "{found}");
 }
