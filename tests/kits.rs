@@ -170,6 +170,33 @@ fn written_kit(kit: &str, folder: &Path, replaced: impl Fn(&str) -> Option<Strin
     main
 }
 
+/// Keeps one of the two upstreams of a kit, at the server with this URL, and uses the flag for it, as the README says.
+fn keep_upstream(main: &Path, kept: &str, url: &str) {
+    let change = |path: &Path, changed: &dyn Fn(&str) -> Option<String>| {
+        let text = fs::read_to_string(path).unwrap();
+        let blocks = text.split("\n\n").filter_map(changed);
+        fs::write(path, blocks.collect::<Vec<_>>().join("\n\n")).unwrap();
+    };
+    change(main, &|block| {
+        if !block.starts_with("[upstream.") {
+            return Some(block.to_owned());
+        }
+        let (before, old) = block.split_once("http://")?;
+        let path = old.find(['/', '"'])?;
+        let is_kept = block.starts_with(&format!("[upstream.{kept}]"));
+        is_kept.then(|| format!("{before}{url}{}", &old[path..]))
+    });
+    change(&main.with_file_name("flags.toml"), &|block| {
+        let is_for = block.contains(&format!("for `[upstream.{kept}]`"));
+        is_for.then(|| {
+            block
+                .replace("\n# ", "\n")
+                .trim_start_matches("# ")
+                .to_owned()
+        })
+    });
+}
+
 /// Ends the proxy of a main file and returns the routes whose calls it translated.
 fn translated_routes(proxy: Process, config: &Path) -> BTreeSet<String> {
     end(proxy);

@@ -15,6 +15,7 @@ const REST: Migration<'_> = Migration {
         let is_url = line.starts_with("url = ");
         is_url.then(|| format!("url = \"{url}/\""))
     },
+    upstream: None,
     uncalled: &["block.details", "legacy"],
 };
 

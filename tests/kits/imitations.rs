@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use super::{
-    Process, assert_equal_results, client, installed, proxy, started, translated_routes,
-    uncalled_routes, written_kit,
+    Process, assert_equal_results, client, installed, keep_upstream, proxy, started,
+    translated_routes, uncalled_routes, written_kit,
 };
 
 /// The environment of the servers and of most clients.
@@ -29,6 +29,8 @@ pub(super) struct Migration<'m> {
     pub(super) other: &'m str,
     /// Returns another line of the main file, for a server with this URL.
     pub(super) replaced: &'m dyn Fn(&str, &str) -> Option<String>,
+    /// The upstream that stays, of a kit with one for each direction.
+    pub(super) upstream: Option<&'m str>,
     /// The routes that the client does not call.
     pub(super) uncalled: &'m [&'m str],
 }
@@ -41,6 +43,9 @@ impl Migration<'_> {
         let (_other, url) = self.start(self.other);
         let folder = tempfile::tempdir().unwrap();
         let main = written_kit(self.kit, folder.path(), |line| (self.replaced)(line, &url));
+        if let Some(upstream) = self.upstream {
+            keep_upstream(&main, upstream, &url);
+        }
         let (proxy, url) = proxy(&main);
         assert_equal_results(
             &direct,

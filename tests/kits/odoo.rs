@@ -21,6 +21,7 @@ const SERVICES: Migration<'_> = Migration {
         };
         Some(format!("url = \"{url}{path}\""))
     },
+    upstream: None,
     uncalled: &[],
 };
 

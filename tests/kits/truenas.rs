@@ -57,6 +57,7 @@ fn run(client: &str, apis: [&str; 2], changed: fn(&str) -> Option<String>, uncal
         own: apis[0],
         other: apis[1],
         replaced: &replaced,
+        upstream: None,
         uncalled,
     }
     .run();

@@ -3,16 +3,6 @@
 
 use super::imitations::{Migration, PYTHON};
 
-/// Sets the URL of the upstream for the API that the kit translates to.
-fn with_url(line: &str, url: &str, to_header: bool) -> Option<String> {
-    let (_, value) = line.split_once(" = ").filter(|(key, _)| *key == "url")?;
-    match (value.contains("api_jsonrpc.php"), to_header) {
-        (true, true) => Some(format!("url = \"{url}/zabbix/api_jsonrpc.php\"")),
-        (false, false) => Some(format!("url = \"{url}\"")),
-        (true, false) | (false, true) => None,
-    }
-}
-
 const MEMBER: Migration<'_> = Migration {
     kit: "zabbix",
     environment: PYTHON,
@@ -21,7 +11,8 @@ const MEMBER: Migration<'_> = Migration {
     arguments: &[],
     own: "member",
     other: "header",
-    replaced: &|line, url| with_url(line, url, true),
+    replaced: &|_, _| None,
+    upstream: Some("new"),
     // Calls without the member pass.
     uncalled: &["open.back"],
 };
@@ -39,12 +30,7 @@ fn zabbix_utils_gets_the_results_of_the_header_from_the_member() {
         client: "zabbix_header.py",
         own: "header",
         other: "member",
-        replaced: &|line, url| {
-            let back = r#"default = { rest = "passthrough", rpc = "translate" }"#;
-            let is_flags = line.starts_with("flags = ");
-            let flags = is_flags.then(|| back.to_owned());
-            flags.or_else(|| with_url(line, url, false))
-        },
+        upstream: Some("old"),
         // These have `auth: null`.
         uncalled: &["login", "open"],
         ..MEMBER

@@ -30,11 +30,19 @@ pub(crate) fn try_started(command: &mut Command, start: &str) -> Option<(Process
 
 /// Reads an output up to a line with `start`, and returns what follows it there.
 pub(crate) fn line_after(output: impl Read + Send + 'static, start: &str) -> Option<String> {
-    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-    let found = lines.find_map(|line| {
+    line_of(output, |line| {
         let (_, rest) = line.split_once(start)?;
         Some(rest.to_owned())
-    });
+    })
+}
+
+/// Reads an output up to a line of which `found` returns something, and returns that.
+pub(crate) fn line_of<T>(
+    output: impl Read + Send + 'static,
+    found: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
+    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+    let found = lines.find_map(|line| found(&line));
     // A process that cannot write its output would stop.
     thread::spawn(move || lines.for_each(drop));
     found
