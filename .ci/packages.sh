@@ -1,4 +1,4 @@
-# Functions of the scripts that install packages from npm and PyPI. They are sourced in the root of the repository.
+# Functions of the scripts that install packages from Debian, npm and PyPI. They are sourced in the root of the repository.
 
 readonly TARGET="${CARGO_TARGET_DIR:-target}"
 
@@ -8,9 +8,14 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 readonly as_root
 
+# Gets the lists of Debian's packages.
+update_debian() {
+    "${as_root[@]}" apt-get update -qq
+}
+
 # Installs packages of Debian.
 install_debian() {
-    "${as_root[@]}" apt-get update -qq
+    update_debian
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
 }
 
