@@ -134,7 +134,7 @@ pub enum HeaderTemplateError {
 }
 
 impl HeaderTemplate {
-    /// Parses a text with facts in braces, such as `CN={client}`.
+    /// Parses a text with facts in braces, such as `CN={client}`. A doubled brace is that brace.
     ///
     /// # Errors
     /// [`HeaderTemplateError`].
@@ -142,30 +142,32 @@ impl HeaderTemplate {
     /// ```
     /// use dualgauge_model::identity_headers::HeaderTemplate;
     /// assert!(HeaderTemplate::parse("{client}; {proof}").is_ok());
+    /// assert!(HeaderTemplate::parse("{{client}}").is_ok());
     /// assert!(HeaderTemplate::parse("{clint}").is_err());
     /// ```
     pub fn parse(text: &str) -> Result<HeaderTemplate, HeaderTemplateError> {
-        let mut parts = Vec::new();
-        for (index, piece) in text.split('{').enumerate() {
-            let literal = match piece.split_once('}') {
-                None if index == 0 => piece,
-                Some((word, rest)) if index > 0 => {
-                    let fact = IdentityFact::ALL.iter().find(|(known, _)| *known == word);
-                    let (_, fact) =
-                        fact.ok_or_else(|| HeaderTemplateError::Unknown(word.to_owned()))?;
-                    parts.push(TemplatePart::Fact(*fact));
-                    rest
-                }
-                _ => return Err(HeaderTemplateError::Brace),
-            };
-            if literal.contains('}') {
-                return Err(HeaderTemplateError::Brace);
+        let (mut parts, mut literal, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, braces) = rest.split_at(at);
+            literal.push_str(before);
+            let (brace, after) = braces.split_at(1);
+            if let Some(more) = after.strip_prefix(brace) {
+                literal.push_str(brace);
+                rest = more;
+                continue;
             }
-            HeaderValue::from_str(literal).map_err(|_| HeaderTemplateError::NoValue)?;
-            if !literal.is_empty() {
-                parts.push(TemplatePart::Text(literal.to_owned()));
-            }
+            let word = after.split_once('}').filter(|_| brace == "{");
+            let (word, more) = word
+                .filter(|(word, _)| !word.contains('{'))
+                .ok_or(HeaderTemplateError::Brace)?;
+            let fact = IdentityFact::ALL.iter().find(|(known, _)| *known == word);
+            let (_, fact) = fact.ok_or_else(|| HeaderTemplateError::Unknown(word.to_owned()))?;
+            add_text(&mut parts, std::mem::take(&mut literal))?;
+            parts.push(TemplatePart::Fact(*fact));
+            rest = more;
         }
+        literal.push_str(rest);
+        add_text(&mut parts, literal)?;
         Ok(HeaderTemplate(parts))
     }
 
@@ -180,6 +182,15 @@ impl HeaderTemplate {
         }
         HeaderValue::from_maybe_shared(Bytes::from(value)).ok()
     }
+}
+
+/// Adds literal text to a template, unless it is empty.
+fn add_text(parts: &mut Vec<TemplatePart>, text: String) -> Result<(), HeaderTemplateError> {
+    HeaderValue::from_str(&text).map_err(|_| HeaderTemplateError::NoValue)?;
+    if !text.is_empty() {
+        parts.push(TemplatePart::Text(text));
+    }
+    Ok(())
 }
 
 /// The facts about a call; computed only when a template uses them.
@@ -334,6 +345,23 @@ mod tests {
     }
 
     #[test]
+    fn doubled_braces_are_text() {
+        for (text, value) in [
+            ("{{client}}", "{client}"),
+            ("{{\"a\": {{}}}}", "{\"a\": {}}"),
+            ("{{{client}}}", "{ios}"),
+            ("}}{client}{{", "}ios{"),
+        ] {
+            let template = HeaderTemplate::parse(text).unwrap();
+            assert_eq!(template.write(&Known).unwrap(), value, "{text}");
+        }
+        for text in ["{", "}", "{client", "client}", "{{client}", "{a{client}"] {
+            let fault = HeaderTemplate::parse(text);
+            assert_eq!(fault, Err(HeaderTemplateError::Brace), "{text}");
+        }
+    }
+
+    #[test]
     fn a_prefix_meets_patterns_in_every_spelling() {
         for (pattern, prefix, meets) in [
             ("x-user-role", "x-user-", true),
@@ -375,7 +403,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["{client", "client}", "{{client}}", "a}{client}"] {
+        for text in ["{client", "client}", "{{client}", "a}{client}"] {
             assert_eq!(
                 HeaderTemplate::parse(text),
                 Err(HeaderTemplateError::Brace),
