@@ -13,7 +13,7 @@ use super::hole::Absence;
 use super::model::{BodyModel, FieldKind, FormModel, Inside, List, RestOperation};
 use super::refs::{DocumentFault, Refs, shown, text};
 use super::schema::{self, FieldType, Files, NamedValue, Schema, Type};
-use super::unsupported::Unsupported;
+use super::unsupported::{OperationPart, Unsupported};
 use super::values::{Bindings, BoundParameter, RestLocation};
 use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
 
@@ -66,7 +66,7 @@ pub(super) fn read(
                     members.push(named);
                 } else {
                     let why = "another field has its name";
-                    left_out(&named.name, named.is_required, why, notes)?;
+                    OperationPart::Field(&named.name).leave_out(named.is_required, why, notes)?;
                 }
             }
             continue;
@@ -82,7 +82,7 @@ pub(super) fn read(
                 form.fields.insert(member.name.clone(), kind);
             }
             Err(why) => {
-                left_out(&member.name, member.is_required, why, notes)?;
+                OperationPart::Field(&member.name).leave_out(member.is_required, why, notes)?;
                 continue;
             }
         }
@@ -93,25 +93,6 @@ pub(super) fn read(
         has_others: schema.has_others,
     };
     Ok((body, form))
-}
-
-/// Leaves out a field, or the operation that requires it.
-fn left_out(
-    name: &str,
-    is_required: bool,
-    why: &str,
-    notes: &mut Vec<String>,
-) -> Result<(), Unsupported> {
-    let name = shown(name);
-    if is_required {
-        return Err(Unsupported::left_out(format!(
-            "the field `{name}` of its form is required, and {why}"
-        )));
-    }
-    notes.push(format!(
-        "look: the field `{name}` of its form is left out: {why}"
-    ));
-    Ok(())
 }
 
 /// Returns the schema of a property of an object.
@@ -176,7 +157,7 @@ impl SpreadObject {
     ) -> Result<Vec<MemberField>, Unsupported> {
         if object.members.is_empty() {
             let why = "its members are fields of their own, which the document does not name";
-            left_out(&field.name, field.is_required, why, notes)?;
+            OperationPart::Field(&field.name).leave_out(field.is_required, why, notes)?;
         }
         let mut found = Vec::new();
         for member in &object.members {
@@ -186,7 +167,7 @@ impl SpreadObject {
             let is_required = field.is_required && member.is_required;
             if object.fields.contains_key(&member.name) || member.name.is_empty() {
                 let why = "it is a list, an object or a file inside an object, which has no standard form";
-                left_out(&name, is_required, why, notes)?;
+                OperationPart::Field(&name).leave_out(is_required, why, notes)?;
                 continue;
             }
             let inside = Inside {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::model::{Inside, List, Parameter, ParameterLocation};
 use super::refs::{Refs, shown, text};
 use super::schema::{self, NamedValue, Schema, Type};
-use super::unsupported::Unsupported;
+use super::unsupported::{OperationPart, Unsupported};
 use crate::route::is_reserved;
 
 /// Headers that a document may not declare (OpenAPI 3.1 §4.8.12.1), or that the proxy forwards anyway. A parameter cannot
@@ -78,7 +78,11 @@ pub(super) fn read<'v>(
             "querystring" => {
                 // OpenAPI 3.2 §4.12.1: the parameter is the whole query.
                 let why = "it is the whole query string, which a route cannot name";
-                left_out(name, schema::is_required(parameter), why, notes)?;
+                OperationPart::Parameter(name).leave_out(
+                    schema::is_required(parameter),
+                    why,
+                    notes,
+                )?;
                 found.unread.push("*".to_owned());
                 continue;
             }
@@ -121,7 +125,9 @@ fn drop_repeated_names(found: &mut Declared, notes: &mut Vec<String>) -> Result<
         }
         let named = &parameter.named;
         let why = "another parameter has its name in the query";
-        if let Err(why) = left_out(&named.name, named.is_required, why, notes) {
+        if let Err(why) =
+            OperationPart::Parameter(&named.name).leave_out(named.is_required, why, notes)
+        {
             stop = Err(why);
         }
         false
@@ -177,7 +183,9 @@ fn one<'v>(
             list,
             inside: None,
         }]),
-        Err(why) => left_out(name, is_required, why, notes).map(|()| Vec::new()),
+        Err(why) => OperationPart::Parameter(name)
+            .leave_out(is_required, why, notes)
+            .map(|()| Vec::new()),
     }
 }
 
@@ -250,7 +258,7 @@ impl QueryObject<'_> {
             let is_required = self.is_required && member.is_required;
             if matches!(member.kind, Type::Object | Type::Array) || name.is_empty() {
                 let why = "it is a list or an object inside an object, which has no standard form in a URL";
-                left_out(&name, is_required, why, notes)?;
+                OperationPart::Parameter(&name).leave_out(is_required, why, notes)?;
                 continue;
             }
             found.push(Parameter {
@@ -276,23 +284,6 @@ impl QueryObject<'_> {
         }
         Ok(found)
     }
-}
-
-/// Leaves out a parameter, or the operation that requires it.
-fn left_out(
-    name: &str,
-    is_required: bool,
-    why: &str,
-    notes: &mut Vec<String>,
-) -> Result<(), Unsupported> {
-    let name = shown(name);
-    if is_required {
-        return Err(Unsupported::left_out(format!(
-            "its parameter `{name}` is required, and {why}"
-        )));
-    }
-    notes.push(format!("look: the parameter `{name}` is left out: {why}"));
-    Ok(())
 }
 
 /// Returns the type of the hole and the spelling of a list.
