@@ -50,18 +50,36 @@ fn tools() -> Value {
     ])
 }
 
-/// An MCP server with sessions of 2025-06-18 and no stream of its own.
+/// An MCP server with [`tools`].
 fn mcp_server() -> Upstream {
     mcp_server_of(tools())
 }
 
 /// The same with other tools, of those that [`tool`] knows.
 pub(crate) fn mcp_server_of(tools: Value) -> Upstream {
-    Upstream::serving(move |request| reply(request, &tools))
+    mcp_server_with(tools, called_tool)
+}
+
+/// Returns the result of [`tool`].
+fn called_tool(name: &str, arguments: &Value) -> Result<Value, Value> {
+    Ok(tool(name, arguments))
+}
+
+/// An MCP server with sessions of 2025-06-18, no stream of its own, and these tools. `call` returns the result or the error
+/// of one, given its name and arguments.
+pub(crate) fn mcp_server_with(
+    tools: Value,
+    call: impl Fn(&str, &Value) -> Result<Value, Value> + Send + Sync + 'static,
+) -> Upstream {
+    Upstream::serving(move |request| reply(request, &tools, &call))
 }
 
 /// The reply of an MCP server with these tools.
-fn reply(request: &Message, tools: &Value) -> Vec<u8> {
+fn reply(
+    request: &Message,
+    tools: &Value,
+    call: &impl Fn(&str, &Value) -> Result<Value, Value>,
+) -> Vec<u8> {
     if !request.head.start.starts_with("POST") {
         return answer("405 Method Not Allowed", &[], "");
     }
@@ -70,20 +88,20 @@ fn reply(request: &Message, tools: &Value) -> Vec<u8> {
         return answer("202 Accepted", &[], "");
     };
     let params: Value = serde_json::from_str(called.params()).unwrap();
-    let result = match called.method() {
-        "initialize" => json!({
+    let outcome = match called.method() {
+        "initialize" => Ok(json!({
             "protocolVersion": "2025-06-18",
             "capabilities": { "tools": {} },
             "serverInfo": { "name": "peer", "version": "1" },
-        }),
-        "tools/list" => json!({ "tools": tools }),
-        "tools/call" => tool(params["name"].as_str().unwrap(), &params["arguments"]),
-        _ => {
-            let error = json!({ "code": -32601, "message": "Method not found" });
-            return json_answer(json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string());
-        }
+        })),
+        "tools/list" => Ok(json!({ "tools": tools })),
+        "tools/call" => call(params["name"].as_str().unwrap(), &params["arguments"]),
+        _ => Err(json!({ "code": -32601, "message": "Method not found" })),
     };
-    json_answer(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string())
+    json_answer(match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
+        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string(),
+    })
 }
 
 fn launched(arguments: &[&str]) -> Proxy {
@@ -340,7 +358,7 @@ fn call() -> Value {
     json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params })
 }
 
-/// What the REST server gets of a tool call with the caller's token.
+/// Returns the request that the REST server gets for a tool call with the caller's token.
 fn got(more: &[&str]) -> Message {
     let server = Upstream::answering(json_answer(r#"{"id":7}"#));
     let folder = tempfile::tempdir().unwrap();
@@ -364,6 +382,8 @@ fn operations_are_tools_and_the_token_of_the_caller_stays() {
     assert_eq!(request.head.one("authorization"), None);
     let request = got(&["--header", "authorization: Bearer own"]);
     assert_eq!(request.head.one("authorization"), Some("Bearer own"));
+    let request = got(&["--header", r#"x-flags: {"a": {}} }{"#]);
+    assert_eq!(request.head.one("x-flags"), Some(r#"{"a": {}} }{"#));
     let request = got(&["--forward-authorization"]);
     assert_eq!(request.head.one("authorization"), Some("Bearer caller"));
 }

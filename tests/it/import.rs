@@ -23,7 +23,7 @@ fn drafted(server: &Upstream, more: &[&str]) -> String {
         .replace(&server.address().to_string(), "127.0.0.1")
 }
 
-/// What the one server knows: an answer to each call, and an error to all others.
+/// The calls that the one server answers; all others get an error.
 fn knowing(known: fn(&str, &Value) -> Option<Value>) -> Upstream {
     Upstream::serving(move |request| reply(request, known))
 }

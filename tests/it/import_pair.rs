@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
+use crate::drafted::mcp_server_with;
 use crate::mcp::peers::script;
-use crate::scene::{Called, answer, call, json as json_answer};
+use crate::scene::{answer, call, json as json_answer};
 use crate::support::{Ended, Message, Proxy, Upstream, program, run_to_end};
 
 /// The REST document: five operations that have a tool, and one that has none.
@@ -197,32 +198,9 @@ fn call_tool(name: &str, arguments: &Value) -> Result<Value, Value> {
     }
 }
 
-/// The new server, with sessions of 2025-06-18.
+/// The new server.
 fn mcp_server() -> Upstream {
-    Upstream::serving(|request| {
-        if !request.head.start.starts_with("POST") {
-            return answer("405 Method Not Allowed", &[], "");
-        }
-        let called = Called::of(request);
-        let Some(id) = called.id else {
-            return answer("202 Accepted", &[], "");
-        };
-        let params: Value = serde_json::from_str(called.params()).unwrap();
-        let outcome = match called.method() {
-            "initialize" => Ok(json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "orders", "version": "1" },
-            })),
-            "tools/list" => Ok(json!({ "tools": tools() })),
-            "tools/call" => call_tool(params["name"].as_str().unwrap(), &params["arguments"]),
-            _ => Err(json!({ "code": -32601, "message": "Method not found" })),
-        };
-        json_answer(match outcome {
-            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
-            Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string(),
-        })
-    })
+    mcp_server_with(tools(), call_tool)
 }
 
 /// Drafts the pair of the document and the server.
@@ -262,7 +240,7 @@ const CALLS: [(&str, &str, &str); 12] = [
     ("PATCH", "/orders/9", "{}"),
 ];
 
-/// What a client sees of a response: status, type and address, and body.
+/// The parts of a response that a client sees: status, type and address, and body.
 fn seen(response: &Message) -> (u16, [Option<String>; 2], String) {
     let body = match response.body.is_empty() {
         true => String::new(),

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{JSON, LOOPBACK, launched, post, rest};
-use crate::scene::{Called, answer, json as json_answer};
+use super::{JSON, LOOPBACK, launched, mcp_server_with, post, rest};
+use crate::scene::json as json_answer;
 use crate::support::{Proxy, Upstream, program, run_to_end};
 
 /// The errors of `mcp` for a document.
@@ -55,32 +55,8 @@ fn names(tools: &[Value]) -> Vec<&str> {
 
 /// An MCP server over HTTP that lists these tools and echoes the name of a called one.
 fn listing(tools: Value) -> Upstream {
-    Upstream::serving(move |request| {
-        if !request.head.start.starts_with("POST") {
-            return answer("405 Method Not Allowed", &[], "");
-        }
-        let called = Called::of(request);
-        let Some(id) = called.id else {
-            return answer("202 Accepted", &[], "");
-        };
-        let result = match called.method() {
-            "initialize" => json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "peer", "version": "1" },
-            }),
-            "tools/list" => json!({ "tools": tools }),
-            "tools/call" => {
-                let params: Value = serde_json::from_str(called.params()).unwrap();
-                json!({ "content": [{ "type": "text", "text": params["name"] }] })
-            }
-            _ => {
-                let error = json!({ "code": -32601, "message": "Method not found" });
-                let reply = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-                return json_answer(reply.to_string());
-            }
-        };
-        json_answer(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string())
+    mcp_server_with(tools, |name, _| {
+        Ok(json!({ "content": [{ "type": "text", "text": name }] }))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
-use super::{LOOPBACK, reply, rest, tools};
+use super::{LOOPBACK, called_tool, reply, rest, tools};
 use crate::scene::{body_of, call, json as json_answer};
 use crate::support::{Proxy, Upstream};
 
@@ -36,7 +36,7 @@ fn the_paths_of_tools_are_pending_until_they_are_listed() {
         if request.text().contains("tools/list") {
             seen.get_or_init(|| fs::read_to_string(&file).unwrap());
         }
-        reply(request, &tools())
+        reply(request, &tools(), &called_tool)
     });
     let saved = main.parent().unwrap().to_str().unwrap();
     let proxy = rest(&server, &[&LOOPBACK[..], &["--save", saved]].concat());
