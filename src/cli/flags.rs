@@ -101,7 +101,7 @@ enum Action {
     },
 }
 
-/// Who changes something, and why.
+/// The author of a change, and its reason.
 #[derive(Debug, Args)]
 struct Attribution {
     /// Author of the change, for the history

@@ -17,7 +17,7 @@ struct Kind {
     text_use: TextUse,
 }
 
-/// How a value may be used in texts: URLs, headers and members.
+/// The uses of a value in texts: URLs, headers and members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextUse {
     /// Beside other text too, and in a path.
@@ -73,7 +73,7 @@ struct Hole {
     location: Location,
     rest: String,
     rpc: String,
-    /// How the hole may be used in texts.
+    /// The uses of the hole in texts.
     text_use: TextUse,
 }
 

@@ -45,7 +45,7 @@ fn members(text: &str) -> Vec<(String, SourceTree)> {
     }
 }
 
-/// What a route is made of: `rest`, `rpc`, and `headers`, `params`, `body`, `extra` as a table.
+/// The parts of a route: `rest`, `rpc`, and `headers`, `params`, `body`, `extra` as a table.
 pub(crate) fn route_source(rest: &str, rpc: &str, more: &str) -> RouteSource {
     let mut source = RouteSource {
         key: "route[0]".into(),

@@ -133,7 +133,7 @@ fn taken(table: &RouteTable, method: &Method, sent: &Sent) -> Option<usize> {
     }
 }
 
-/// Whether a REST call that has the path of a route fits it.
+/// Returns true when a REST call that has the path of a route fits it.
 fn fits(route: &Route, sent: &Sent) -> bool {
     let segments = Segments::split(path_of(sent));
     read_rest(route, head(&segments, sent), TERMS)
