@@ -23,7 +23,7 @@ use crate::telemetry::log::{buffer_lines, flush_lines, flushing_lines};
 use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
-use dualgauge_model::compare::{Mismatches, Salt};
+use dualgauge_model::compare::{MismatchDetail, Mismatches, Salt};
 use dualgauge_model::plan::{Plan, WorkerShare};
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::trace::IdGenerator;
@@ -233,9 +233,10 @@ impl WorkersHandle {
     }
 
     /// Returns the last mismatches of all workers together.
-    pub async fn mismatches(&self) -> Mismatches {
+    pub async fn mismatches(&self, detail: MismatchDetail) -> Mismatches {
         let mut all = Mismatches::default();
-        for own in self.copies(WorkerCommand::Mismatches).await {
+        let command = |reply| WorkerCommand::Mismatches(detail, reply);
+        for own in self.copies(command).await {
             all.merge(&own);
         }
         all

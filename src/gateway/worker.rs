@@ -29,7 +29,7 @@ use super::suspended_calls::SuspendedCalls;
 use crate::telemetry::metrics::{Shard, Snapshot};
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::{AuthorizedLinks, Links};
-use dualgauge_model::compare::{Mismatches, Noise, Salt};
+use dualgauge_model::compare::{MismatchDetail, Mismatches, Noise, Salt};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
@@ -216,8 +216,8 @@ impl Worker {
 
     /// Returns this worker's recent mismatches.
     #[must_use]
-    pub fn mismatches(&self) -> Mismatches {
-        self.shadow_runner.mismatches()
+    pub fn mismatches(&self, detail: MismatchDetail) -> Mismatches {
+        self.shadow_runner.mismatches(detail)
     }
 
     /// Returns this worker's learned noise by route.

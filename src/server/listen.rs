@@ -33,7 +33,7 @@ use super::tls_handshake;
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
-use dualgauge_model::compare::Mismatches;
+use dualgauge_model::compare::{MismatchDetail, Mismatches};
 use dualgauge_model::hosts::Reach;
 use dualgauge_model::plan::{Limits, Plan};
 use dualgauge_model::rollout::{Generation, Glob};
@@ -65,7 +65,7 @@ pub enum WorkerCommand {
     /// Copies the metrics.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Copies the last mismatches.
-    Mismatches(oneshot::Sender<Mismatches>),
+    Mismatches(MismatchDetail, oneshot::Sender<Mismatches>),
     /// Deletes the mismatches of routes, and returns the names of these.
     ForgetMismatches(Glob, oneshot::Sender<Vec<Arc<str>>>),
     /// Stops accepting, finishes the calls in progress, and returns.
@@ -174,7 +174,9 @@ pub async fn run(
                     let _ = done.send(());
                 }
                 Some(WorkerCommand::Snapshot(reply)) => drop(reply.send(worker.snapshot())),
-                Some(WorkerCommand::Mismatches(reply)) => drop(reply.send(worker.mismatches())),
+                Some(WorkerCommand::Mismatches(detail, reply)) => {
+                    drop(reply.send(worker.mismatches(detail)));
+                }
                 Some(WorkerCommand::ForgetMismatches(routes, reply)) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
@@ -244,7 +246,9 @@ async fn wait_until_idle(
             waited = idle.as_mut() => return waited,
             Some(command) = commands.recv() => match command {
                 WorkerCommand::Snapshot(reply) => drop(reply.send(worker.snapshot())),
-                WorkerCommand::Mismatches(reply) => drop(reply.send(worker.mismatches())),
+                WorkerCommand::Mismatches(detail, reply) => {
+                    drop(reply.send(worker.mismatches(detail)));
+                }
                 WorkerCommand::ForgetMismatches(routes, reply) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }

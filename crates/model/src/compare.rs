@@ -28,7 +28,7 @@ mod tests;
 
 pub use control_repeat::{Confidence, ControlRepeats, RepeatOutcome};
 pub use failed::{FailedCandidate, RunEnding};
-pub use mismatches::{CallInfo, Failed, Field, MismatchSample, Mismatches, Tally};
+pub use mismatches::{CallInfo, Failed, Field, MismatchDetail, MismatchSample, Mismatches, Tally};
 pub use noise::{Judgement, Noise, NoiseCounts};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};

@@ -18,7 +18,7 @@ use crate::server::admin::{
 };
 use crate::telemetry::clock::{millis, now, timestamp, wall};
 use crate::telemetry::metrics::CallTable;
-use dualgauge_model::compare::Mismatches;
+use dualgauge_model::compare::{MismatchDetail, Mismatches};
 use dualgauge_model::lifecycle::{ReportQuery, UsageReport, report};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Glob;
@@ -90,7 +90,7 @@ pub async fn own<I, M, C, D, F, N, K>(
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Timestamp) -> ReportCounts,
-    D: AsyncFn() -> Mismatches,
+    D: AsyncFn(MismatchDetail) -> Mismatches,
     F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
     K: AsyncFn() -> CallTable,
@@ -136,7 +136,7 @@ where
     I: AsyncFn(Arc<Plan>),
     M: AsyncFn(Arc<Plan>, Facts) -> String,
     C: AsyncFn(Arc<Plan>, Timestamp) -> ReportCounts,
-    D: AsyncFn() -> Mismatches,
+    D: AsyncFn(MismatchDetail) -> Mismatches,
     F: AsyncFn(&Glob) -> Vec<String>,
     N: AsyncFn(Arc<Plan>) -> Readiness,
     K: AsyncFn() -> CallTable,
@@ -345,7 +345,8 @@ where
     }
 
     async fn mismatches(&self, reply: oneshot::Sender<Mismatches>) {
-        match time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)()).await {
+        let mismatches = (self.hooks.mismatches)(MismatchDetail::Samples);
+        match time::timeout(WORKERS_TIMEOUT, mismatches).await {
             Ok(found) => tell(reply, found),
             // The dropped reply channel tells the requester.
             Err(_) => tracing::error!("not every worker has reported its mismatches"),
@@ -412,7 +413,8 @@ where
         if let Some(page) = self.overviews.fresh(&self.control, at) {
             return tell(reply, page);
         }
-        let mismatches = time::timeout(WORKERS_TIMEOUT, (self.hooks.mismatches)());
+        let mismatches = (self.hooks.mismatches)(MismatchDetail::Tallies);
+        let mismatches = time::timeout(WORKERS_TIMEOUT, mismatches);
         let Ok(mismatches) = mismatches.await else {
             return tracing::error!("not every worker has reported its mismatches");
         };

@@ -18,8 +18,8 @@ use tokio::time::{Instant, timeout};
 use crate::telemetry::clock;
 use crate::telemetry::metrics::{CallFields, LabelNames};
 use dualgauge_model::compare::{
-    CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, Mismatches, Noise,
-    RepeatOutcome, Verdict,
+    CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, MismatchDetail, Mismatches,
+    Noise, RepeatOutcome, Verdict,
 };
 use dualgauge_model::shadow_limits::ShadowLimits;
 use dualgauge_net::{BodyCopy, CopyBudget, CountGuard};
@@ -260,8 +260,8 @@ impl ShadowRunner {
     }
 
     /// Returns the recent mismatches.
-    pub(in crate::gateway) fn mismatches(&self) -> Mismatches {
-        self.mismatches.borrow().clone()
+    pub(in crate::gateway) fn mismatches(&self, detail: MismatchDetail) -> Mismatches {
+        self.mismatches.borrow().copy(detail)
     }
 
     /// Drops the mismatches and failed candidates of the matching routes, and returns the routes' names. Learned noise

@@ -74,6 +74,15 @@ pub struct Recent<S> {
     samples: Vec<S>,
 }
 
+/// The parts of recorded mismatches that a copy has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MismatchDetail {
+    /// Counts and times.
+    Tallies,
+    /// Samples, too.
+    Samples,
+}
+
 /// The calls in which a field differed.
 pub type Field = Recent<MismatchSample>;
 
@@ -115,6 +124,13 @@ impl<S: Ord> Recent<S> {
     /// Returns the samples, latest first.
     pub fn samples(&self) -> impl Iterator<Item = &S> {
         self.samples.iter().rev()
+    }
+
+    fn without_samples(&self) -> Recent<S> {
+        Recent {
+            tally: self.tally,
+            samples: Vec::new(),
+        }
     }
 
     /// Inserts a sample. Returns the increase of the number of samples.
@@ -179,6 +195,33 @@ impl Mismatches {
             if let Some(known) = self.routes.get_mut(route) {
                 known.more.add(entry_of_route.more);
             }
+        }
+    }
+
+    /// Returns a copy with the wanted parts.
+    #[must_use]
+    pub fn copy(&self, detail: MismatchDetail) -> Mismatches {
+        match detail {
+            MismatchDetail::Samples => self.clone(),
+            MismatchDetail::Tallies => self.tallies(),
+        }
+    }
+
+    fn tallies(&self) -> Mismatches {
+        let routes = self.routes.iter().map(|(route, known)| {
+            let fields = known.fields.iter();
+            let fields = fields.map(|(name, field)| (name.clone(), field.without_samples()));
+            let counted = RouteMismatches {
+                failed: known.failed.without_samples(),
+                fields: fields.collect(),
+                more: known.more,
+            };
+            (route.clone(), counted)
+        });
+        Mismatches {
+            routes: routes.collect(),
+            samples: 0,
+            more: self.more,
         }
     }
 

@@ -19,7 +19,7 @@ use crate::server::admin::{
 };
 use crate::telemetry::clock::now;
 use crate::telemetry::metrics::CallTable;
-use dualgauge_model::compare::Mismatches;
+use dualgauge_model::compare::{MismatchDetail, Mismatches};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::overrides::Change;
 use dualgauge_model::rollout::{Glob, Kill, Stage};
@@ -89,7 +89,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
             format!("{} {}", plan.rollout.flags.len(), facts.reloads.failed)
         },
         counts: async |_: Arc<Plan>, _: Timestamp| ReportCounts::default(),
-        mismatches: async || Mismatches::default(),
+        mismatches: async |_: MismatchDetail| Mismatches::default(),
         calls: async || CallTable::default(),
         forget: async |routes: &Glob| vec![routes.as_str().to_owned()],
         upstreams: async |_: Arc<Plan>| Readiness::default(),

@@ -138,6 +138,38 @@ fn every_direction_has_a_bound() {
 }
 
 #[test]
+fn a_copy_of_the_tallies_has_all_counts_and_no_sample() {
+    let mut mismatches = kept(&[
+        ("r", "/body/a", 7),
+        ("r", "/body/a", 9),
+        ("s", "/body/b", 3),
+    ]);
+    mismatches.keep_failed(&Arc::from("r"), failed(5));
+    let tallies = mismatches.copy(MismatchDetail::Tallies);
+    assert!(tallies.routes().eq(mismatches.routes()));
+    for route in mismatches.routes() {
+        let counted = |all: &Mismatches| -> Vec<(String, Tally)> {
+            let fields = all.fields(route);
+            fields
+                .map(|(name, field)| (name.to_owned(), field.tally()))
+                .collect()
+        };
+        assert_eq!(counted(&tallies), counted(&mismatches));
+        let failed = |all: &Mismatches| all.failed(route).map(Recent::tally);
+        assert_eq!(failed(&tallies), failed(&mismatches));
+        assert!(
+            tallies
+                .fields(route)
+                .all(|(_, field)| field.samples().count() == 0)
+        );
+    }
+    assert_eq!(mismatches.copy(MismatchDetail::Samples), mismatches);
+    let mut merged = tallies.clone();
+    merged.merge(&tallies);
+    assert_eq!(merged.fields("r").next().unwrap().1.tally().count, 4);
+}
+
+#[test]
 fn a_forgotten_route_frees_capacity() {
     let mut mismatches = kept(&[("a", "/body", 1), ("b", "/body", 2)]);
     assert_eq!(mismatches.forget(|route| route == "a"), [Arc::from("a")]);
