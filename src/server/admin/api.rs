@@ -3,9 +3,11 @@
 //! Used by `admin`, `admin::live`, `admin::response`, `admin::serve` and `admin::views`.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::spawn_blocking;
 use tokio::time;
 
 use super::problem::{AdminProblem, unavailable};
@@ -14,19 +16,76 @@ use crate::server::admin::AdminCommand;
 
 /// The timeout for queueing a command and waiting for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of live streams. It is well below the number of connections of ordinary requests, so that some
+/// stay free for these.
+const STREAMS: usize = 16;
+/// The maximum number of calculations on threads of their own.
+const CALCULATIONS: usize = 2;
 
 /// The admin API without its socket.
 #[derive(Debug, Clone)]
 pub struct AdminApi {
     /// The address of the listener: it decides the accepted hosts, and whether the API is open.
-    pub address: SocketAddr,
+    pub(super) address: SocketAddr,
     /// The tokens of the API; without any, the API is open on a loopback address only.
-    pub tokens: AdminTokens,
+    pub(super) tokens: AdminTokens,
     /// The command channel to the owner of the state.
-    pub control: mpsc::Sender<AdminCommand>,
+    control: mpsc::Sender<AdminCommand>,
+    streams: Arc<Semaphore>,
+    calculations: Arc<Semaphore>,
 }
 
 impl AdminApi {
+    /// Creates the API of a listener at `address`, which sends its commands over `control`.
+    #[must_use]
+    pub fn new(
+        address: SocketAddr,
+        tokens: AdminTokens,
+        control: mpsc::Sender<AdminCommand>,
+    ) -> AdminApi {
+        AdminApi {
+            address,
+            tokens,
+            control,
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            calculations: Arc::new(Semaphore::new(CALCULATIONS)),
+        }
+    }
+
+    /// Returns the permit of one more live stream; `None` if the limit is reached.
+    pub(super) fn admit_stream(&self) -> Option<OwnedSemaphorePermit> {
+        self.streams.clone().try_acquire_owned().ok()
+    }
+
+    /// Runs `work` on a thread of its own, when the limit allows it. A requester that has gone does not end the work, so
+    /// the work keeps its place until it is done.
+    ///
+    /// # Errors
+    /// Fails if no place is free within the reply timeout, or if the work panics.
+    pub(super) async fn calculate<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, AdminProblem> {
+        let place = self.calculations.clone().acquire_owned();
+        let place = time::timeout(REPLY_TIMEOUT, place).await;
+        let Ok(Ok(place)) = place else {
+            return Err(unavailable(
+                "limit of simultaneous route checks reached; retry later",
+            ));
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the requester waits for it, and the semaphore bounds the number of these tasks"
+        )]
+        let calculating = spawn_blocking(move || {
+            let result = work();
+            drop(place);
+            result
+        });
+        let calculated = calculating.await;
+        calculated.map_err(|_| unavailable("the check of the route failed"))
+    }
+
     /// Sends a command to the owner of the state, and waits for the reply.
     pub(super) async fn ask<T>(
         &self,
@@ -44,5 +103,47 @@ impl AdminApi {
                 "no response within 5 s; a requested change may still be applied, so read it again",
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_calculation_keeps_its_place_until_it_is_done() {
+        let (control, _commands) = mpsc::channel(1);
+        let address = "127.0.0.1:9090".parse().unwrap();
+        let admin = AdminApi::new(address, AdminTokens::default(), control);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let ended = Arc::new(std::sync::Mutex::new(ended));
+        for _ in 0..CALCULATIONS {
+            let ended = ended.clone();
+            let work = admin.calculate(move || ended.lock().unwrap().recv().is_err());
+            // The work begins, and its requester goes away.
+            assert!(work.now_or_never().is_none());
+        }
+        let too_many = admin.calculate(|| ());
+        let (refused, ()) = tokio::join!(too_many, time::advance(REPLY_TIMEOUT * 2));
+        let text = format!("{:?}", refused.unwrap_err());
+        assert!(
+            text.contains("limit of simultaneous route checks"),
+            "{text}"
+        );
+        drop(end);
+        assert_eq!(admin.calculate(|| 7).await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_calculation_that_panics_frees_its_place() {
+        let (control, _commands) = mpsc::channel(1);
+        let address = "127.0.0.1:9090".parse().unwrap();
+        let admin = AdminApi::new(address, AdminTokens::default(), control);
+        for _ in 0..=CALCULATIONS {
+            assert!(admin.calculate(|| panic!("on purpose")).await.is_err());
+        }
+        assert_eq!(admin.calculate(|| 7).await.unwrap(), 7);
     }
 }

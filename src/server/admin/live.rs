@@ -1,8 +1,8 @@
 //! The live stream: the overview as server-sent events, sent again whenever it changes.
 //!
 //! A stream asks the owner of the state once a second, who computes an overview once for all streams. It ends with the
-//! listener, when the owner ends, and before the lifetime of its connection: the page then opens another one. Its
-//! connection may be displaced like that of a slow reader.
+//! lifetime of its connection, with the listener, and when the owner ends: the page then opens another one. Its
+//! connection may be displaced like that of a slow reader. The number of streams is limited.
 //!
 //! Used by `admin::response` and `admin::serve`.
 
@@ -16,23 +16,22 @@ use http::request::Parts;
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::sleep;
 
 use super::api::AdminApi;
-use crate::server::admin::{AdminCommand, ViewCommand};
+use super::problem::busy;
+use crate::server::admin::ViewCommand;
 
 /// The body of a response: whole, or a stream.
 pub type AdminBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The interval of looking for changes.
 const EVERY: Duration = Duration::from_secs(1);
-/// The number of looks after which a stream ends; shorter than the lifetime of a connection.
-const LOOKS: u32 = 50;
 /// The number of looks without a change after which a comment shows that the stream is alive.
 const QUIET: u32 = 10;
 
-/// The shutdown signal of the listener: it carries no value, and fires when its sender is dropped. Requests carry it as
+/// The shutdown signal of a connection: it carries no value, and fires when its sender is dropped. Requests carry it as
 /// an extension.
 #[derive(Debug, Clone)]
 pub(super) struct Closing(pub(super) watch::Receiver<()>);
@@ -53,26 +52,21 @@ pub(super) fn whole(body: Full<Bytes>) -> AdminBody {
 struct LiveStream {
     admin: AdminApi,
     closing: Option<Closing>,
-    looks: u32,
-    quiet: u32,
     last: Bytes,
+    quiet: u32,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl LiveStream {
     /// Waits for the next event; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
-        while self.looks < LOOKS {
-            if self.looks > 0 {
-                self.pause().await?;
-            }
-            self.looks += 1;
-            let ask = |reply| AdminCommand::View(ViewCommand::Overview(reply));
-            let page = self.admin.ask(ask).await.ok()?;
+        loop {
+            self.pause().await?;
+            let page = self.admin.show(ViewCommand::Overview).await.ok()?;
             if page != self.last {
                 self.quiet = 0;
                 self.last = page;
-                let head = b"event: overview\ndata: ";
-                return Some([head, self.last.trim_ascii_end(), b"\n\n"].concat().into());
+                return Some(event(&self.last));
             }
             self.quiet += 1;
             if self.quiet >= QUIET {
@@ -80,10 +74,9 @@ impl LiveStream {
                 return Some(Bytes::from_static(b": no change\n\n"));
             }
         }
-        None
     }
 
-    /// Waits for the next look; `None` if the listener closes.
+    /// Waits for the next look; `None` if the connection is to close.
     async fn pause(&mut self) -> Option<()> {
         let Some(closing) = &mut self.closing else {
             sleep(EVERY).await;
@@ -97,20 +90,31 @@ impl LiveStream {
     }
 }
 
+/// Renders an overview as an event.
+fn event(page: &[u8]) -> Bytes {
+    [b"event: overview\ndata: ", page.trim_ascii_end(), b"\n\n"]
+        .concat()
+        .into()
+}
+
 impl AdminApi {
     /// Responds with the live stream.
     pub(super) async fn live(&self, head: &Parts) -> http::Response<AdminBody> {
-        let mut stream = LiveStream {
+        let Some(permit) = self.admit_stream() else {
+            return busy("limit of live streams reached; retry later").map(whole);
+        };
+        // The first overview is made before the response, so that a failure has a status.
+        let page = match self.show(ViewCommand::Overview).await {
+            Ok(page) => page,
+            Err(problem) => return problem.render().map(whole),
+        };
+        let first = event(&page);
+        let stream = LiveStream {
             admin: self.clone(),
             closing: head.extensions.get::<Closing>().cloned(),
-            looks: 0,
+            last: page,
             quiet: 0,
-            last: Bytes::new(),
-        };
-        // The first event is made before the response, so that a failure has a status.
-        let Some(first) = stream.next().await else {
-            let problem = super::problem::unavailable("no response: the process is shutting down");
-            return problem.render().map(whole);
+            _permit: permit,
         };
         let events = unfold((Some(first), stream), |(first, mut stream)| async move {
             let event = match first {

@@ -3,7 +3,9 @@
 use std::error::Error;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
@@ -75,6 +77,14 @@ impl AdminProblem {
 /// Creates the error that the proxy cannot answer now.
 pub(super) fn unavailable(detail: &'static str) -> AdminProblem {
     AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+}
+
+/// Creates the response that a limit is reached. Its connection closes, so that the client does not occupy it.
+pub(super) fn busy(detail: &'static str) -> Response<Full<Bytes>> {
+    let mut response = unavailable(detail).render();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
 }
 
 /// Creates a response that no cache stores and no browser sniffs for another type.

@@ -63,14 +63,15 @@ impl AdminApi {
         if !is_plain_probe(head) {
             admit(self.address, &head.uri, &head.headers)?;
         }
+        if needs_token(head.uri.path()) {
+            // A page of another site could not read a response, but it could use up connections, as with streams.
+            check_fetch_site(&head.headers)?;
+        }
         let bearer = self.authenticate(head)?;
         let endpoint = parse(&head.method, head.uri.path())?;
-        if is_write(&head.method) {
-            check_fetch_site(&head.headers)?;
-            if bearer.is_none() {
-                // Without a token, only this keeps pages of other sites from writing with an old browser.
-                require_json(head)?;
-            }
+        if is_write(&head.method) && bearer.is_none() {
+            // Without a token, only this keeps pages of other sites from writing with an old browser.
+            require_json(head)?;
         }
         Ok((endpoint, bearer))
     }

@@ -9,10 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::Request;
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,7 +22,7 @@ use tokio::time;
 
 use super::connection_limit::{ConnectionLimit, ConnectionSlot};
 use super::live::{Closing, whole};
-use super::problem::AdminProblem;
+use super::problem::busy;
 use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
 use dualgauge_net::AcceptBackoff;
 
@@ -37,7 +35,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// The time for a request in progress once its connection is to close.
 const GRACE: Duration = Duration::from_secs(6);
 
-/// The shutdown signal: it carries no value, and fires when its sender is dropped.
+/// The shutdown signal of the listener: it carries no value, and fires when its sender is dropped.
 type ShutdownState = watch::Receiver<()>;
 
 /// Serves the admin listener until `shutdown` is ready. It then closes idle connections at once, gives requests in
@@ -52,11 +50,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let admin = Arc::new(AdminApi {
-        address,
-        tokens,
-        control,
-    });
+    let admin = Arc::new(AdminApi::new(address, tokens, control));
     let (open, closing) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut limit = ConnectionLimit::new();
@@ -140,15 +134,6 @@ impl Body for Awaited {
     }
 }
 
-fn busy() -> Response<Full<Bytes>> {
-    let detail = "connection limit of the admin API reached; retry later";
-    let mut response = AdminProblem::new(StatusCode::SERVICE_UNAVAILABLE, detail).render();
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
 /// Serves one connection from its first request to its last.
 async fn serve_connection(
     stream: TcpStream,
@@ -156,16 +141,21 @@ async fn serve_connection(
     slot: Arc<ConnectionSlot>,
     mut closing: ShutdownState,
 ) {
-    let (slot, stop) = (Draining(slot), closing.clone());
+    let slot = Draining(slot);
+    // Streams end with the connection, not with the listener only: a stream may begin late in a lifetime.
+    let (open, ending) = watch::channel(());
     let service = service_fn(|request: Request<Incoming>| async {
         let answer = match slot.0.begin(request.uri().path()) {
             Ok(()) => {
                 let slot = slot.0.clone();
                 let mut request = request.map(|body| Awaited { body, slot });
-                request.extensions_mut().insert(Closing(stop.clone()));
+                request.extensions_mut().insert(Closing(ending.clone()));
                 admin.answer(request).await
             }
-            Err(_) => busy().map(whole),
+            Err(_) => {
+                let detail = "connection limit of the admin API reached; retry later";
+                busy(detail).map(whole)
+            }
         };
         slot.0.set_waiting();
         Ok::<_, Infallible>(answer)
@@ -183,6 +173,7 @@ async fn serve_connection(
         _ = closing.changed() => {}
         () = time::sleep(LIFETIME) => {}
     }
+    drop(open);
     connection.as_mut().graceful_shutdown();
     let _ = time::timeout(GRACE, connection).await;
 }

@@ -6,12 +6,11 @@ use http::{Response, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
 use tokio::sync::oneshot::Sender;
-use tokio::task::spawn_blocking;
 
 use super::api::AdminApi;
 use super::differences::differences;
 use super::page::ListQuery;
-use super::problem::{AdminProblem, JSON, ok, response, unavailable};
+use super::problem::{AdminProblem, JSON, ok, response};
 use super::query;
 use super::routes::View;
 use super::verdict_view::VerdictView;
@@ -93,7 +92,7 @@ impl AdminApi {
         }
     }
 
-    async fn show<T>(
+    pub(super) async fn show<T>(
         &self,
         command: impl FnOnce(Sender<T>) -> ViewCommand,
     ) -> Result<T, AdminProblem> {
@@ -104,15 +103,10 @@ impl AdminApi {
     async fn verdict(&self, name: String) -> Result<Response<Full<Bytes>>, AdminProblem> {
         let ask = |reply| ViewCommand::FindRoute { name, reply };
         let (plan, index) = self.show(ask).await??;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the requester waits for it, and the listener bounds the number of requests"
-        )]
-        let checking = spawn_blocking(move || {
+        let check = move || {
             let report = check_route(&plan.routes, index);
             ok(&VerdictView::new(plan.routes.route(index), report.as_ref()))
-        });
-        let checked = checking.await;
-        checked.map_err(|_| unavailable("the check of the route failed"))
+        };
+        self.calculate(check).await
     }
 }

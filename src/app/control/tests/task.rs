@@ -117,11 +117,8 @@ async fn a_flip_is_answered_once_it_is_stored_and_with_the_workers() {
 async fn a_request_goes_the_whole_way() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
-        let admin = AdminApi {
-            address: "127.0.0.1:9090".parse().unwrap(),
-            tokens: AdminTokens::default(),
-            control: commands,
-        };
+        let address = "127.0.0.1:9090".parse().unwrap();
+        let admin = AdminApi::new(address, AdminTokens::default(), commands);
         let ask = async |method: &str, path: &str, body: &'static str| {
             let request = Request::builder()
                 .method(method)

@@ -1,16 +1,22 @@
 //! The listener over real sockets.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
 
-use super::{obey, within};
+use super::obey;
 use crate::server::admin::{AdminTokens, serve};
 
 /// Runs `test` against a listener with the scripted owner; then ends the listener, and waits until it has ended.
 async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
+    listening_within(Duration::from_secs(60), test).await;
+}
+
+async fn listening_within<F: Future>(limit: Duration, test: impl FnOnce(SocketAddr) -> F) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (control, mut commands) = mpsc::channel(1);
@@ -29,7 +35,8 @@ async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
         held
     };
     // The output of the test, such as an open connection, is held until the listener has ended.
-    let (served, (), _held) = within(async { tokio::join!(served, script, tested) }).await;
+    let all = timeout(limit, async { tokio::join!(served, script, tested) });
+    let (served, (), _held) = all.await.unwrap();
     served.unwrap();
 }
 
@@ -203,6 +210,63 @@ async fn slow_clients_of_the_api_leave_connections_to_probes() {
         let answer = exchange(&mut probe, &text).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         slow
+    })
+    .await;
+}
+
+/// Reads the status of a response whose body may go on.
+async fn status(stream: &mut TcpStream) -> String {
+    let mut line = [0; 12];
+    stream.read_exact(&mut line).await.unwrap();
+    String::from_utf8(line.to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_on_a_reused_connection_ends_whole_at_its_lifetime() {
+    listening_within(Duration::from_secs(300), |address| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        // A HEAD opens a stream that ends at once.
+        let head = format!("HEAD /api/v1/live HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        for _ in 0..10 {
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"\r\n\r\n") {
+                answer.push(stream.read_u8().await.unwrap());
+            }
+            sleep(Duration::from_secs(3)).await;
+        }
+        let text = format!("GET /api/v1/live HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let answer = exchange(&mut stream, &text).await;
+        assert!(answer.contains("event: overview\n"), "{answer}");
+        assert!(answer.ends_with("\r\n0\r\n\r\n"), "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn live_streams_leave_connections_to_requests() {
+    listening(|address| async move {
+        let mut open = Vec::new();
+        for number in 0..60 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let text = format!("GET /api/v1/live HTTP/1.1\r\nhost: {address}\r\n\r\n");
+            stream.write_all(text.as_bytes()).await.unwrap();
+            let expected = if number < 16 {
+                "HTTP/1.1 200"
+            } else {
+                "HTTP/1.1 503"
+            };
+            assert_eq!(status(&mut stream).await, expected, "{number}");
+            // A refused client goes away.
+            if number < 16 {
+                open.push(stream);
+            }
+        }
+        let text = format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        let mut scrape = TcpStream::connect(address).await.unwrap();
+        let answer = exchange(&mut scrape, &text).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        open
     })
     .await;
 }
