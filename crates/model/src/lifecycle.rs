@@ -38,8 +38,8 @@ pub use eras::{DeclaredNames, EraUsage};
 pub use observation::{Interval, Observation, ReplicaObservation};
 pub use prefixes::Prefixes;
 pub use report::{
-    CallerReport, CountReport, DeletionVerdict, DeprecationReport, ReportQuery, RouteReport,
-    UnroutedReport, UsageEvidence, UsageReport, parse_idle, report, span,
+    CallerReport, CountReport, DEFAULT_IDLE, DeletionVerdict, DeprecationReport, ReportQuery,
+    RouteReport, UnroutedReport, UsageEvidence, UsageReport, parse_idle, report, span,
 };
 pub use timeline::{Timeline, TimelineInterval};
 pub use usage::{ClientUsage, Usage, UsageCount, UsageError, UsageTotals};

@@ -1,6 +1,7 @@
 //! Clients and routes with their calls, and previews of flags, for the console.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Control;
@@ -12,7 +13,10 @@ use crate::server::admin::{
 };
 use crate::telemetry::metrics::{CallTable, StageCalls};
 use dualgauge_model::flag_preview::{FlagValues, PreviewInput, preview};
-use dualgauge_model::lifecycle::{EraClientReport, ReportQuery, Usage, UsageTotals, report};
+use dualgauge_model::lifecycle::{
+    CallerReport, DEFAULT_IDLE, EraClientReport, ReportQuery, RouteReport, Usage, UsageTotals,
+    report,
+};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Glob, OTHER};
 use dualgauge_model::route::{Example, Route};
@@ -20,8 +24,8 @@ use dualgauge_model::time::Timestamp;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
-/// The idle time after which a route may be deleted, in seconds: 30 days, as in the report of usage.
-const IDLE: u64 = 30 * 86_400;
+/// The maximum number of callers, and of reasons for the verdict, in the detail of a route.
+const MAX_CALLERS: usize = 100;
 
 impl Control {
     /// Returns a page of clients, with those that match none as `other` if they have called.
@@ -73,7 +77,7 @@ impl Control {
     fn eras(&self, at: Timestamp) -> BTreeMap<String, Vec<EraClientReport>> {
         let query = ReportQuery {
             route: Glob::new(""),
-            idle: IDLE,
+            idle: DEFAULT_IDLE,
             at,
         };
         let mut usage = Usage::default();
@@ -151,18 +155,21 @@ impl Control {
         let found = table.of_route(name);
         let query = ReportQuery {
             route: Glob::new(name),
-            idle: IDLE,
+            idle: DEFAULT_IDLE,
             at,
         };
         let mut usage = self.usage();
         usage.keep(&plan);
         let usage = report(&plan, &usage, &query).routes;
+        let mut usage = usage.into_iter().find(|usage| usage.route == name);
         let callers = found.callers.iter();
         let callers = callers.map(|((client, side), calls)| CallerRow {
             client: client.to_string(),
             side: side.as_str(),
             served: (*calls).into(),
         });
+        let mut callers = callers.collect();
+        let more_callers = keep_busiest(usage.as_mut(), &mut callers);
         Ok(RouteDetail {
             name: route.name.clone(),
             rest: route.rest.clone(),
@@ -172,13 +179,14 @@ impl Control {
             lossy: route.lossy.clone(),
             about: about(route),
             examples: route.examples.iter().map(example).collect(),
-            callers: callers.collect(),
+            callers,
+            more_callers,
             latency: LatencyView {
                 old: found.old.into(),
                 new: found.new.into(),
                 candidates: found.candidates.into(),
             },
-            usage: usage.into_iter().find(|usage| usage.route == name),
+            usage,
         })
     }
 
@@ -209,6 +217,42 @@ impl Control {
             faults: found.faults.iter().map(ToString::to_string).collect(),
         })
     }
+}
+
+/// Keeps the busiest callers of a route and, of this process, first the calls of these. Returns the number of callers
+/// that are left out.
+fn keep_busiest(usage: Option<&mut RouteReport>, callers: &mut Vec<CallerRow>) -> usize {
+    let (mut kept, mut more) = (BTreeSet::new(), 0);
+    if let Some(usage) = usage {
+        let calls = |caller: &CallerReport| {
+            let counts = [&caller.old, &caller.new, &caller.refused];
+            counts
+                .iter()
+                .fold(0, |sum, count| count.calls.saturating_add(sum))
+        };
+        usage.callers.sort_by_key(|caller| Reverse(calls(caller)));
+        more = usage.callers.len().saturating_sub(MAX_CALLERS);
+        usage.callers.truncate(MAX_CALLERS);
+        let left_out = usage.reasons.len().saturating_sub(MAX_CALLERS);
+        usage.reasons.truncate(MAX_CALLERS);
+        if left_out > 0 {
+            let text = format!("and {left_out} more reasons; `GET /api/v1/usage` lists all");
+            usage.reasons.push(text);
+        }
+        let names = usage.callers.iter();
+        kept = names
+            .map(|caller| (caller.client.as_str(), caller.side.as_str()))
+            .collect();
+    }
+    callers.sort_by_key(|caller| {
+        let calls: u64 = caller.served.stages.values().sum();
+        (
+            !kept.contains(&(caller.client.as_str(), caller.side)),
+            Reverse(calls),
+        )
+    });
+    callers.truncate(MAX_CALLERS);
+    more
 }
 
 fn calls(totals: &UsageTotals) -> ServedCalls {
@@ -254,4 +298,86 @@ fn example(example: &Example) -> ExampleView {
 
 fn text(json: &Json) -> String {
     String::from_utf8_lossy(json.as_bytes()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dualgauge_model::lifecycle::{CountReport, DeletionVerdict, UsageEvidence};
+
+    fn counted(client: String, calls: u64) -> CallerReport {
+        CallerReport {
+            client,
+            side: "rest".to_owned(),
+            old: CountReport { calls, last: None },
+            new: CountReport::default(),
+            refused: CountReport::default(),
+            tool_errors: CountReport::default(),
+        }
+    }
+
+    fn usage(callers: Vec<CallerReport>, reasons: usize) -> RouteReport {
+        RouteReport {
+            route: "r".to_owned(),
+            rest: "GET /r".to_owned(),
+            rpc: "r".to_owned(),
+            deprecated: None,
+            verdict: DeletionVerdict::NotDeprecated,
+            reasons: (0..reasons).map(|number| number.to_string()).collect(),
+            callers,
+            evidence: UsageEvidence {
+                watched_since: None,
+                watched_seconds: 0,
+                replicas: 1,
+                gaps: Vec::new(),
+                unrouted: None,
+            },
+        }
+    }
+
+    fn row(client: String, calls: u64) -> CallerRow {
+        let mut served = ServedByStage::default();
+        served.stages.insert("shadow", calls);
+        CallerRow {
+            client,
+            side: "rest",
+            served,
+        }
+    }
+
+    #[test]
+    fn a_route_lists_its_busiest_callers_and_counts_the_others() {
+        let named = |number: u64| format!("client-{number:04}");
+        let callers = (0..1000).map(|number| counted(named(number), number));
+        let mut usage = usage(callers.collect(), 130);
+        // The busiest on all replicas are others than those of this process.
+        let mut rows = (0..1000)
+            .map(|number| row(named(number), 1000 - number))
+            .collect();
+        assert_eq!(keep_busiest(Some(&mut usage), &mut rows), 900);
+        let listed: Vec<&str> = usage
+            .callers
+            .iter()
+            .map(|one| one.client.as_str())
+            .collect();
+        let wanted: Vec<String> = (900..1000).rev().map(named).collect();
+        assert_eq!(listed, wanted);
+        let rows: BTreeSet<String> = rows.into_iter().map(|row| row.client).collect();
+        assert_eq!(rows, wanted.into_iter().collect());
+        assert_eq!(usage.reasons.len(), 101);
+        assert!(
+            usage.reasons[100].starts_with("and 30 more"),
+            "{:?}",
+            usage.reasons[100]
+        );
+    }
+
+    #[test]
+    fn a_route_without_usage_lists_the_busiest_callers_of_this_process() {
+        let mut rows = (0..150)
+            .map(|number| row(number.to_string(), number))
+            .collect();
+        assert_eq!(keep_busiest(None, &mut rows), 0);
+        assert_eq!((rows.len(), rows[0].client.as_str()), (100, "149"));
+    }
 }

@@ -10,13 +10,10 @@ use super::page::{LIMIT, ListOrder, ListQuery, MAX_LIMIT};
 use super::problem::AdminProblem;
 use crate::telemetry::clock::millis;
 use dualgauge_model::flag_preview::FlagValues;
-use dualgauge_model::lifecycle::parse_idle;
+use dualgauge_model::lifecycle::{DEFAULT_IDLE, parse_idle};
 use dualgauge_model::rollout::{Glob, Percent, Stage};
 use dualgauge_model::time::Timestamp;
 use dualgauge_patterns::percent::{Plus, decode};
-
-/// The default idle time after which a route may be deleted: 30 days.
-const IDLE: u64 = 30 * 86_400;
 
 /// Reads `route=GLOB&idle=30d`; both are optional.
 pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
@@ -26,7 +23,7 @@ pub(super) fn usage(query: Option<&str>) -> Result<(Glob, u64), AdminProblem> {
             "`idle` is not a duration; write one such as `30d`, `12h` or `90m`, ten years at most";
         parse_idle(&idle).ok_or_else(|| wrong(detail.to_owned()))
     });
-    Ok((route(&mut given), idle.transpose()?.unwrap_or(IDLE)))
+    Ok((route(&mut given), idle.transpose()?.unwrap_or(DEFAULT_IDLE)))
 }
 
 /// Reads `route=GLOB&since=TIME`; the time may be a duration before `now`.
@@ -160,7 +157,7 @@ mod tests {
             Some((route.as_str().to_owned(), idle))
         };
         let given = |route: &str, idle| Some((route.to_owned(), idle));
-        assert_eq!(read(""), given("*", IDLE));
+        assert_eq!(read(""), given("*", DEFAULT_IDLE));
         assert_eq!(read("idle=12h"), given("*", 43_200));
         assert_eq!(read("route=agent.%2A&idle=1s"), given("agent.*", 1));
         for wrong in [

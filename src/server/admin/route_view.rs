@@ -48,11 +48,13 @@ pub struct RouteDetail {
     pub about: Option<String>,
     /// The examples in the configuration.
     pub examples: Vec<ExampleView>,
-    /// The calls of this process by client and side, since its start.
+    /// The calls of this process by client and side, since its start; at most 100 callers, first those of `usage`.
     pub callers: Vec<CallerRow>,
+    /// The number of callers that `usage` leaves out: it lists the 100 busiest.
+    pub more_callers: usize,
     /// The durations of calls.
     pub latency: LatencyView,
-    /// The calls on all replicas, and whether the route may be deleted.
+    /// The calls on all replicas, the busiest callers first, and whether the route may be deleted.
     pub usage: Option<RouteReport>,
 }
 

@@ -16,6 +16,9 @@ use crate::route::Route;
 use crate::time::Timestamp;
 use dualgauge_patterns::side::Side;
 
+/// The time without calls that makes a route safe to delete if a query does not say, in seconds: 30 days.
+pub const DEFAULT_IDLE: u64 = 30 * 86_400;
+
 /// The parameters of a report.
 #[derive(Debug, Clone)]
 pub struct ReportQuery {

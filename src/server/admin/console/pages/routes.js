@@ -70,7 +70,8 @@ function callers(route) {
     const last = [caller.old.last, caller.new.last, caller.refused.last].filter(Boolean).sort().at(-1);
     return row(columns, [h("a", { href: `#/clients?search=${encodeURIComponent(caller.client)}` }, caller.client), caller.side, served ? stageBar(served.stages) : h("span", { class: "faint" }, "–"), count(caller.old.calls), count(caller.new.calls), h("time", { datetime: last, title: dateTime(last) }, ago(last))]);
   });
-  return [table("Callers", columns, rows, { class: "stack" }), counted.length > LIMIT && h("p", { class: "faint" }, `and ${count(counted.length - LIMIT)} more; \`dualgauge usage\` lists all.`)];
+  const more = counted.length - rows.length + route.more_callers;
+  return [table("Callers", columns, rows, { class: "stack" }), more > 0 && h("p", { class: "faint" }, `and ${count(more)} more; \`dualgauge usage\` lists all.`)];
 }
 
 const VERDICTS = { "safe to delete": "ok", "not yet": "warning", unknown: "warning", "not deprecated": "" };
