@@ -36,7 +36,9 @@ impl OverviewCache {
     /// Returns the last overview, if nothing of it can have changed much.
     pub(super) fn fresh(&self, control: &Control, at: SystemTime) -> Option<Bytes> {
         let last = self.0.as_ref()?;
-        let is_fresh = millis(at).saturating_sub(last.at_ms) < FRESH_MS
+        // An overview of a later time is stale: the clock was set back.
+        let age = millis(at).checked_sub(last.at_ms);
+        let is_fresh = age.is_some_and(|age| age < FRESH_MS)
             && last.revision == control.revision
             && Arc::ptr_eq(&last.plan, &control.plan);
         is_fresh.then(|| last.page.clone())

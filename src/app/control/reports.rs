@@ -88,7 +88,9 @@ impl Control {
         self.tend().await;
         let now = millis(at);
         let left = self.reporting.left;
-        let is_due = left.is_none_or(|left| now.saturating_sub(left) >= WRITE_EVERY_MS);
+        // A clock that was set back makes a report due, too.
+        let age = left.and_then(|left| now.checked_sub(left));
+        let is_due = age.is_none_or(|age| age >= WRITE_EVERY_MS);
         if is_due || self.is_shared() || self.store.health() != Health::Fine {
             self.leave_counts(now).await;
         }
@@ -132,7 +134,7 @@ impl Control {
         }
     }
 
-    async fn take_reports(&mut self, reports: Reports, now: u64) {
+    pub(super) async fn take_reports(&mut self, reports: Reports, now: u64) {
         let Reports { archive, reports } = reports;
         let archive = self.archive(archive).await;
         let first = self.reporting.left.is_none();
@@ -197,16 +199,18 @@ impl Control {
         }
     }
 
-    /// Continues the timeline of the process before this one.
+    /// Continues the timeline of the process before this one, or that of this process. In either case, the next note is
+    /// only the start of an interval: the earlier totals lack the counts of other processes, which are no new calls.
     fn remember_timeline(&mut self, read: &[(ReplicaReport, CountedUsage)]) {
         let others = read.iter().filter(|(report, _)| !self.is_own(report));
         let stored = others.filter_map(|(report, counted)| {
             let timeline = counted.timeline.clone()?;
             Some((report.at, timeline))
         });
-        if let Some((_, timeline)) = stored.max_by_key(|(at, _)| *at) {
-            self.timeline = Timeline::restore(timeline);
-        }
+        let newest = stored.max_by_key(|(at, _)| *at);
+        let own = || std::mem::take(&mut self.timeline);
+        let timeline = newest.map_or_else(own, |(_, timeline)| timeline);
+        self.timeline = Timeline::restore(timeline);
     }
 
     /// Folds the reports of ended processes into the archive. The first replica to do so does it for all.

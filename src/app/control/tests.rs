@@ -6,6 +6,7 @@ mod kill;
 mod rearmed;
 mod reload;
 mod task;
+mod timeline;
 
 use std::fs;
 use std::path::PathBuf;

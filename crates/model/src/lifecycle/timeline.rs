@@ -4,7 +4,7 @@
 //! intervals are full, neighbours are joined, so that the timeline always covers the whole time since its start.
 //!
 //! Laws: the sums over all intervals equal the calls since the first note, except for counts that another process has
-//! taken back; the number of intervals stays below [`INTERVALS`].
+//! taken back; the number of intervals stays below [`INTERVALS`]; their ends never decrease.
 //!
 //! Used by `app::control`.
 
@@ -53,7 +53,7 @@ impl TimelineInterval {
     }
 }
 
-/// The progress of the migration since a process began to count. A stored one goes on in the next process.
+/// The progress of the migration since a process began to count. The next process continues a stored timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Timeline {
@@ -75,12 +75,16 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Continues a stored timeline, unless it is none that this type writes.
+    /// Returns a stored timeline, or an empty one if its values are out of range. The next note only begins an interval:
+    /// the totals before it may have lacked the counts of other processes.
     #[must_use]
     pub fn restore(stored: Timeline) -> Timeline {
         let is_valid = stored.seconds >= FIRST_SECONDS && stored.intervals.len() < INTERVALS;
         if is_valid {
-            stored
+            Timeline {
+                last: None,
+                ..stored
+            }
         } else {
             Timeline::default()
         }
@@ -98,11 +102,12 @@ impl Timeline {
         &self.intervals
     }
 
-    /// Returns true if the current interval has ended, so that [`Timeline::note`] adds it.
+    /// Returns true if the current interval has ended, so that [`Timeline::note`] adds it. A clock that was set back ends
+    /// it too.
     #[must_use]
     pub fn is_due(&self, at: Timestamp) -> bool {
         let last = self.last.as_ref();
-        last.is_none_or(|(last, _)| at.since(*last) >= self.seconds)
+        last.is_none_or(|(last, _)| at < *last || at.since(*last) >= self.seconds)
     }
 
     /// Ends the current interval, if it is due, with the totals of each client so far. The first note is only the start
@@ -112,7 +117,9 @@ impl Timeline {
             return;
         }
         if let Some((_, before)) = &self.last {
-            let interval = difference(before, &totals, at);
+            let latest = self.intervals.last();
+            let until = latest.map_or(at, |latest| latest.until.max(at));
+            let interval = difference(before, &totals, until);
             self.intervals.push(interval);
         }
         self.last = Some((at, totals));
@@ -222,6 +229,31 @@ mod tests {
         assert_eq!((next.intervals().len(), last.new), (2, 4));
         let strange = serde_json::from_str(r#"{"seconds":0}"#).unwrap();
         assert_eq!(Timeline::restore(strange), Timeline::default());
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_stops_nothing() {
+        let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
+        note(&mut timeline, &usage, at(7200));
+        for seconds in [7210, 3600, 3610] {
+            calls(&mut usage, "app", Some(Way::Old), 1);
+            assert!(timeline.is_due(at(seconds)), "{seconds}");
+            note(&mut timeline, &usage, at(seconds));
+        }
+        let all = timeline.intervals();
+        assert_eq!(all.iter().map(|one| one.old).collect::<Vec<_>>(), [1; 3]);
+        assert!(all.iter().all(|one| one.until == at(7210)), "{all:?}");
+    }
+
+    #[test]
+    fn a_restored_timeline_begins_with_the_next_note() {
+        let (mut timeline, mut usage) = (Timeline::default(), Usage::default());
+        note(&mut timeline, &usage, at(0));
+        let mut timeline = Timeline::restore(timeline);
+        // The counts of others became known.
+        calls(&mut usage, "others", Some(Way::New), 9);
+        note(&mut timeline, &usage, at(10));
+        assert_eq!(timeline.intervals(), []);
     }
 
     proptest! {
