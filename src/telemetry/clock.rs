@@ -103,6 +103,12 @@ pub fn rfc3339() -> String {
     Rfc3339(wall()).to_string()
 }
 
+/// Returns a time in milliseconds since 1970 as RFC 3339.
+#[must_use]
+pub fn rfc3339_ms(ms: u64) -> String {
+    Rfc3339(UNIX_EPOCH + Duration::from_millis(ms)).to_string()
+}
+
 /// Returns whole seconds since 1970, as in tokens; zero before 1970.
 #[must_use]
 pub fn whole_unix_seconds() -> u64 {

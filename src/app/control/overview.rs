@@ -1,7 +1,7 @@
 //! The state of the whole migration, for the console.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use crate::server::admin::{
     AttentionKind, AttentionView, Gravity, MAX_ATTENTION, OverviewView, ProblemView, Readiness,
     ReloadCounts, ServedCalls, StatusView, TimelineView,
 };
-use crate::telemetry::clock::{Rfc3339, millis};
+use crate::telemetry::clock::{Rfc3339, millis, rfc3339_ms};
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::lifecycle::{Usage, UsageTotals};
 use dualgauge_model::plan::Plan;
@@ -188,7 +188,7 @@ fn differences(mismatches: &Mismatches) -> Vec<AttentionView> {
         kind,
         subject: Some(route.to_owned()),
         text,
-        at: Some(Rfc3339(UNIX_EPOCH + Duration::from_millis(last_ms)).to_string()),
+        at: Some(rfc3339_ms(last_ms)),
     };
     for route in mismatches.routes() {
         let failed = mismatches.failed(route).map(|failed| failed.tally());

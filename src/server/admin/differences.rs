@@ -1,11 +1,9 @@
 //! The mismatches and failed candidates of all routes as one list. Used by `admin::views`.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use serde::Serialize;
 
 use super::page::ListQuery;
-use crate::telemetry::clock::Rfc3339;
+use crate::telemetry::clock::rfc3339_ms;
 use dualgauge_model::compare::{Mismatches, Tally};
 use dualgauge_model::rollout::Glob;
 
@@ -47,6 +45,6 @@ fn row<'m>(route: &'m str, field: Option<&'m str>, tally: Tally) -> DifferenceRo
         route,
         field,
         count: tally.count,
-        last: Rfc3339(UNIX_EPOCH + Duration::from_millis(tally.last_ms)).to_string(),
+        last: rfc3339_ms(tally.last_ms),
     }
 }

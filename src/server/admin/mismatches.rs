@@ -1,9 +1,8 @@
 //! The API's view of the last mismatches. Used by `admin::query` and `admin::response`.
 
 use serde::Serialize;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::telemetry::clock::Rfc3339;
+use crate::telemetry::clock::rfc3339_ms;
 use dualgauge_model::compare::{
     CallInfo, Failed, FailedCandidate, Field, MismatchSample, Mismatches, Tally,
 };
@@ -127,7 +126,7 @@ impl<'m> MismatchesView<'m> {
                 more: count(mismatches.more_of(route)),
             });
         MismatchesView {
-            since: wanted.since_ms.map(time),
+            since: wanted.since_ms.map(rfc3339_ms),
             routes: routes.filter(RouteView::has_any).collect(),
             more: count(mismatches.more()),
         }
@@ -146,7 +145,7 @@ fn field<'m>(name: &'m str, field: &'m Field, wanted: &Wanted) -> FieldView<'m> 
     FieldView {
         field: name,
         count: field.tally().count,
-        last: time(field.tally().last_ms),
+        last: rfc3339_ms(field.tally().last_ms),
         samples: samples.map(sample).collect(),
     }
 }
@@ -159,7 +158,7 @@ fn failed<'m>(failed: Option<&'m Failed>, wanted: &Wanted) -> FailedView<'m> {
     let samples = samples.filter(|sample| wanted.has(sample.called.at_ms));
     FailedView {
         count: failed.tally().count,
-        last: Some(time(failed.tally().last_ms)),
+        last: Some(rfc3339_ms(failed.tally().last_ms)),
         samples: samples.map(failed_sample).collect(),
     }
 }
@@ -176,7 +175,7 @@ fn failed_sample(sample: &FailedCandidate) -> FailedSampleView<'_> {
 
 fn called(called: &CallInfo) -> CallView<'_> {
     CallView {
-        at: time(called.at_ms),
+        at: rfc3339_ms(called.at_ms),
         client: &called.client,
         side: called.side.as_str(),
         stage: called.stage.as_str(),
@@ -192,11 +191,6 @@ fn sample(sample: &MismatchSample) -> SampleView<'_> {
         control: sample.control.as_str(),
         candidate: sample.candidate.as_str(),
     }
-}
-
-fn time(ms: u64) -> String {
-    let time: SystemTime = UNIX_EPOCH + Duration::from_millis(ms);
-    Rfc3339(time).to_string()
 }
 
 #[cfg(test)]
