@@ -116,9 +116,10 @@ pub fn preview(input: PreviewInput<'_>, index: usize, to: FlagValues) -> Option<
         stage: flag.stage,
         percent: flag.percent,
     };
+    let new_side = [share(flag, from), share(flag, to)];
     let mut found = FlagPreview {
-        effect: effect(from, to),
-        new_side: [share(flag, from), share(flag, to)],
+        effect: effect([from, to], new_side),
+        new_side,
         routes: routes.count(),
         clients: clients.len(),
         calls,
@@ -160,18 +161,15 @@ fn share(flag: &Flag, values: FlagValues) -> Percent {
     }
 }
 
-fn effect(from: FlagValues, to: FlagValues) -> PreviewEffect {
-    let new = |values: FlagValues| match values.stage.control() {
-        Some(Way::New) => values.percent,
-        Some(Way::Old) | None => Percent::NONE,
-    };
+/// Returns the direction of a change of values, with the shares of the new side before and after it.
+fn effect([from, to]: [FlagValues; 2], new_side: [Percent; 2]) -> PreviewEffect {
     if from == to {
         PreviewEffect::Nothing
     } else if to.stage == Stage::Retired && to.percent > Percent::NONE {
         PreviewEffect::Refuses
-    } else if new(to) > new(from) {
+    } else if new_side[1] > new_side[0] {
         PreviewEffect::Moves
-    } else if new(to) < new(from) || from.stage == Stage::Retired {
+    } else if new_side[1] < new_side[0] || from.stage == Stage::Retired {
         PreviewEffect::Returns
     } else {
         PreviewEffect::Compares

@@ -168,3 +168,21 @@ fn a_comparison_moves_no_call() {
     );
     assert_eq!(found.new_side, [Percent::NONE; 2]);
 }
+
+#[test]
+fn a_holdback_limits_the_effect() {
+    let rollout = rollout(vec![Flag {
+        holdback: Percent::parse("20").unwrap(),
+        ..named("ios", "ios", "*", "100")
+    }]);
+    let found = previewed(&rollout, 0, Stage::Translate, "90");
+    assert_eq!(found.new_side[0], found.new_side[1]);
+    assert_eq!(found.effect, PreviewEffect::Compares);
+    let text = found.text;
+    assert!(
+        text.starts_with("Leaves client `ios`'s calls on the same side"),
+        "{text}"
+    );
+    let returned = previewed(&rollout, 0, Stage::Translate, "70");
+    assert_eq!(returned.effect, PreviewEffect::Returns);
+}
