@@ -77,8 +77,8 @@ pub use decode::Attribution;
 pub use explain::HypotheticalCall;
 pub use live::AdminBody;
 pub use overview::{
-    AttentionKind, AttentionView, Gravity, MAX_ATTENTION, OverviewView, ProblemView, ReloadCounts,
-    ServedCalls, StatusView, TimelineView,
+    AttentionKind, AttentionView, MAX_ATTENTION, OverviewView, ProblemView, ReloadCounts,
+    ServedCalls, Severity, StatusView, TimelineView,
 };
 pub use page::{ListOrder, ListQuery, Page};
 pub use route_view::{

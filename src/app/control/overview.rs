@@ -9,8 +9,8 @@ use super::Control;
 use super::replication::REFUSED;
 use crate::config::problem::{Problem, SourceLocation};
 use crate::server::admin::{
-    AttentionKind, AttentionView, Gravity, MAX_ATTENTION, OverviewView, ProblemView, Readiness,
-    ReloadCounts, ServedCalls, StatusView, TimelineView,
+    AttentionKind, AttentionView, MAX_ATTENTION, OverviewView, ProblemView, Readiness,
+    ReloadCounts, ServedCalls, Severity, StatusView, TimelineView,
 };
 use crate::telemetry::clock::{Rfc3339, millis, rfc3339_ms};
 use dualgauge_model::compare::Mismatches;
@@ -64,7 +64,7 @@ impl Control {
     pub(super) fn overview(&self, readiness: Readiness, mismatches: &Mismatches) -> OverviewView {
         let mut attention = self.attention(readiness);
         attention.extend(differences(mismatches));
-        attention.sort_by_key(|item| (item.gravity, item.kind));
+        attention.sort_by_key(|item| (item.severity, item.kind));
         let more = attention.len().saturating_sub(MAX_ATTENTION);
         attention.truncate(MAX_ATTENTION);
         let mut calls = ServedCalls::default();
@@ -94,7 +94,7 @@ impl Control {
         if let Some(kill) = self.kill_over(self.standing.kill.as_ref()) {
             let why = kill.why.map_or(String::new(), |why| format!(": {why}"));
             items.push(AttentionView {
-                gravity: Gravity::Error,
+                severity: Severity::Error,
                 kind: AttentionKind::KillSwitch,
                 subject: None,
                 text: format!("the kill switch is on, by {}{why}", kill.who),
@@ -108,7 +108,7 @@ impl Control {
             let here = self.tripped_here.get(name);
             let reason = trip.map(|trip| &trip.reason).or(here)?;
             Some(AttentionView {
-                gravity: Gravity::Error,
+                severity: Severity::Error,
                 kind: AttentionKind::Tripped,
                 subject: Some(name.clone()),
                 text: format!("the guard has tripped the flag: {reason}"),
@@ -119,7 +119,7 @@ impl Control {
             let count = problems.iter().count();
             let first = problems.iter().next().map(ToString::to_string);
             items.push(AttentionView {
-                gravity: Gravity::Error,
+                severity: Severity::Error,
                 kind: AttentionKind::Configuration,
                 subject: None,
                 text: format!(
@@ -131,14 +131,14 @@ impl Control {
             });
         }
         let readiness = [
-            (Gravity::Error, readiness.obstacles),
-            (Gravity::Warning, readiness.notes),
+            (Severity::Error, readiness.obstacles),
+            (Severity::Warning, readiness.notes),
         ];
         // The problems themselves are listed above.
         let is_new = |text: &String| text != REFUSED;
-        for (gravity, texts) in readiness {
+        for (severity, texts) in readiness {
             items.extend(texts.into_iter().filter(is_new).map(|text| AttentionView {
-                gravity,
+                severity,
                 kind: AttentionKind::Readiness,
                 subject: None,
                 text,
@@ -184,7 +184,7 @@ pub(super) fn add(calls: &mut ServedCalls, totals: &UsageTotals) {
 fn differences(mismatches: &Mismatches) -> Vec<AttentionView> {
     let mut items = Vec::new();
     let item = |kind, route: &str, text: String, last_ms| AttentionView {
-        gravity: Gravity::Warning,
+        severity: Severity::Warning,
         kind,
         subject: Some(route.to_owned()),
         text,

@@ -28,7 +28,7 @@ pub struct OverviewView {
     pub calls: ServedCalls,
     /// The calls and clients over time.
     pub timeline: TimelineView,
-    /// The items that need the attention of an operator, the gravest first.
+    /// The items that need the attention of an operator, the most severe first.
     pub attention: Vec<AttentionView>,
     /// The number of further items.
     pub more: usize,
@@ -54,10 +54,10 @@ pub struct TimelineView {
     pub intervals: Vec<TimelineInterval>,
 }
 
-/// The gravity of an item.
+/// The severity of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Gravity {
+pub enum Severity {
     /// Something does not work, or has been switched off.
     Error,
     /// Something should be looked at.
@@ -85,8 +85,8 @@ pub enum AttentionKind {
 /// An item that needs the attention of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct AttentionView {
-    /// Its gravity.
-    pub gravity: Gravity,
+    /// Its severity.
+    pub severity: Severity,
     /// Its kind.
     pub kind: AttentionKind,
     /// The flag or the route that it concerns.

@@ -25,6 +25,12 @@ export function shares(interval) {
   };
 }
 
+// Returns the seconds from the start of an interval to the end of the last one; a pause of the process makes them longer.
+export function spanFrom({ seconds, intervals }, first) {
+  const start = first > 0 ? intervals[first - 1].until : intervals[first].until - seconds;
+  return Math.max(seconds, intervals.at(-1).until - start);
+}
+
 // Returns the path of a line that has a gap where there is no value.
 function line(values) {
   let path = "";
@@ -108,7 +114,7 @@ function numbers(intervals, withDay) {
 export function timelineChart(timeline) {
   const { intervals, seconds } = timeline;
   if (intervals.length === 0) return h("p", { class: "faint" }, "The first interval ends ten seconds after the start.");
-  const withDay = seconds * intervals.length > 86400;
+  const withDay = spanFrom(timeline, 0) > 86400;
   const calls = intervals.map((one) => shares(one).calls);
   const clients = intervals.map((one) => shares(one).clients);
   const picture = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": `Share on the new side over time. Latest: ${describe(intervals.at(-1), withDay)}` },

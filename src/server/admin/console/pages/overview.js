@@ -1,7 +1,7 @@
 // The overview: how far the migration is, what needs attention, and where each client stands.
 
 import { get } from "../api.js";
-import { timelineChart } from "../chart.js";
+import { spanFrom, timelineChart } from "../chart.js";
 import { h, put, row, table } from "../dom.js";
 import { ago, compact, count, dateTime, plural, share } from "../format.js";
 import { STAGES, stageName } from "../sides.js";
@@ -36,21 +36,21 @@ function tiles(overview) {
   const [moved, served] = isRecent ? [sum(recent, "new"), sum(recent, "old", "new")] : [calls.new, calls.old + calls.new];
   const last = recent.at(-1);
   const active = last ? last.clients_old + last.clients_both + last.clients_new : 0;
-  const span = isRecent ? `in the last ${plural(recent.length * timeline.seconds, "second")}` : "since counting began";
-  const grave = overview.attention.filter((item) => item.gravity === "error").length;
+  const span = isRecent ? `in the last ${plural(spanFrom(timeline, timeline.intervals.length - recent.length), "second")}` : "since counting began";
+  const errors = overview.attention.filter((item) => item.severity === "error").length;
   return h("div", { class: "tiles" },
     tile("Calls on the new side", share(moved, served), `${compact(moved)} of ${compact(served)} ${span}`),
     tile("Clients on the new side", active === 0 ? "–" : `${last.clients_new} of ${active}`, active === 0 ? "none has called lately" : `${last.clients_both} on both sides`, "#/clients"),
     tile("All calls", compact(calls.old + calls.new + calls.refused), `${compact(calls.refused)} refused`, "#/routes"),
     tile("Flags", count(overview.flags), `${plural(overview.routes, "route")}, ${plural(overview.clients, "client")}`, "#/flags"),
-    tile("Needs attention", count(overview.attention.length + overview.more), grave === 0 ? "no errors" : plural(grave, "error")));
+    tile("Needs attention", count(overview.attention.length + overview.more), errors === 0 ? "no errors" : plural(errors, "error")));
 }
 
 function attentionItem(item) {
   const link = LINKS[item.kind]?.(item);
   const subject = item.subject || LABELS[item.kind];
-  return h("li", { class: item.gravity },
-    h("span", { class: "gravity" }, item.gravity),
+  return h("li", { class: item.severity },
+    h("span", { class: "severity" }, item.severity),
     h("span", { class: "what" }, link ? h("a", { href: link }, subject) : h("strong", {}, subject), ` ${item.text}`),
     item.at && h("time", { datetime: item.at, title: dateTime(item.at), class: "faint" }, ago(item.at)));
 }
