@@ -172,7 +172,7 @@ fn each_example_of_the_api_is_what_a_live_proxy_answers() {
             let call = format!("{} {path}", method.to_uppercase());
             rows.insert(format!("| `{call}` | {summary} |"));
             // A page and a stream have tests of their own.
-            if operation["responses"]["200"]["content"]["application/json"].is_object() {
+            if !["/api/v1/docs", "/api/v1/live"].contains(&path.as_str()) {
                 known.insert(call);
             }
         }
