@@ -30,11 +30,11 @@ function visible() {
   return new Promise((done) => document.addEventListener("visibilitychange", done, { once: true })).then(visible);
 }
 
-// Returns a signal that aborts when the page becomes hidden.
+// Returns a controller that aborts when the page becomes hidden.
 function untilHidden() {
   const abort = new AbortController();
   document.addEventListener("visibilitychange", () => document.hidden && abort.abort(), { signal: abort.signal });
-  return abort.signal;
+  return abort;
 }
 
 // Passes each overview to `show`, and each state of the connection to `tell`. A stream that ended is opened again.
@@ -42,8 +42,9 @@ export async function follow(show, tell) {
   let wait = FIRST_WAIT;
   for (;;) {
     await visible();
+    const abort = untilHidden();
     try {
-      const response = await request("/api/v1/live", { signal: untilHidden() });
+      const response = await request("/api/v1/live", { signal: abort.signal });
       for await (const overview of events(response.body)) {
         wait = FIRST_WAIT;
         tell("live", "live");
@@ -56,6 +57,8 @@ export async function follow(show, tell) {
       tell("lost", error.status === 401 ? "token needed" : "not connected");
       await pause(wait);
       wait = Math.min(wait * 2, LONGEST_WAIT);
+    } finally {
+      abort.abort();
     }
   }
 }
