@@ -21,6 +21,9 @@ await withPage(async (page) => {
   await edit.getByLabel("Percentage of reports", { exact: true }).fill("25");
   await edit.locator(".preview.wrong", { hasText: "there is no key for `reports`" }).waitFor();
   assert(await edit.getByRole("button", { name: "Apply" }).isDisabled(), "what is not possible cannot be applied");
+  await edit.getByLabel("Percentage of reports", { exact: true }).fill("");
+  await edit.locator(".preview.wrong", { hasText: "Enter a percentage" }).waitFor();
+  assert(await edit.getByRole("button", { name: "Apply" }).isDisabled(), "no percentage is not 0 %");
   await edit.getByLabel("Percentage of reports", { exact: true }).fill("100");
   await edit.locator(".preview", { hasText: "Moves about 100 %" }).waitFor();
   await edit.getByRole("button", { name: "Apply" }).click();
@@ -73,6 +76,9 @@ await withPage(async (page) => {
   await page.getByRole("button", { name: "Kill switch" }).click();
   await kill.getByRole("button", { name: "Turn on" }).click();
   equal((await api("GET", "flags")).kill, null, "a kill switch without a reason");
+  await kill.getByLabel("Why").fill("   ");
+  await kill.getByRole("button", { name: "Turn on" }).click();
+  equal((await api("GET", "flags")).kill, null, "a kill switch with a blank reason");
   await kill.getByLabel("Why").fill("errors at checkout");
   await check(page, "kill switch");
   await kill.getByRole("button", { name: "Turn on" }).click();

@@ -15,7 +15,7 @@ function open(title, content, buttons) {
 
 // Asks for a reason and a confirmation; returns the reason, or null.
 export function confirmChange({ title, text, action, isDanger = false }) {
-  const why = h("input", { autocomplete: "off", maxlength: 500, required: isDanger });
+  const why = h("input", { autocomplete: "off", maxlength: 500, required: isDanger, ...(isDanger && { pattern: ".*\\S.*", title: "a reason" }) });
   const who = nameInput();
   const cancel = h("button", { type: "button", class: "quiet" }, "Cancel");
   const go = h("button", { type: "submit", class: isDanger ? "danger" : "primary" }, action);

@@ -41,6 +41,8 @@ export function historyList(flag, afterUndo) {
   const body = h("div", {}, h("p", { class: "faint" }, "Loading."));
   let offset = 0;
   let entries = [];
+  // The revision of the entries, so that an undo takes back only what the person has seen.
+  let revision = null;
 
   function draw() {
     if (entries.length === 0) return put(body, h("p", { class: "faint" }, "Nothing has been changed at run time."));
@@ -57,18 +59,19 @@ export function historyList(flag, afterUndo) {
     const why = await confirmChange({ title: "Undo the last change?", text: "The newest change that can be undone is taken back, of whatever kind it is.", action: "Undo" });
     if (why === null) return;
     try {
-      const flags = await get("flags", { limit: 1 });
-      await change("POST", "undo", { why }, String(flags.revision));
+      await change("POST", "undo", { why }, String(revision));
       toast("Undone.");
       afterUndo();
-      await load();
     } catch (error) {
-      toast(error.message, "error");
+      toast(error.status === 412 ? "Something was changed meanwhile. Nothing was done; look at it again." : error.message, "error");
     }
+    await load();
   }
 
   async function load() {
     try {
+      // Before the entries: a change between both makes an undo fail.
+      if (afterUndo) revision = (await get("flags", { limit: 1 })).revision;
       const all = await get("history");
       entries = flag ? all.filter((entry) => entry.before.flag?.flag === flag) : all;
       draw();

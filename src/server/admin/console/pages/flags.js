@@ -36,6 +36,8 @@ class FlagEditor {
     this.reload = reload;
     this.position = position;
     this.seen = flag;
+    // The number of the last edit or request: what belongs to an earlier one is dropped.
+    this.turn = 0;
     this.element = h("article", { class: "flag panel", "aria-labelledby": freshId("flag") });
     this.draw();
   }
@@ -80,20 +82,26 @@ class FlagEditor {
   }
 
   edited() {
-    this.slider.value = this.percent.value;
     clearTimeout(this.timer);
+    this.turn += 1;
     if (!this.isEdited) {
       this.panel.hidden = true;
       return;
     }
     if (this.panel.hidden) this.openPanel();
+    this.apply.disabled = true;
+    if (this.percent.value === "") {
+      this.say("Enter a percentage from 0 to 100.", true);
+      return;
+    }
+    this.slider.value = this.percent.value;
     this.timer = setTimeout(() => this.preview(), PREVIEW_MS);
   }
 
   openPanel() {
     this.sentence = h("p", { class: "preview", role: "status" }, "…");
     this.why = h("input", { maxlength: 500, autocomplete: "off" });
-    this.apply = h("button", { type: "submit", class: "primary" }, "Apply");
+    this.apply = h("button", { type: "submit", class: "primary", disabled: true }, "Apply");
     const discard = h("button", { type: "button", class: "quiet", onclick: () => this.draw() }, "Discard");
     const form = h("form", { onsubmit: (event) => { event.preventDefault(); this.send(); } },
       this.sentence, h("div", { class: "sign" }, field("Why", this.why), field("Who", nameInput())), h("p", { class: "buttons" }, discard, this.apply));
@@ -102,13 +110,13 @@ class FlagEditor {
   }
 
   async preview() {
+    const turn = (this.turn += 1);
     const values = { stage: this.stage.value, percent: this.percent.value };
     try {
       const preview = await get(`flags/${segment(this.seen.name)}/preview`, values);
-      if (values.stage !== this.stage.value || values.percent !== this.percent.value) return;
-      this.say(preview.faults.length > 0 ? `Not possible: ${preview.faults.join("; ")}.` : preview.text, preview.faults.length > 0);
+      if (turn === this.turn) this.say(preview.faults.length > 0 ? `Not possible: ${preview.faults.join("; ")}.` : preview.text, preview.faults.length > 0);
     } catch (error) {
-      this.say(error.message, true);
+      if (turn === this.turn) this.say(error.message, true);
     }
   }
 
@@ -119,6 +127,8 @@ class FlagEditor {
   }
 
   async send() {
+    this.apply.disabled = true;
+    this.turn += 1;
     const body = { stage: this.stage.value, percent: Number(this.percent.value), why: this.why.value.trim() };
     try {
       this.seen = await change("PUT", `flags/${segment(this.seen.name)}`, body, this.seen.tag);
@@ -132,7 +142,13 @@ class FlagEditor {
 
   // Another change was faster: it is shown, and nothing is overwritten.
   async lost(mine) {
-    const theirs = await get(`flags/${segment(this.seen.name)}`);
+    let theirs;
+    try {
+      theirs = await get(`flags/${segment(this.seen.name)}`);
+    } catch (error) {
+      this.say(`Your change was not applied: the flag was changed meanwhile. Its new values cannot be read: ${error.message}`, false);
+      return;
+    }
     this.seen = theirs;
     this.draw(mine.stage, mine.percent);
     const by = theirs.flipped ? `${theirs.flipped.who}${theirs.flipped.why ? ` (${theirs.flipped.why})` : ""}` : theirs.tripped ? "its guard" : "somebody";
@@ -146,10 +162,12 @@ class FlagEditor {
   }
 
   async act(method, path, title, text) {
+    // The version that the person confirms: a newer one may be drawn while the dialog is open.
+    const { name, tag } = this.seen;
     const why = await confirmChange({ title, text, action: title.split(" ")[0] });
     if (why === null) return;
     try {
-      this.seen = await change(method, `flags/${segment(this.seen.name)}${path}`, { why }, this.seen.tag);
+      this.seen = await change(method, `flags/${segment(name)}${path}`, { why }, tag);
       this.draw();
       toast(`${this.seen.name} is ${this.seen.stage} ${this.seen.percent} %.`);
     } catch (error) {
