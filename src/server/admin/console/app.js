@@ -18,7 +18,7 @@ const PAGES = {
   flags: { title: "Flags", make: flagsPage },
   differences: { title: "Differences", make: differencesPage },
   clients: { title: "Clients", make: clientsPage },
-  routes: { title: "Routes", make: (address) => (address.name ? routePage(address) : routesPage(address)) },
+  routes: { title: "Routes", make: (address) => (address.name ? routePage(address) : routesPage()) },
   explain: { title: "Explain", make: explainPage },
   configuration: { title: "Configuration", make: configurationPage },
 };
@@ -26,11 +26,20 @@ const PAGES = {
 let shown = null;
 let overview = null;
 
+// Decodes a name; one that is not encoded stays as it is.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 // Reads `#/page/name?key=value`.
 function address() {
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
   const [page, ...name] = path.split("/");
-  return { page: PAGES[page] ? page : "overview", name: decodeURIComponent(name.join("/")), query: new URLSearchParams(query || "") };
+  return { page: Object.hasOwn(PAGES, page) ? page : "overview", name: decoded(name.join("/")), query: new URLSearchParams(query || "") };
 }
 
 function links(current) {
@@ -44,7 +53,6 @@ function show() {
   const isFirst = shown === null;
   const to = address();
   links(to.page);
-  shown?.stop?.();
   shown = PAGES[to.page].make(to);
   document.title = `${shown.title} · dualgauge`;
   byId("main").replaceChildren(shown.element);
@@ -124,7 +132,7 @@ byId("theme").addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf(do
 byId("kill").addEventListener("click", kill);
 byId("token").addEventListener("click", () => token("Requests carry it as a bearer token."));
 if (hasToken()) byId("token").textContent = "Token ✓";
-onTokenNeeded(() => isDeclined || token("The admin API wants a token."));
+onTokenNeeded(() => isDeclined || token(hasToken() ? "The admin API rejected this token." : "The admin API needs a token."));
 window.addEventListener("hashchange", show);
 show();
 follow((next) => {

@@ -22,7 +22,8 @@ function problems(status) {
     files.set(place, [...(files.get(place) || []), one]);
   }
   return [h("p", { class: "notice error" }, `${count(status.problems.length)} problem${status.problems.length === 1 ? "" : "s"}: the previous configuration stays in force.`),
-    [...files].map(([file, found]) => h("section", {}, h("h3", {}, h("code", {}, file)), h("ol", { class: "problems" }, found.map(problem))))];
+    [...files].map(([file, found]) => h("section", {}, h("h3", {}, h("code", {}, file)), h("ol", { class: "problems" }, found.map(problem)))),
+    status.problems.length > MOST && h("p", { class: "faint" }, `and ${count(status.problems.length - MOST)} more; \`dualgauge check\` lists all.`)];
 }
 
 function facts(status, overview) {

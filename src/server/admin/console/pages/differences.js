@@ -12,7 +12,7 @@ const LIMIT = 25;
 const COLUMNS = [{ title: "Route" }, { title: "Place" }, { title: "Calls", class: "number" }, { title: "Last" }];
 
 const KINDS = {
-  missing: "only in the response of the client", extra: "only in the compared response", type: "another type", value: "another value",
+  missing: "only in the response that the client got", extra: "only in the compared response", type: "another type", value: "another value",
   length: "another length", order: "another order", status: "another status", header: "another header", code: "another error code",
 };
 

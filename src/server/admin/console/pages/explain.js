@@ -11,7 +11,8 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 // Reads lines of `name: value`.
 function headersOf(text) {
-  const headers = {};
+  // Without a prototype, so that a header may have any name.
+  const headers = Object.create(null);
   for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
     const colon = line.indexOf(":");
     if (colon < 1) throw new Error(`“${line}” is no header; write \`name: value\`.`);

@@ -131,6 +131,15 @@ export function routePage({ name }) {
   const element = h("div", {}, h("p", {}, h("a", { href: "#/routes" }, "‹ Routes")), h("h1", {}, name), top,
     panel("Latency, old against new", live.latency), panel("Callers", live.callers), panel("Can it be deleted?", live.deletion), panel("What translation keeps", checked), panel("Examples", examples));
   let last = 0;
+  let drawn = "";
+
+  // Examples change only with a reload; drawing them anew would close what a person has opened.
+  function drawExamples(all) {
+    const key = JSON.stringify(all);
+    if (key === drawn) return;
+    drawn = key;
+    put(examples, all.length > 0 ? examplesOf(all) : h("p", { class: "faint" }, "The route table has no example of it."));
+  }
 
   async function load() {
     last = Date.now();
@@ -140,7 +149,7 @@ export function routePage({ name }) {
       put(live.latency, latency(route));
       if (!live.callers.contains(document.activeElement)) put(live.callers, callers(route));
       put(live.deletion, deletion(route));
-      put(examples, route.examples.length > 0 ? examplesOf(route.examples) : h("p", { class: "faint" }, "The route table has no example of it."));
+      drawExamples(route.examples);
     } catch (error) {
       put(top, h("p", { class: "notice error" }, error.message));
     }
