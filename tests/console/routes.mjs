@@ -18,4 +18,9 @@ await withPage(async (page) => {
   await page.getByRole("link", { name: "mobile" }).waitFor();
   await check(page, "route");
   await picture(page, "route", 920);
+  // An address of no page leads to the overview, whatever its name is; a name may have a stray percent sign.
+  await open(page, "constructor");
+  await page.locator("h1", { hasText: "Overview" }).waitFor();
+  await open(page, "routes/100%");
+  await page.locator("h1", { hasText: "100%" }).waitFor();
 });

@@ -31,13 +31,20 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The number of looks without a change after which a comment shows that the stream is alive.
 const QUIET: u32 = 10;
 
-/// The shutdown signal of a connection: it carries no value, and fires when its sender is dropped. Requests carry it as
-/// an extension.
+/// The shutdown signal of the listener or of a connection: it carries no value, and fires when its sender is dropped.
+/// Requests carry that of their connection as an extension.
 #[derive(Debug, Clone)]
-pub(super) struct Closing(pub(super) watch::Receiver<()>);
+pub(super) struct Closing(watch::Receiver<()>);
 
 impl Closing {
-    async fn wait(&mut self) {
+    /// Creates a signal, and its sender.
+    pub(super) fn channel() -> (watch::Sender<()>, Closing) {
+        let (open, closing) = watch::channel(());
+        (open, Closing(closing))
+    }
+
+    /// Waits until the sender is dropped. Cancel-safe.
+    pub(super) async fn wait(&mut self) {
         // The sender never sends; an error means that it is gone.
         let _ = self.0.changed().await;
     }

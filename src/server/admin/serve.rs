@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time;
 
@@ -35,9 +35,6 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// The time for a request in progress once its connection is to close.
 const GRACE: Duration = Duration::from_secs(6);
 
-/// The shutdown signal of the listener: it carries no value, and fires when its sender is dropped.
-type ShutdownState = watch::Receiver<()>;
-
 /// Serves the admin listener until `shutdown` is ready. It then closes idle connections at once, gives requests in
 /// progress some seconds, and returns when every connection is closed.
 ///
@@ -51,7 +48,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     let admin = Arc::new(AdminApi::new(address, tokens, control));
-    let (open, closing) = watch::channel(());
+    let (open, closing) = Closing::channel();
     let mut connections = JoinSet::new();
     let mut limit = ConnectionLimit::new();
     let mut pause = AcceptBackoff::new("admin");
@@ -139,17 +136,17 @@ async fn serve_connection(
     stream: TcpStream,
     admin: Arc<AdminApi>,
     slot: Arc<ConnectionSlot>,
-    mut closing: ShutdownState,
+    mut closing: Closing,
 ) {
     let slot = Draining(slot);
     // Streams end with the connection, not with the listener only: a stream may begin late in a lifetime.
-    let (open, ending) = watch::channel(());
+    let (open, ending) = Closing::channel();
     let service = service_fn(|request: Request<Incoming>| async {
         let answer = match slot.0.begin(request.uri().path()) {
             Ok(()) => {
                 let slot = slot.0.clone();
                 let mut request = request.map(|body| Awaited { body, slot });
-                request.extensions_mut().insert(Closing(ending.clone()));
+                request.extensions_mut().insert(ending.clone());
                 admin.answer(request).await
             }
             Err(_) => {
@@ -170,7 +167,7 @@ async fn serve_connection(
     // The error of a broken connection has no receiver. Cancel-safe: the connection continues below.
     tokio::select! {
         _ = connection.as_mut() => return,
-        _ = closing.changed() => {}
+        () = closing.wait() => {}
         () = time::sleep(LIFETIME) => {}
     }
     drop(open);

@@ -22,9 +22,9 @@ async fn streaming<F: Future>(
 ) {
     let (control, mut commands) = mpsc::channel(1);
     let admin = AdminApi::new(LOOPBACK.parse().unwrap(), AdminTokens::default(), control);
-    let (open, closing) = watch::channel(());
+    let (open, closing) = Closing::channel();
     let mut request = empty(request("GET", "/api/v1/live"));
-    request.extensions_mut().insert(Closing(closing));
+    request.extensions_mut().insert(closing);
     let owner = async {
         let mut asked = 0;
         while let Some(command) = commands.recv().await {
