@@ -1,8 +1,11 @@
-//! The timeline over a shared store that is reached only later.
+//! The timeline over a shared store that is reached only later, and the overview when the clock is set back.
 
 use super::{Folder, at};
 use crate::app::control::ReportCounts;
+use crate::app::control::overview::OverviewCache;
+use crate::server::admin::Readiness;
 use crate::store::{Reports, Versioned};
+use dualgauge_model::compare::Mismatches;
 use dualgauge_model::lifecycle::{ClientUsage, Usage};
 use dualgauge_model::rollout::Way;
 use dualgauge_model::time::Timestamp;
@@ -49,4 +52,15 @@ async fn calls_of_others_before_the_first_report_are_no_new_calls() {
     let intervals = control.timeline.intervals().iter();
     assert_eq!(intervals.map(|one| one.old).collect::<Vec<_>>(), [4]);
     assert_eq!(control.totals(Usage::add_by_client)["ios-app"].old, 1007);
+}
+
+#[tokio::test]
+async fn an_overview_is_shared_for_a_moment_but_not_after_the_clock_steps_back() {
+    let control = Folder::new().open().await;
+    let view = control.overview(Readiness::default(), &Mismatches::default());
+    let mut cache = OverviewCache::default();
+    let page = cache.keep(&control, &view, at(100));
+    assert_eq!(cache.fresh(&control, at(100)), Some(page));
+    assert_eq!(cache.fresh(&control, at(101)), None);
+    assert_eq!(cache.fresh(&control, at(60)), None);
 }
