@@ -50,13 +50,7 @@ impl<'d> Document<'d> {
                         "enum" | "default" | "const" | "required" => member.clone(),
                         "type" if !member.is_object() => member.clone(),
                         // Its members have any names, such as `$ref`.
-                        "properties" => {
-                            let members = member.as_object().into_iter().flatten();
-                            let depth = depth.saturating_sub(1);
-                            members
-                                .map(|(name, member)| (name.clone(), self.schema(member, depth)))
-                                .collect()
-                        }
+                        "properties" => self.members(member, depth.saturating_sub(1)),
                         _ => self.schema(member, depth),
                     };
                     found.insert(name.clone(), copy);
@@ -90,6 +84,13 @@ impl<'d> Document<'d> {
             Value::Array(items) => items.iter().map(|item| self.schema(item, depth)).collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => schema.clone(),
         }
+    }
+
+    /// Returns the schemas of named members.
+    fn members(&self, members: &'d Value, depth: usize) -> Value {
+        let members = members.as_object().into_iter().flatten();
+        let members = members.map(|(name, member)| (name.clone(), self.schema(member, depth)));
+        members.collect()
     }
 
     /// Returns the operations: method, path without names, path item, operation.
