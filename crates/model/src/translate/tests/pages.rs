@@ -167,7 +167,7 @@ fn a_page_that_cannot_work_is_a_load_error() {
         ),
         (
             "GET /x?p={o:page(l)}&o={o:integer=40}&l={l:integer}",
-            "its default, also one of the other side, must be the offset of the first page",
+            "its default must be 0, the offset of the first page; a default on the other side counts as well",
         ),
         (
             "GET /x?p={o:page(l)}&l={<l:integer=5}",
