@@ -8,6 +8,7 @@
 //! form        forms as bodies: the kinds of fields, and their patterns
 //! openapi, parameter, reply    an OpenAPI 3.0 to 3.2 document → REST operations
 //! openrpc     an OpenRPC document, or the answer to `tools/list` → RPC operations
+//! media_type  media types of bodies
 //! model       operations as plain values, the same for all kinds of documents
 //! name_words  names split into words, and their comparison
 //! pair        pairs of a REST operation and an RPC operation, with the reason
@@ -47,6 +48,7 @@ mod form;
 mod hole;
 mod keys;
 mod matching;
+mod media_type;
 mod model;
 mod name_words;
 mod openapi;

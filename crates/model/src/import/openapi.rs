@@ -14,10 +14,11 @@ use http::Method;
 use serde_json::{Map, Value};
 
 use super::form;
+use super::media_type::is_json;
 use super::model::{BodyModel, FormModel, Operations, ReplyModel, RestOperation};
 use super::parameter;
 use super::refs::{DocumentFault, Refs, ReplyTypes, shown, text};
-use super::reply::{self, is_json};
+use super::reply;
 use super::schema::{self, Type};
 use super::swagger;
 use super::unsupported::Unsupported;

@@ -8,6 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::drafted::{DraftedOutcome, literal, text};
+use super::media_type::is_json;
 use super::model::ReplyModel;
 use super::refs::{Refs, ReplyTypes, shown};
 use super::unsupported::Unsupported;
@@ -193,14 +194,4 @@ pub(super) fn rows(reply: ReplyModel, bindings: &Bindings) -> Vec<DraftedOutcome
         }
     };
     vec![row]
-}
-
-/// Returns true for `application/json` and types with the suffix `+json`, with any parameters.
-pub(super) fn is_json(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    let kind = kind.to_ascii_lowercase();
-    kind == "application/json"
-        || kind.ends_with("+json")
-        || kind == "*/*"
-        || kind == "application/*"
 }

@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
+use super::media_type::is_json;
 use super::refs::{DocumentFault, Refs};
-use super::reply::is_json;
 use super::shape::{self, Shape};
 
 /// The most responses of an operation, and headers of a response, that are read.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::media_type::is_json;
 use super::refs::{DocumentFault, Refs};
 
 /// The deepest nesting of `allOf`.
@@ -264,7 +265,7 @@ fn brief<'v>(refs: &Refs<'v>, schema: &'v Value) -> Result<Schema, DocumentFault
 fn is_binary(members: &Map<String, Value>) -> bool {
     let word = |name: &str| members.get(name).and_then(Value::as_str);
     let is_raw = word("contentMediaType").is_some() && word("contentEncoding").is_none();
-    let is_json = word("contentMediaType").is_some_and(super::reply::is_json);
+    let is_json = word("contentMediaType").is_some_and(is_json);
     let may_be_text = matches!(word("type"), None | Some("string" | "file"));
     may_be_text && (word("format") == Some("binary") || (is_raw && !is_json))
 }

@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::media_type::is_json;
 use super::refs::{DocumentFault, shown, text};
 
 const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options"];
@@ -209,7 +210,7 @@ fn upgrade_response(response: &mut Value, produces: &[String]) {
         schema = json!({ "type": "string", "format": "binary" });
     }
     // The first media type that is translated is enough, and the schema is not copied.
-    let kind = produces.iter().find(|kind| super::reply::is_json(kind));
+    let kind = produces.iter().find(|kind| is_json(kind));
     let kind = kind.or(produces.first());
     let content = kind.map(|kind| (kind.clone(), json!({ "schema": schema })));
     members.insert(

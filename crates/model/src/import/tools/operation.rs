@@ -12,9 +12,9 @@ use super::texts::limited;
 use super::together;
 use crate::import::drafted::{Drafted, DraftedDocs, FieldSchemas};
 use crate::import::hole::Absence;
+use crate::import::media_type::is_json;
 use crate::import::model::{CallModel, RestOperation};
 use crate::import::refs::shown;
-use crate::import::reply::is_json;
 use crate::import::schema::Type;
 use crate::import::values::{BoundParameter, RestLocation, RpcLocation};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::operation::follow;
 use super::schema::Schemas;
 use super::texts::limited;
-use crate::import::reply::is_json;
+use crate::import::media_type::is_json;
 
 /// The most declared successes, and the most declared failures, of an operation that are kept; also the most headers of
 /// a response.
