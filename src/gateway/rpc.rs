@@ -45,9 +45,6 @@ use dualgauge_net::pinned;
 use reading::{RpcBody, read};
 use rpc_request::{BatchContext, RpcCaller, RpcRequest};
 
-/// The maximum number of events from legacy sockets queued for one client; at the limit, the sockets are not read.
-const EVENT_CAPACITY: usize = 64;
-
 /// Serves one HTTP request to an RPC path.
 pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     let plan = &request.record.context.runtime_plan().plan;

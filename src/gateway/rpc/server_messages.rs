@@ -4,12 +4,14 @@
 
 use tokio::sync::mpsc;
 
-use super::EVENT_CAPACITY;
 use super::in_flight::{InFlight, OutboundMessage};
 use crate::gateway::request_origin::RequestOrigin;
 use crate::upstream::LegacyServerMessage;
 use crate::upstream::link::{LinkLost, LostBy, Notification, NotificationReceiver, channel};
 use dualgauge_net::CloseReason;
+
+/// The maximum number of events from legacy sockets queued for one client; at the limit, the sockets are not read.
+const EVENT_CAPACITY: usize = 64;
 
 /// Close codes of RFC 6455 §7.4.1.
 const GOING_AWAY: u16 = 1001;
