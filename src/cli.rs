@@ -8,6 +8,8 @@
 
 mod admin;
 mod check;
+mod command_error;
+mod configuration;
 mod connection;
 mod cpu_features;
 #[cfg(feature = "demo")]
@@ -15,6 +17,7 @@ mod demo;
 mod drafted_server;
 mod explain;
 mod flags;
+mod format;
 mod health;
 mod import;
 mod kit;
@@ -31,16 +34,9 @@ mod schema;
 mod stdio_bridge;
 mod usage;
 
-use std::error::Error;
-use std::io::{self, Write};
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-
-use crate::config::configuration::Configuration;
-use crate::config::load::{Sources, environment};
+use clap::{Parser, Subcommand};
 
 pub use cpu_features::has_all;
 
@@ -66,8 +62,8 @@ Arguments override variables, and variables override files.";
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     /// Serve calls according to a configuration
-    #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArguments),
+    #[command(after_help = run::EXAMPLES)]
+    Run(run::RunArguments),
     /// Validate a configuration and report which routes lose data in translation
     ///
     /// Reads the configuration, the files it includes and its flags file, and reports every problem. Opens no
@@ -79,8 +75,8 @@ enum CliCommand {
     ///
     /// The exit code is 0 if there is no problem, every example holds, and every lossy direction is accepted with
     /// `lossy = "why"` on its route or row; otherwise it is 1. It is 2 if the command line is invalid.
-    #[command(after_help = CHECK_EXAMPLES)]
-    Check(CheckArguments),
+    #[command(after_help = check::EXAMPLES)]
+    Check(check::CheckArguments),
     /// Print the JSON Schema of the configuration or of the flags file, for editors
     ///
     /// The schema (draft 2020-12) has every key with its meaning, its accepted values and its default. It describes
@@ -91,8 +87,8 @@ enum CliCommand {
     ///
     /// Reads the configuration as `check` does. `--format openapi` and `--format openrpc` describe the routes for
     /// people and programs that do not know dualgauge.
-    #[command(after_help = ROUTES_EXAMPLES)]
-    Routes(RoutesArguments),
+    #[command(after_help = routes::EXAMPLES)]
+    Routes(routes::RoutesArguments),
     /// Show how a request is routed and translated, without sending it
     ///
     /// Prints the route, the holes with their values, the client, the decision with its reason, the message to the
@@ -102,8 +98,8 @@ enum CliCommand {
     /// The request is a URL with options as in curl, an HTTP file, or JSON-RPC; without any of these, JSON-RPC is read
     /// from standard input. The exit code is 0 if the request is explained, even a refused one, and 2 if the request or
     /// the configuration cannot be read.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
-    Explain(Box<ExplainArguments>),
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(Box<explain::ExplainArguments>),
     /// Show where the compared responses of a running process differ
     ///
     /// Asks the admin API of a process for the latest mismatches of the stages shadow and verify: for each route and
@@ -117,8 +113,8 @@ enum CliCommand {
     /// Reads OpenAPI 3.0 to 3.2, Swagger 2.0 and OpenRPC 1.x, as JSON or YAML. Asks a server for its `rpc.discover` or
     /// `tools/list`, and an MCP server that is a command for its `tools/list`. An operation that both sides describe becomes one route; one that only one side describes becomes
     /// a route to review; one that cannot be a route stays as a comment with the reason. The draft passes `check`.
-    #[command(after_help = IMPORT_EXAMPLES)]
-    Import(ImportArguments),
+    #[command(after_help = import::EXAMPLES)]
+    Import(import::ImportArguments),
     /// Serve a REST server as an MCP server, from its OpenAPI document
     ///
     /// Each operation becomes a tool, with the texts and schemas of the document. MCP clients of all revisions connect to
@@ -177,243 +173,8 @@ enum CliCommand {
     Sample(sample::SampleArguments),
     /// Serve a built-in sample server, with its routes and flags, to try things out
     #[cfg(feature = "demo")]
-    #[command(after_help = DEMO_EXAMPLES)]
-    Demo(DemoArguments),
-}
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  dualgauge run --config dualgauge.toml
-  dualgauge run --config dualgauge.toml --listen 0.0.0.0:8080 --admin 127.0.0.1:9090";
-
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  dualgauge check --config dualgauge.toml
-  dualgauge check --config dualgauge.toml --format json";
-
-const ROUTES_EXAMPLES: &str = "\
-Examples:
-  dualgauge routes --config dualgauge.toml
-  dualgauge routes --config dualgauge.toml --route 'agent.*' --format markdown
-  dualgauge routes --config dualgauge.toml --format openapi > openapi.json";
-
-const EXPLAIN_EXAMPLES: &str = "\
-Examples:
-  dualgauge explain --config dualgauge.toml '/api/search?query=a&limit=5'
-  dualgauge explain --config dualgauge.toml -H 'x-client-id: ios-1' -d '{\"name\":\"a\"}' http://localhost:8080/items
-  dualgauge explain --config dualgauge.toml --http requests.http
-  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | dualgauge explain --config dualgauge.toml
-  dualgauge explain --config dualgauge.toml /items/7 --reply answer.json --status 404
-  dualgauge explain --admin http://127.0.0.1:9090 -H 'x-client-id: ios-1' /items/7";
-
-const IMPORT_EXAMPLES: &str = "\
-Examples:
-  dualgauge import --openapi api.yaml --openrpc rpc.json --output routes.toml
-  dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
-  dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
-  dualgauge import --openapi https://api.example/openapi.json -- npx -y some-mcp-server
-  dualgauge import --openapi api.yaml --output routes.toml --refresh
-
-Standard error shows the operations that were read, paired and left out, and what to check in the draft.
-
-Exit codes: 0 with a draft, 1 if a source is refused, 2 for a wrong command line, 3 for a refreshed table with conflicts.";
-
-#[cfg(feature = "demo")]
-const DEMO_EXAMPLES: &str = "\
-Examples:
-  dualgauge demo
-  dualgauge demo --listen 127.0.0.1:8080 --admin 127.0.0.1:9090";
-
-#[derive(Debug, Args)]
-struct RunArguments {
-    /// The main configuration file
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Address for calls; overrides `listen.address`
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<String>,
-    /// Address of metrics and the admin API; overrides `admin.address`
-    #[arg(long, value_name = "ADDRESS")]
-    admin: Option<String>,
-}
-
-#[derive(Debug, Args)]
-struct CheckArguments {
-    /// The main configuration file
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
-    /// Print no notes on routes that a changed default affects
-    #[arg(long)]
-    no_upgrade_notes: bool,
-    /// Print normal forms as well: values that return in another form with the same meaning
-    #[arg(short, long)]
-    verbose: bool,
-}
-
-/// How the outcome of a command is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Lines for people
-    Human,
-    /// One JSON document
-    Json,
-}
-
-#[derive(Debug, Args)]
-struct RoutesArguments {
-    /// The main configuration file
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TableFormat::Human)]
-    format: TableFormat,
-    /// Only routes whose names match; `*` matches any text
-    #[arg(long, value_name = "GLOB", default_value = "*")]
-    route: String,
-}
-
-/// How the route table is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TableFormat {
-    /// Aligned columns
-    Human,
-    /// One JSON document, a member for each column
-    Json,
-    /// A Markdown table
-    Markdown,
-    /// An OpenAPI 3.1 document of the REST side
-    Openapi,
-    /// An OpenRPC document of the RPC side
-    Openrpc,
-}
-
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("input").args(["url", "http", "json"])))]
-struct ExplainArguments {
-    /// The main configuration file
-    #[arg(long, value_name = "FILE", required_unless_present = "admin")]
-    config: Option<PathBuf>,
-    /// The admin listener of a running process, which explains with its current configuration instead of files
-    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "reply"])]
-    admin: Option<String>,
-    /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
-    #[arg(long, value_name = "FILE", requires = "admin")]
-    token_file: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
-    /// The URL or the path of a request
-    #[arg(value_name = "URL")]
-    url: Option<String>,
-    /// The HTTP method of the URL; by default POST with data, else GET
-    #[arg(short = 'X', long, value_name = "METHOD", requires = "url")]
-    request: Option<String>,
-    /// A header of the URL or of JSON; may be given several times
-    #[arg(short = 'H', long, value_name = "NAME: VALUE", conflicts_with = "http")]
-    header: Vec<String>,
-    /// The body of the URL, or `@FILE`; JSON unless a header says otherwise
-    #[arg(short = 'd', long, value_name = "BODY", requires = "url")]
-    data: Option<String>,
-    /// An HTTP file (`.http`) with `###` between requests; `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    http: Option<PathBuf>,
-    /// A JSON-RPC message or batch; `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// The path that JSON is posted to; by default the first of `rpc.paths`
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["url", "http"])]
-    path: Option<String>,
-    /// The address of the caller; without it, headers are trusted and no address matches
-    #[arg(long, value_name = "ADDRESS")]
-    from: Option<IpAddr>,
-    /// A response of the upstream to translate as well: a body, or a whole response with its head
-    #[arg(long, value_name = "FILE")]
-    reply: Option<PathBuf>,
-    /// The HTTP status of the reply; by default the status in the reply, else 200
-    #[arg(long, value_name = "STATUS", requires = "reply")]
-    status: Option<u16>,
-}
-
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from", "command"]).required(true).multiple(true))]
-struct ImportArguments {
-    /// An OpenAPI 3.0 to 3.2 or Swagger 2.0 document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several
-    /// times
-    #[arg(long, value_name = "SOURCE")]
-    openapi: Vec<PathBuf>,
-    /// An OpenRPC document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several times
-    #[arg(long, value_name = "SOURCE")]
-    openrpc: Vec<PathBuf>,
-    /// A JSON-RPC server to ask, `http://host[:port]/path` or `https://…`
-    #[arg(long, value_name = "URL")]
-    from: Option<String>,
-    #[command(flatten)]
-    tools: import::ToolArguments,
-    /// The method to call; by default `rpc.discover`, then `tools/list` if the server does not know it
-    #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
-    method: Option<import::Method>,
-    /// A request header for each server and URL, `Name: value`; may be given several times
-    #[arg(long, value_name = "HEADER")]
-    header: Vec<String>,
-    /// PEM file with the CAs trusted for the server; replaces the public ones
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
-    /// Timeout of each server or command in seconds, 1 to 600
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
-    timeout: u64,
-    /// Write the draft to a file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Replace an existing output file
-    #[arg(long, requires = "output")]
-    force: bool,
-    /// Merge the changes since the last draft into the output file; edits stay, and conflicts become comments (exit code 3)
-    #[arg(long, requires = "output", conflicts_with = "force")]
-    refresh: bool,
-    /// After `--`: an MCP server to start and to ask for its tools over standard input and output
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
-}
-
-#[cfg(feature = "demo")]
-#[derive(Debug, Args)]
-struct DemoArguments {
-    /// Address for calls
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<String>,
-    /// Address of metrics and the admin API
-    #[arg(long, value_name = "ADDRESS")]
-    admin: Option<String>,
-    /// Start no clients: only serve
-    #[arg(long)]
-    no_traffic: bool,
-}
-
-/// The reason why a command failed.
-#[derive(Debug, thiserror::Error)]
-enum CommandError {
-    #[error(transparent)]
-    Admin(#[from] admin::AdminFault),
-    #[error("the output cannot be written")]
-    Output(#[from] io::Error),
-    #[error(transparent)]
-    Import(#[from] import::ImportFault),
-    #[error("`{0}` is not a percentage; write a number from 0 to 100 in steps of 0.001")]
-    Percent(String),
-    #[error(transparent)]
-    Kit(#[from] kit::KitFault),
-    #[error(transparent)]
-    Mcp(#[from] mcp::McpFault),
-    #[error(transparent)]
-    Rest(#[from] rest::RestFault),
-    #[error(transparent)]
-    Run(#[from] crate::app::run::RunError),
-    #[cfg(feature = "demo")]
-    #[error("the sample database cannot be opened")]
-    Database(#[from] dualgauge_sample::DatabaseError),
+    #[command(after_help = demo::EXAMPLES)]
+    Demo(demo::DemoArguments),
 }
 
 /// Runs the program and returns its exit code. It runs after [`has_all`], and so is never inlined into its caller.
@@ -444,23 +205,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "demo")]
         CliCommand::Demo(arguments) => demo::demo(&arguments),
     };
-    outcome.unwrap_or_else(|error| report(&error))
-}
-
-/// Reads the configuration for a command that only inspects it; prints the problems if it is invalid.
-fn configuration(file: &Path) -> io::Result<Option<Configuration>> {
-    let sources = Sources {
-        file: Some(file.to_owned()),
-        environment: environment(),
-        ..Sources::default()
-    };
-    match Configuration::read(&sources) {
-        Ok(configuration) => Ok(Some(configuration)),
-        Err(problems) => {
-            writeln!(io::stderr().lock(), "{problems}")?;
-            Ok(None)
-        }
-    }
+    outcome.unwrap_or_else(|error| error.report())
 }
 
 /// Prints clap's output: help and version are not errors.
@@ -470,23 +215,4 @@ fn print_answer(answer: &clap::Error) -> ExitCode {
     answer
         .print()
         .map_or(ExitCode::FAILURE, |()| ExitCode::from(code))
-}
-
-/// Prints an error with its causes.
-fn report(error: &CommandError) -> ExitCode {
-    if let CommandError::Output(output) = error
-        && output.kind() == io::ErrorKind::BrokenPipe
-    {
-        // The reader has closed the pipe, as in `check | head`.
-        return ExitCode::FAILURE;
-    }
-    let mut text = format!("error: {error}\n");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!("  caused by: {error}\n"));
-        cause = error.source();
-    }
-    // If the output is closed, the exit code alone must do.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
-    ExitCode::FAILURE
 }

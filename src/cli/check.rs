@@ -8,15 +8,40 @@ mod upgrade;
 mod verdict;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::cli::{CheckArguments, CommandError, Format};
+use clap::Args;
+
+use crate::cli::command_error::CommandError;
+use crate::cli::format::Format;
 use crate::config::configuration::{Configuration, Flawed};
 use crate::config::load::{Sources, environment};
 use crate::config::problem::{Problem, Problems};
 use dualgauge_model::check;
 use statements::Detail;
 use verdict::Checked;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge check --config dualgauge.toml
+  dualgauge check --config dualgauge.toml --format json";
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Print no notes on routes that a changed default affects
+    #[arg(long)]
+    no_upgrade_notes: bool,
+    /// Print normal forms as well: values that return in another form with the same meaning
+    #[arg(short, long)]
+    verbose: bool,
+}
 
 pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError> {
     let sources = Sources {

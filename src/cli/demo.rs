@@ -13,15 +13,34 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
+use clap::Args;
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 
 use self::clients::Clients;
 use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
-use crate::cli::{CommandError, DemoArguments};
+use crate::cli::command_error::CommandError;
 use crate::config::load::{Sources, environment};
 use dualgauge_sample::{Database, Outage, serve_both};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge demo
+  dualgauge demo --listen 127.0.0.1:8080 --admin 127.0.0.1:9090";
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArguments {
+    /// Address for calls
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Address of metrics and the admin API
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<String>,
+    /// Start no clients: only serve
+    #[arg(long)]
+    no_traffic: bool,
+}
 
 /// The routes of the sample server, as in `config/`.
 const ROUTES: &str = include_str!("../../config/sqlite.toml");

@@ -3,37 +3,32 @@
 //! The request has the form of curl arguments, an HTTP file, or JSON-RPC. The model explains it with the functions
 //! that also serve calls.
 //!
-//! Used by `cli`, `explain::live` and `explain::text`.
+//! Used by `cli`.
 
+mod arguments;
+mod explained;
 mod http_file;
 mod input;
 mod input_error;
 mod live;
+mod output;
 mod text;
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::{CommandError, ExplainArguments, Format, configuration};
+use crate::cli::command_error::CommandError;
+use crate::cli::configuration::read_configuration;
 use crate::telemetry::clock;
-use dualgauge_model::explain::{
-    ExplainEnvironment, ExplainRequest, Explanation, explain as explain_one,
-};
+use dualgauge_model::explain::{ExplainEnvironment, ExplainRequest, explain as explain_one};
 use dualgauge_model::routing::RequestHead;
 
-pub(super) use input_error::InputError;
-
-/// One request of the input, with the explanation of each call in it.
-#[derive(Debug, Serialize, Deserialize)]
-struct Explained {
-    /// Its name in a `###` line.
-    name: Option<String>,
-    explanations: Vec<Explanation>,
-}
+pub(super) use arguments::{EXAMPLES, ExplainArguments};
+use explained::Explained;
+use output::{print, unreadable};
 
 pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
     match (&arguments.admin, &arguments.config) {
@@ -46,7 +41,7 @@ pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandE
 
 /// Explains requests according to the files.
 fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, CommandError> {
-    let Some(configuration) = configuration(file)? else {
+    let Some(configuration) = read_configuration(file)? else {
         return Ok(ExitCode::from(2));
     };
     let plan = &configuration.plan;
@@ -83,26 +78,3 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
 /// A note on the limits of an explanation from files.
 const BY_FILES: &str = "note: the files say nothing of flips, trips and the kill switch; `--admin URL` in place of \
                         `--config` asks a running process\n";
-
-fn print(format: Format, explained: &[Explained]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match format {
-        Format::Human => out.write_all(text::render(explained).as_bytes()),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, explained).map_err(io::Error::from)?;
-            out.write_all(b"\n")
-        }
-    }
-}
-
-/// Reports unreadable input with its causes.
-fn unreadable(error: &InputError) -> io::Result<ExitCode> {
-    let mut text = format!("error: {error}\n");
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(&format!("  caused by: {error}\n"));
-        cause = error.source();
-    }
-    io::stderr().lock().write_all(text.as_bytes())?;
-    Ok(ExitCode::from(2))
-}

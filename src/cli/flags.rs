@@ -9,7 +9,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
-use crate::cli::{CommandError, Format};
+use crate::cli::command_error::CommandError;
+use crate::cli::format::Format;
 use dualgauge_patterns::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::cli::CommandError;
 use crate::cli::admin::{AdminArguments, AdminClient};
+use crate::cli::command_error::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArguments {

@@ -3,11 +3,13 @@
 //! Files are read and the server is asked before anything is written; [`dualgauge_model::import`] interprets the
 //! documents.
 //!
-//! Used by `cli`, `import::discover` and `import::read`.
+//! Used by `cli`.
 
 mod command;
 mod discover;
+mod fault;
 mod json;
+mod limits;
 mod message;
 mod read;
 mod refresh;
@@ -20,30 +22,72 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::cli::{CommandError, ImportArguments};
+use crate::cli::command_error::CommandError;
 use dualgauge_model::import::{
-    DocumentKind, ImportDraft, ImportError, ImportReport, SourceDocument, ToolDraftOptions, draft,
+    DocumentKind, ImportDraft, ImportReport, SourceDocument, ToolDraftOptions, draft,
     draft_as_tools, printable,
 };
 use dualgauge_model::rollout::Glob;
 
-/// Maximum size of a file or a response.
-pub(super) const LARGEST: usize = 32 * 1024 * 1024;
-
-/// The method by which a server describes itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Method {
-    /// Its OpenRPC document
-    #[value(name = "rpc.discover")]
-    Discover,
-    /// Its tools (MCP)
-    #[value(name = "tools/list")]
-    Tools,
-}
-
 pub(super) use discover::DiscoverError;
+use discover::Method;
+pub(super) use fault::ImportFault;
+pub(super) use limits::LARGEST;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge import --openapi api.yaml --openrpc rpc.json --output routes.toml
+  dualgauge import --openapi api.yaml --from http://127.0.0.1:9002/rpc
+  dualgauge import --from http://127.0.0.1:9002/mcp --method tools/list --header 'Authorization: Bearer TOKEN'
+  dualgauge import --openapi https://api.example/openapi.json -- npx -y some-mcp-server
+  dualgauge import --openapi api.yaml --output routes.toml --refresh
+
+Standard error shows the operations that were read, paired and left out, and what to check in the draft.
+
+Exit codes: 0 with a draft, 1 if a source is refused, 2 for a wrong command line, 3 for a refreshed table with conflicts.";
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("documents").args(["openapi", "openrpc", "from", "command"]).required(true).multiple(true))]
+pub(super) struct ImportArguments {
+    /// An OpenAPI 3.0 to 3.2 or Swagger 2.0 document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several
+    /// times
+    #[arg(long, value_name = "SOURCE")]
+    openapi: Vec<PathBuf>,
+    /// An OpenRPC document, JSON or YAML: a file, `http(s)://…`, or `-`; may be given several times
+    #[arg(long, value_name = "SOURCE")]
+    openrpc: Vec<PathBuf>,
+    /// A JSON-RPC server to ask, `http://host[:port]/path` or `https://…`
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    #[command(flatten)]
+    tools: ToolArguments,
+    /// The method to call; by default `rpc.discover`, then `tools/list` if the server does not know it
+    #[arg(long, value_enum, value_name = "METHOD", requires = "from")]
+    method: Option<Method>,
+    /// A request header for each server and URL, `Name: value`; may be given several times
+    #[arg(long, value_name = "HEADER")]
+    header: Vec<String>,
+    /// PEM file with the CAs trusted for the server; replaces the public ones
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Timeout of each server or command in seconds, 1 to 600
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// Write the draft to a file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Merge the changes since the last draft into the output file; edits stay, and conflicts become comments (exit code 3)
+    #[arg(long, requires = "output", conflicts_with = "force")]
+    refresh: bool,
+    /// After `--`: an MCP server to start and to ask for its tools over standard input and output
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
 
 /// Asks an MCP server for its tools, all pages of `tools/list` as one document, and for its name. The text of `loss` is
 /// the reason why it cannot answer any more.
@@ -139,42 +183,6 @@ impl ToolArguments {
             exclude: globs(&self.exclude),
         }
     }
-}
-
-/// The reason why there is no draft.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ImportFault {
-    /// A document cannot be read.
-    #[error(transparent)]
-    Read(#[from] read::ReadFault),
-    /// The server cannot be asked.
-    #[error(transparent)]
-    Ask(#[from] discover::DiscoverError),
-    /// A command does not list its tools.
-    #[error(transparent)]
-    Command(#[from] command::CommandFault),
-    /// A document cannot be converted.
-    #[error(transparent)]
-    Document(#[from] ImportError),
-    /// A table cannot be refreshed.
-    #[error(transparent)]
-    Refresh(#[from] refresh::RefreshFault),
-    /// No operation becomes a tool.
-    #[error("no operation becomes a tool; see `--include` and `--exclude`")]
-    NoTool,
-    /// The output file exists.
-    #[error(
-        "`{0}` already exists; write to another file, merge changes with `--refresh`, or replace it with `--force`"
-    )]
-    Exists(PathBuf),
-    /// The output file cannot be written.
-    #[error("`{path}` cannot be written")]
-    Write {
-        /// The path.
-        path: PathBuf,
-        /// The system error.
-        source: io::Error,
-    },
 }
 
 pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandError> {

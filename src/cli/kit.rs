@@ -1,5 +1,7 @@
 //! `dualgauge kit`: ready configurations for known systems, compiled into the program. Used by `cli`.
 
+mod fault;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +9,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::cli::CommandError;
+use crate::cli::command_error::CommandError;
+
+pub(super) use fault::KitFault;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -97,21 +101,6 @@ const KITS: &[Kit] = &[
         "Zabbix clients with the member `auth` before its header, and back"
     ),
 ];
-
-/// The reason why a kit cannot be shown or written.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum KitFault {
-    #[error("there is no kit `{name}`; the kits are {known}")]
-    Unknown { name: String, known: String },
-    #[error("`{}` exists; write the kit into another folder, or move the file away", path.display())]
-    Exists { path: PathBuf },
-    #[error("`{}` cannot be written", path.display())]
-    Unwritable {
-        path: PathBuf,
-        #[source]
-        cause: io::Error,
-    },
-}
 
 pub(super) fn kit(arguments: &KitArguments) -> Result<ExitCode, CommandError> {
     let mut out = io::stdout().lock();

@@ -2,6 +2,8 @@
 //!
 //! Used by `cli`.
 
+mod fault;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -15,19 +17,20 @@ use serde_json::{Value, json};
 use crate::app::bound_addresses::BoundAddresses;
 use crate::app::control::StartError;
 use crate::app::run::{self, ProcessEnvironment, RunError};
-use crate::cli::CommandError;
+use crate::cli::command_error::CommandError;
 use crate::cli::drafted_server::{
     ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, toml_string, without_credentials,
 };
 use crate::cli::import::{self, ImportFault};
 use crate::cli::plural::count;
 use crate::cli::stdio_bridge::StdioBridge;
-use crate::config::problem::Problems;
 use dualgauge_model::import::{
     DocumentKind, ImportDraft, SourceDocument, ToolDraftOptions, draft_as_tools, printable,
 };
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::Route;
+
+pub(super) use fault::McpFault;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -66,32 +69,6 @@ pub(super) struct McpArguments {
     forward_authorization: bool,
     #[command(flatten)]
     serve: ServeArguments,
-}
-
-/// The reason why the tools cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum McpFault {
-    /// The configuration cannot be written.
-    #[error(transparent)]
-    Server(#[from] DraftedServerFault),
-    /// The document cannot be read or drafted.
-    #[error(transparent)]
-    Import(#[from] ImportFault),
-    /// Standard input is the client, and cannot be the document as well.
-    #[error("`--openapi -` and `--stdio` both need standard input; write the document to a file")]
-    TwoInputs,
-    /// Standard input cannot be read.
-    #[error("standard input cannot be read")]
-    Input(#[source] io::Error),
-    /// The document names no server.
-    #[error("the document names no server with a host{0}; name it with `--upstream URL`")]
-    NoServer(String),
-    /// No operation is a tool.
-    #[error("no operation of the document becomes a tool; see `--include` and `--exclude`{0}")]
-    Nothing(String),
-    /// The draft is not a valid configuration.
-    #[error("the draft is not a valid configuration:\n{0}")]
-    Invalid(Problems),
 }
 
 pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {

@@ -10,7 +10,9 @@ use http::Method;
 use serde_json::Value;
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
-use crate::cli::{CommandError, Format, plural};
+use crate::cli::command_error::CommandError;
+use crate::cli::format::Format;
+use crate::cli::plural;
 use dualgauge_patterns::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\

@@ -7,8 +7,8 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cli::CommandError;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
+use crate::cli::command_error::CommandError;
 use crate::cli::plural::count;
 
 #[derive(Debug, Args)]

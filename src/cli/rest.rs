@@ -6,6 +6,8 @@
 //!
 //! Used by `cli`.
 
+mod fault;
+
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::thread::{self, JoinHandle};
@@ -20,16 +22,18 @@ use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
 use crate::app::startup_summary::StartupSummary;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
+use crate::cli::command_error::CommandError;
 use crate::cli::connection::within;
 use crate::cli::drafted_server::{
     ConfigFolder, DraftedServerFault, KEY_HEADER, ServeArguments, probe, probe_program,
     toml_string, without_credentials,
 };
-use crate::cli::import::{DiscoverError, list_tools, speaks_sse};
+use crate::cli::import::{list_tools, speaks_sse};
 use crate::cli::plural::count;
-use crate::cli::{CommandError, report};
 use crate::upstream::link::LinkLoss;
-use dualgauge_model::import::{DocumentFault, RestApi, RestApiOptions, draft_rest_api, printable};
+use dualgauge_model::import::{RestApi, RestApiOptions, draft_rest_api, printable};
+
+pub(super) use fault::RestFault;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -83,44 +87,9 @@ pub(super) struct RestArguments {
     command: Vec<String>,
 }
 
-/// The reason why the API cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RestFault {
-    /// The configuration cannot be written.
-    #[error(transparent)]
-    Server(#[from] DraftedServerFault),
-    /// No server is named.
-    #[error(
-        "no server is named: write its command, `dualgauge rest -- COMMAND`, or its URL, `dualgauge rest --mcp URL`"
-    )]
-    NoServer,
-    /// The server does not list its tools.
-    #[error("{server} does not list its tools")]
-    List {
-        /// The server, for people.
-        server: String,
-        /// The error of its response.
-        source: DiscoverError,
-    },
-    /// The list is no list of tools.
-    #[error("{server}: {source}")]
-    Document {
-        /// The server, for people.
-        server: String,
-        /// The fault of the list.
-        source: DocumentFault,
-    },
-    /// The list has nothing to serve.
-    #[error("{0} lists no tool that is served; see `--include` and `--exclude`")]
-    Nothing(String),
-    /// The output or the system fails.
-    #[error("the output cannot be written")]
-    Output(#[from] io::Error),
-}
-
 pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> {
     if arguments.mcp.is_none() && arguments.command.is_empty() {
-        report(&RestFault::NoServer.into());
+        CommandError::from(RestFault::NoServer).report();
         return Ok(ExitCode::from(USAGE));
     }
     let key = arguments.serve.key().map_err(RestFault::from)?;

@@ -2,18 +2,55 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::cli::{CommandError, RoutesArguments, TableFormat, configuration};
+use crate::cli::command_error::CommandError;
+use crate::cli::configuration::read_configuration;
 use dualgauge_model::document::{ApiInfo, openapi, openrpc};
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::Route;
 use dualgauge_model::stream::Stream;
 use dualgauge_patterns::pattern::Slot;
 use dualgauge_patterns::side::Side;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge routes --config dualgauge.toml
+  dualgauge routes --config dualgauge.toml --route 'agent.*' --format markdown
+  dualgauge routes --config dualgauge.toml --format openapi > openapi.json";
+
+#[derive(Debug, Args)]
+pub(super) struct RoutesArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = TableFormat::Human)]
+    format: TableFormat,
+    /// Only routes whose names match; `*` matches any text
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    route: String,
+}
+
+/// How the route table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TableFormat {
+    /// Aligned columns
+    Human,
+    /// One JSON document, a member for each column
+    Json,
+    /// A Markdown table
+    Markdown,
+    /// An OpenAPI 3.1 document of the REST side
+    Openapi,
+    /// An OpenRPC document of the RPC side
+    Openrpc,
+}
 
 /// A row for a route or a stream; the JSON members have these names.
 #[derive(Debug, Serialize)]
@@ -36,7 +73,7 @@ struct RouteTableRow<'r> {
 }
 
 pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandError> {
-    let Some(configuration) = configuration(&arguments.config)? else {
+    let Some(configuration) = read_configuration(&arguments.config)? else {
         return Ok(ExitCode::from(2));
     };
     let glob = Glob::new(&arguments.route);

@@ -1,14 +1,35 @@
 //! `dualgauge run`: serve calls as the configuration says. Used by `cli`.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use clap::Args;
 
 use crate::app::inherited_sockets::InheritedSockets;
 use crate::app::run::{self, ProcessEnvironment};
 use crate::app::service_manager::ServiceManager;
 use crate::app::startup_summary::StartupSummary;
-use crate::cli::{CommandError, RunArguments};
+use crate::cli::command_error::CommandError;
 use crate::config::load::{Sources, environment, supervision};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge run --config dualgauge.toml
+  dualgauge run --config dualgauge.toml --listen 0.0.0.0:8080 --admin 127.0.0.1:9090";
+
+#[derive(Debug, Args)]
+pub(super) struct RunArguments {
+    /// The main configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Address for calls; overrides `listen.address`
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Address of metrics and the admin API; overrides `admin.address`
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<String>,
+}
 
 pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
     let variables = supervision();

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::CommandError;
+use crate::cli::command_error::CommandError;
 use dualgauge_sample::{Database, serve};
 
 #[derive(Debug, Args)]

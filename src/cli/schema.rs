@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::CommandError;
+use crate::cli::command_error::CommandError;
 use crate::config::json_schema;
 
 pub(super) const EXAMPLES: &str = "\

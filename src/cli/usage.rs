@@ -10,8 +10,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
+use crate::cli::command_error::CommandError;
+use crate::cli::format::Format;
 use crate::cli::plural::count;
-use crate::cli::{CommandError, Format};
 use dualgauge_model::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
 use dualgauge_patterns::percent::{Keep, encode};
 

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
+use super::arguments::ExplainArguments;
 use super::http_file::{self, HttpFileRequest};
 use super::input_error::InputError;
-use crate::cli::ExplainArguments;
 use dualgauge_model::outcome::RestReply;
 use dualgauge_model::plan::Plan;
 

@@ -9,12 +9,14 @@ use std::process::ExitCode;
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use super::arguments::ExplainArguments;
+use super::explained::Explained;
 use super::http_file::HttpFileRequest;
 use super::input;
 use super::input_error::InputError;
-use super::{Explained, print, unreadable};
+use super::output::{print, unreadable};
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
-use crate::cli::{CommandError, ExplainArguments};
+use crate::cli::command_error::CommandError;
 
 /// The admin path of explanations.
 const PATH: &str = "/api/v1/explain";

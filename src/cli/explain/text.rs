@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Explained;
+use super::explained::Explained;
 use dualgauge_model::explain::{
     Decided, ExplainedAnswer, ExplainedBridge, Explanation, Refusal, RowLine, SentRequest,
 };

@@ -14,8 +14,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::discover::tools::greeting;
+use super::json;
+use super::limits::LARGEST;
 use super::message::error_of;
-use super::{LARGEST, json};
 use crate::cli::connection::within;
 use dualgauge_model::import::{DocumentKind, SourceDocument, printable};
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
@@ -20,8 +21,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use self::tools::all_pages;
+use super::limits::LARGEST;
 use super::message::{error_of, message};
-use super::{LARGEST, Method};
 use crate::cli::connection::{ConnectionFault, Sender, address, exchange, within};
 use dualgauge_model::import::{DocumentKind, SourceDocument};
 use dualgauge_model::mcp::EndpointFault;
@@ -36,6 +37,17 @@ const DISCOVER: Duration = Duration::from_secs(2);
 const SESSION: &str = "mcp-session-id";
 /// The name of the request for a document.
 const GET: &str = "GET";
+
+/// The method by which a server describes itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Method {
+    /// Its OpenRPC document
+    #[value(name = "rpc.discover")]
+    Discover,
+    /// Its tools (MCP)
+    #[value(name = "tools/list")]
+    Tools,
+}
 
 /// The reason why discovery failed.
 #[derive(Debug, thiserror::Error)]

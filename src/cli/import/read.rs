@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use serde_saphyr::UserMessageFormatter;
 
-use super::{LARGEST, json};
+use super::json;
+use super::limits::LARGEST;
 use dualgauge_model::import::printable;
 
 /// The reason why a file is not a document.

@@ -29,7 +29,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::LARGEST;
+use super::limits::LARGEST;
 use merge::RefreshReport;
 
 /// The reason why a file cannot be refreshed.

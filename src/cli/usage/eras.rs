@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use super::{labelled, line};
-use crate::cli::{CommandError, Format};
+use crate::cli::command_error::CommandError;
+use crate::cli::format::Format;
 use dualgauge_model::lifecycle::{
     EraClientReport, EraReport, EraVerdict, ProgramReport, UsageReport, span,
 };

@@ -15,11 +15,10 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::tools::{all_pages, greeting};
-use super::{
-    ConnectionFault, DiscoverAnswer, DiscoverError, DiscoverServer, GET, LARGEST, SourceDocument,
-};
+use super::{ConnectionFault, DiscoverAnswer, DiscoverError, DiscoverServer, GET, SourceDocument};
 use crate::cli::connection::{exchange, within};
 use crate::cli::import::json;
+use crate::cli::import::limits::LARGEST;
 use crate::cli::import::message::error_of;
 use dualgauge_model::import::DocumentKind;
 use dualgauge_model::mcp::{StreamUrl, endpoint_of_event, endpoint_target};

@@ -7,7 +7,8 @@ use http::header::HeaderValue;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{DiscoverAnswer, DiscoverError, DiscoverServer, LARGEST, MOST_PAGES, SourceDocument};
+use super::{DiscoverAnswer, DiscoverError, DiscoverServer, MOST_PAGES, SourceDocument};
+use crate::cli::import::limits::LARGEST;
 use dualgauge_model::import::{DocumentKind, printable};
 
 /// The MCP revision that is offered; a server replies with the one it speaks.
