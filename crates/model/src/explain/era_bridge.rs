@@ -5,12 +5,13 @@
 use http::Method;
 use http::header::ACCEPT;
 
+use super::case::Case;
 use super::view::{ExplainedBridge, Term};
-use super::{Case, Transport, UpstreamPlan};
 use crate::jsonrpc::{Call, LISTEN};
 use crate::mcp::{BridgeAction, ClientRevision, InputCapabilities, Revision, SET_LEVEL, ServerEra};
 use crate::pending::ServerRequests;
 use crate::plan::{CANCELLED, Sharing};
+use crate::plan::{Transport, UpstreamPlan};
 use crate::sse;
 use dualgauge_patterns::side::Side;
 

@@ -1,11 +1,10 @@
 //! Explanations of frames: messages that are not JSON-RPC, on a WebSocket for both protocols.
 
+use super::case::{Case, TranslatedCall, carrier};
 use super::local_reply::record_decision;
 use super::rest::{outcome_rows, render_sent_request, secrets};
-use super::{
-    Case, ExplainedAnswer, Explanation, RowLine, SentRequest, TranslatedCall, Value, carrier,
-    unknown_members,
-};
+use super::unknown_members;
+use super::view::{ExplainedAnswer, Explanation, RowLine, SentRequest, Value};
 use crate::failure::{Failure, Reason};
 use crate::frame::{FrameReply, SocketMessage, answer_to_frame, command_to_rpc, failure_to_frame};
 use crate::jsonrpc::{ResponseReply, parse_response};

@@ -1,7 +1,7 @@
 //! The routes that `after` puts before the route of a call, each with the reason why it did not take the call. Used by
 //! `explain::rest` and `explain::rpc`.
 
-use super::Case;
+use super::case::Case;
 use crate::route::{MatchError, Route, Segments};
 use crate::translate::{MethodCall, read_body, read_rest, read_rpc};
 use dualgauge_patterns::json::Json;

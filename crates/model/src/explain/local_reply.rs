@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
-use super::{Case, Decided, ExplainedAnswer, Explanation, Value};
+use super::case::Case;
+use super::view::{Decided, ExplainedAnswer, Explanation, Value};
 use crate::failure::Failure;
 use crate::jsonrpc::{self, Call};
 use crate::rollout::DecisionReason;

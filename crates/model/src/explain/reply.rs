@@ -3,7 +3,9 @@
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
-use super::{Case, ExplainedAnswer, RowLine, Value};
+use super::case::Case;
+use super::secrets::Secrets;
+use super::view::{ExplainedAnswer, RowLine, Value};
 use crate::failure::Failure;
 use crate::headers::{from_response, set};
 use crate::jsonrpc::{self, RequestId, ResponseReply, parse_response};
@@ -137,7 +139,7 @@ fn row(route: &Route, row: Option<usize>) -> Option<RowLine> {
 /// Renders a body without the credentials of the request and those set by the reply.
 fn shown(case: &Case<'_>, body: &[u8], headers: &HeaderMap) -> Option<Value> {
     let own = case.secrets().hide_bytes(body);
-    let mut set = super::Secrets::new(headers, |name| case.is_secret(name));
+    let mut set = Secrets::new(headers, |name| case.is_secret(name));
     set.note_members(&case.plan.redaction, body, case.context.depth);
     (!body.is_empty()).then(|| Value::from_text(set.hide(&own)))
 }

@@ -1,7 +1,8 @@
 //! Explanations of requests for protected resource metadata. Used by `explain::rest`.
 
+use super::case::Case;
 use super::local_reply::record_decision;
-use super::{Case, Explanation, SentRequest};
+use super::view::{Explanation, SentRequest};
 use crate::rollout::DecisionReason;
 use crate::routing::{MetadataRequest, metadata_request};
 

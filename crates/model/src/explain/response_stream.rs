@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 
-use super::Case;
+use super::case::Case;
 use crate::response_stream::StreamTerms;
 use crate::route::Route;
 use crate::stream_format::RouteStream;

@@ -1,12 +1,11 @@
 //! Explanations of REST calls. Used by `explain::frame` and `explain::rpc`.
 
+use super::case::{Case, POST, TranslatedCall, carrier};
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rest, passed};
-use super::secrets::HIDDEN;
-use super::{
-    Case, Explanation, POST, RowLine, Secrets, SentRequest, TranslatedCall, Value, carrier,
-    in_front, resource_metadata, response_stream, unknown_members, view,
-};
+use super::secrets::{HIDDEN, Secrets};
+use super::view::{Explanation, RowLine, SentRequest, Value};
+use super::{in_front, resource_metadata, response_stream, unknown_members, view};
 use crate::agent_card::requested_card;
 use crate::dialect::{self, OldCall, Selection, by_body};
 use crate::failure::Failure;

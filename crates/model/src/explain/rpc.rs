@@ -3,11 +3,14 @@
 use http::header::{CONTENT_ENCODING, SEC_WEBSOCKET_PROTOCOL};
 use http::{HeaderMap, HeaderValue, Method};
 
+use super::case::{Case, TranslatedCall, carrier};
 use super::era_bridge;
+use super::in_front;
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rpc, passed};
 use super::rest::{self, outcome_rows, secrets};
-use super::{Case, Explanation, SentRequest, TranslatedCall, Value, carrier, in_front};
+use super::secrets::Secrets;
+use super::view::{Explanation, SentRequest, Value};
 use super::{response_stream, unknown_members};
 use crate::batch;
 use crate::failure::{Failure, Reason};
@@ -451,7 +454,7 @@ fn translate(
 }
 
 /// Describes a frame to a server that speaks in frames.
-fn frame_request(upstream: &UpstreamPlan, made: &ToRest, secrets: &super::Secrets) -> SentRequest {
+fn frame_request(upstream: &UpstreamPlan, made: &ToRest, secrets: &Secrets) -> SentRequest {
     SentRequest {
         upstream: upstream.name.clone(),
         authority: upstream.authority.as_str().to_owned(),
@@ -466,7 +469,7 @@ fn frame_request(upstream: &UpstreamPlan, made: &ToRest, secrets: &super::Secret
 }
 
 /// Returns the body of a translated request, without credentials.
-fn body_of(made: &ToRest, secrets: &super::Secrets) -> Option<Value> {
+fn body_of(made: &ToRest, secrets: &Secrets) -> Option<Value> {
     let body = made.body.clone().map(|body| body.into_bytes());
     body.map(|body| Value::from_text(secrets.hide_bytes(&body)))
 }

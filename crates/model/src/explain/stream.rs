@@ -1,6 +1,6 @@
 //! Explanations of requests for a stream of events.
 
-use super::Case;
+use super::case::Case;
 use super::view::{Decided, Explanation, NamedRoute, SentRequest};
 use crate::failure::Failure;
 use crate::rejections;

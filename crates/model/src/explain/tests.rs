@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use proptest::prelude::*;
 
 use super::*;
@@ -9,7 +10,9 @@ use crate::cors::{Cors, Origins, RequestHeaders, WebOrigin};
 use crate::hosts::Reach;
 use crate::lifecycle::{Brownouts, Lifecycle};
 use crate::local_reply::{LocalAnswer, LocalReplies, LocalReply, RestLocalReply, RpcLocalReply};
-use crate::plan::{Authority, Credentials, Limits, RpcFace, Transport, Unrouted, Upstreams};
+use crate::plan::{
+    Authority, Credentials, Limits, RpcFace, Transport, Unrouted, UpstreamPlan, Upstreams,
+};
 use crate::rollout::{
     Client, Clients, Defaults, Glob, KeySource, Kill, Matcher, Percent, Rollout, Stage,
 };
