@@ -14,7 +14,7 @@ mod tests;
 use std::time::Duration;
 
 pub use breaker::BreakerPlan;
-pub use budget::RetryBudgetPlan;
+pub use budget::{RetryBudgetPlan, RetryDecision};
 
 use breaker::Breaker;
 use budget::RetryBudget;
@@ -339,15 +339,6 @@ impl Addresses {
             .iter()
             .all(|address| address.signal == HealthSignal::Unhealthy)
     }
-}
-
-/// The verdict on a retry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetryDecision {
-    /// Allowed.
-    Allowed,
-    /// The budget is exhausted.
-    Exhausted,
 }
 
 /// The state of an address; the best is preferred.

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use super::RetryDecision;
-
 /// The configuration of the retry budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryBudgetPlan {
@@ -12,6 +10,15 @@ pub struct RetryBudgetPlan {
     pub percent: u8,
     /// Additional retries per ten seconds, however few calls there are.
     pub least: u32,
+}
+
+/// The verdict on a retry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryDecision {
+    /// Allowed.
+    Allowed,
+    /// The budget is exhausted.
+    Exhausted,
 }
 
 /// The period of [`RetryBudgetPlan::least`].
