@@ -21,13 +21,14 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::HeaderCaseOverlay;
 use crate::clock;
+use crate::{HeaderCaseOverlay, Interims};
 use dualgauge_transport::wire::{Finding, HeadLimits, RequestInspector, Te, Violation};
 
 mod disconnect_watch;
 mod inspection;
 mod interims;
+mod mode;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use disconnect_watch::DisconnectWatch;
 use inspection::UpgradeResult;
 pub use inspection::{AdmittedRequest, Inspection};
 use interims::InterimWriter;
+use mode::{Flow, Mode};
 
 const TE_LINE: &[u8] = b"te: TRAILERS\r\n";
 
@@ -48,27 +50,6 @@ const MAX_WAITING: usize = 8 * 1024;
 
 /// The number of reads of a refused connection before other tasks get their turn.
 const DRAIN_READS: usize = 8;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Following,
-    /// An upgrade request has no response yet.
-    Waiting,
-    /// The connection was upgraded to another protocol.
-    Transparent,
-    /// hyper reads a substitute for the refused request.
-    Refused,
-    /// The body that hyper is reading is refused.
-    Broken(Violation),
-}
-
-/// The result of a read step.
-enum Flow {
-    /// The reader has bytes, or the end.
-    Done,
-    /// The reader's buffer has no bytes yet.
-    Again,
-}
 
 /// A socket whose input is inspected.
 #[derive(Debug)]
@@ -117,6 +98,13 @@ impl<S> Inspected<S> {
     #[must_use]
     pub fn head_within(mut self, limit: Duration) -> Self {
         self.head_timeout = Some(limit);
+        self
+    }
+
+    /// Enables interim responses.
+    #[must_use]
+    pub fn with_interims(mut self, interims: Interims) -> Self {
+        self.interims = InterimWriter::new(interims);
         self
     }
 

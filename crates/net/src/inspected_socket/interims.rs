@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::AsyncWrite;
 
-use super::Inspected;
 use crate::Interims;
 
 /// The writer of interim responses.
@@ -20,16 +19,15 @@ pub(super) struct InterimWriter {
     gone: usize,
 }
 
-impl<S> Inspected<S> {
-    /// Enables interim responses.
-    #[must_use]
-    pub fn with_interims(mut self, interims: Interims) -> Self {
-        self.interims.from = Some(interims);
-        self
-    }
-}
-
 impl InterimWriter {
+    /// Creates a writer of these interim responses.
+    pub(super) fn new(from: Interims) -> InterimWriter {
+        InterimWriter {
+            from: Some(from),
+            ..InterimWriter::default()
+        }
+    }
+
     /// Returns true if one may be partly written.
     pub(super) fn is_begun(&self) -> bool {
         !self.bytes.is_empty()
