@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! control         open, reload, poll: no task, no clock, no channel
+//! state           the runtime state as plain fields
 //! apply           changes of the standing: compiled, stored, then put in force
 //! stale_changes   runtime changes of flags that were edited since
 //! explained       the explanation of a call under the plan in force
 //! files           the files of a start or a reload
 //! overrides       the flags with the standing applied (pure)
+//! guarded_flag    the state of a flag's guard and ramp
 //! guards          guards and ramps of flags
 //! reading         reading the files in the background
+//! reporting       the reports of this process and the counts of others
 //! reports         the counts of this process and of all replicas
 //! kill            the kill switch, which acts before it is stored
 //! reporter_id     the id under which this process reports
@@ -33,6 +36,7 @@ mod apply;
 mod explained;
 mod file_watch;
 mod files;
+mod guarded_flag;
 mod guards;
 mod kill;
 mod lists;
@@ -43,9 +47,11 @@ mod replication;
 mod report_age;
 mod report_counts;
 mod reporter_id;
+mod reporting;
 mod reports;
 mod restart_only;
 mod stale_changes;
+mod state;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -62,122 +68,21 @@ use crate::config::load::Sources;
 use crate::config::problem::{Problems, SourceLocation, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Health, Late, SnapshotDir, Store, StoreError, StoreSettings};
-use crate::telemetry::metrics::GuardTrips;
+use crate::store::{Store, StoreSettings};
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::Kill;
-use dualgauge_model::rollout::overrides::Standing;
 use file_watch::{FileChange, FileContents, FileWatch};
-use guards::Guards;
-use kill::KillRequest;
+use guarded_flag::Guards;
 use overrides::RuntimeChanges;
 use reading::FilesRead;
-use reports::Reporting;
+use reporting::Reporting;
 use restart_only::{RestartOnly, keep_what_is_fixed};
-use stale_changes::StaleChanges;
+use state::{StaleChanges, Tenure, Trigger};
 
 pub use files::Files;
 pub use report_counts::ReportCounts;
+pub use state::{Control, Facts, Reloads, StartError};
 pub use task::{Hooks, own};
-
-/// The runtime state and its operations. It reads and writes files, so it must not run on a thread that serves calls.
-#[derive(Debug)]
-pub struct Control {
-    sources: Sources,
-    /// The configuration from the files, with restart-only settings as they were at the start. Boxed, because it is
-    /// large and the owning task is moved.
-    config: Box<RawConfig>,
-    /// The restart-only settings from the files.
-    fixed: RestartOnly,
-    /// The flags of the flags file.
-    file_flags: Vec<RawFlag>,
-    /// The flags of the flags file, with run-time changes applied.
-    flags: Vec<RawFlag>,
-    standing: Standing,
-    /// The revision of the standing in the store.
-    revision: u64,
-    store: Store,
-    known: Known,
-    /// The folder for copies of a shared store's state.
-    copies: Option<SnapshotDir>,
-    plan: Arc<Plan>,
-    reloads: Reloads,
-    watch: FileWatch,
-    /// The problems of the files, if the files are not in force.
-    refused: Option<Problems>,
-    guards: Guards,
-    reporting: Reporting,
-    /// The calls and clients over time, since this process began.
-    timeline: Timeline,
-    /// The flags that a guard has tripped but could not store, with the reasons.
-    tripped_here: BTreeMap<String, String>,
-    /// The kill switch, while it acts and is not stored.
-    thrown: Option<KillRequest>,
-    /// The stale changes that still have to be dropped.
-    void: StaleChanges,
-    /// The reason why the stored state is not in force, or the state in force is not stored.
-    trouble: Option<String>,
-}
-
-/// The origin of the standing: whether the store has ever been read by this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Known {
-    /// The store was read.
-    Yes,
-    /// The store was unavailable since the start, and a copy from an earlier process applies.
-    Copied {
-        /// The time of the copy, in RFC 3339.
-        at: String,
-    },
-    /// The store was unavailable since the start, and there is no copy, so the flipped flags are unknown.
-    NotYet,
-}
-
-/// The counts of reloads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reloads {
-    /// Reloads that put a new plan in force.
-    pub succeeded: u64,
-    /// Reloads that left the previous plan in force.
-    pub failed: u64,
-    /// The time at which the files of the plan in force were read.
-    pub loaded_at: SystemTime,
-}
-
-/// The facts about the state for the metrics page, in addition to the plan.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
-    /// The counts of reloads.
-    pub reloads: Reloads,
-    /// The trips of guards, enforced or dry-run.
-    pub trips: Vec<GuardTrips>,
-    /// The last decision of each guard, by the name of the flag.
-    pub rulings: Vec<(String, &'static str)>,
-    /// The state of the kill switch.
-    pub kill: Kill,
-    /// The health of the store.
-    pub store: Health,
-}
-
-/// The reason why the process cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The files, the variables or the arguments have problems.
-    #[error("the configuration has problems")]
-    Config(#[from] Problems),
-    /// The files could not be read in time.
-    #[error("the configuration cannot be read")]
-    Late(#[from] Late),
-    /// The store failed.
-    #[error("the runtime changes cannot be read")]
-    Store(#[from] StoreError),
-    /// The stored state is not a standing.
-    #[error(
-        "the runtime changes have an unknown format; repair them, or move them away to start anew"
-    )]
-    Standing(#[from] serde_json::Error),
-}
 
 /// The result of checking the files.
 #[cfg(test)]
@@ -189,24 +94,6 @@ enum Polled {
     Settling,
     /// A file has changed and settled, and the files were reloaded.
     Reloaded(Reloaded),
-}
-
-/// The trigger of a reload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trigger {
-    /// An explicit request: always answered in the log, but the same problems are not listed twice.
-    Asked,
-    /// The file watch: known problems are not logged again.
-    Watched,
-}
-
-/// The ownership of the stored state at the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tenure {
-    /// This process owns it.
-    Own,
-    /// The process that this one replaces still owns it.
-    Awaited,
 }
 
 /// A compiled configuration with its sources.

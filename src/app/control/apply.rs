@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::Control;
 use super::overrides::{self, RuntimeChanges};
+use super::state::Control;
 use crate::config::raw::RawFlag;
 use crate::server::admin::{ChangeRequest, Refusal};
 use crate::store::{CommitError, StoreError, Versioned};

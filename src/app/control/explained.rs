@@ -3,7 +3,7 @@
 use http::Uri;
 use sha2::{Digest as _, Sha256};
 
-use super::Control;
+use super::state::Control;
 use crate::server::admin::HypotheticalCall;
 use crate::telemetry::clock;
 use dualgauge_model::explain::{ExplainEnvironment, ExplainRequest, Explanation, explain};

@@ -4,7 +4,7 @@
 //!
 //! Used by `control::reading`.
 
-use super::StartError;
+use super::state::StartError;
 use crate::config::Digests;
 use crate::config::compile::compile;
 use crate::config::configuration::Configuration;

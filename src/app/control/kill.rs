@@ -5,22 +5,13 @@
 
 use std::time::SystemTime;
 
-use super::Control;
 use super::apply::Applied;
 use super::overrides::{self, RuntimeChanges};
+use super::state::{Control, KillRequest};
 use crate::server::admin::{ChangeRequest, Refusal};
 use crate::telemetry::clock::Rfc3339;
 use dualgauge_model::rollout::overrides::{Change, ChangeMeta};
 use dualgauge_net::chain;
-
-/// A kill switch that acts in this process and is not stored yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KillRequest {
-    /// The author of the change.
-    by: ChangeMeta,
-    /// The reason why it is not stored; `None` before the first attempt has ended.
-    error: Option<String>,
-}
 
 impl Control {
     /// Turns the kill switch on in this process at once; [`Control::change`] stores it.

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Control;
 use super::overview::add;
+use super::state::Control;
 use crate::config::problem::nearest;
 use crate::server::admin::{
     CallerRow, ClientRow, ExampleReplyView, ExampleView, LatencyView, ListOrder, ListQuery, Page,

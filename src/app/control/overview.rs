@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::Control;
 use super::replication::REFUSED;
+use super::state::Control;
 use crate::config::problem::{Problem, SourceLocation};
 use crate::server::admin::{
     AttentionKind, AttentionView, MAX_ATTENTION, OverviewView, ProblemView, Readiness,

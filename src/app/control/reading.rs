@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::Trigger;
 use super::file_watch::{self, FileContents};
 use super::files;
+use super::state::Trigger;
 use crate::config::Digests;
 use crate::config::load::Sources;
 use crate::config::problem::Problems;

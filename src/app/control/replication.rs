@@ -1,6 +1,6 @@
 //! Changes by other replicas, and an unavailable store.
 
-use super::{Control, Known, StartError, Tenure};
+use super::state::{Control, Known, StartError, Tenure};
 use crate::config::raw::RawConfig;
 use crate::server::admin::{Readiness, Refusal};
 use crate::store::{

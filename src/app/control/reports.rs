@@ -7,12 +7,10 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Control;
-use super::guards::GuardedFlag;
-use super::report_age::{GONE_AFTER_MS, ReportAges};
+use super::guarded_flag::GuardedFlag;
+use super::report_age::GONE_AFTER_MS;
 use super::report_counts::ReportCounts;
-use super::reporter_id::ReporterId;
-use crate::config::raw::RawConfig;
+use super::state::Control;
 use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
 use crate::telemetry::clock::{millis, timestamp};
 use dualgauge_model::lifecycle::{Timeline, Usage, UsageTotals};
@@ -21,21 +19,6 @@ use dualgauge_model::rollout::Tallies;
 /// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
 /// decide on the counts of all.
 const WRITE_EVERY_MS: u64 = 10_000;
-/// The replica name of a process that shares its store with no other.
-const ALONE: &str = "local";
-
-/// The reporting state: the own id and last report, and the counts of others.
-#[derive(Debug)]
-pub(super) struct Reporting {
-    own: ReporterId,
-    left: Option<u64>,
-    silence: ReportAges,
-    /// The usage counted by others, including processes that have ended.
-    others: Usage,
-    /// The folded counts of ended processes, as last read.
-    archive: Versioned,
-    counts: ReportCounts,
-}
 
 /// The stored counts of one process. The archive contains the usage only.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -61,21 +44,6 @@ impl CountedUsage {
     /// Returns the usage; empty if another version wrote it in an unknown form.
     fn usage(&self) -> Usage {
         Usage::from_json(&self.usage.to_string()).unwrap_or_default()
-    }
-}
-
-impl Reporting {
-    pub(super) fn from_config(config: &RawConfig) -> Reporting {
-        let store = config.rollout.store.as_ref();
-        let replica = store.map_or_else(|| ALONE.to_owned(), |store| store.replica.value.clone());
-        Reporting {
-            own: ReporterId::new(replica),
-            left: None,
-            silence: ReportAges::default(),
-            others: Usage::default(),
-            archive: Versioned::default(),
-            counts: ReportCounts::default(),
-        }
     }
 }
 

@@ -5,20 +5,16 @@
 //! reach one replica after the other, those with the old files still change flags of the old text, and the replicas
 //! must not undo each other's changes.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use super::Control;
 use super::apply::{ATTEMPTS, log_change};
+use super::state::{Control, StaleChanges};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
 
 /// The author of these removals.
 const PROGRAM: &str = "dualgauge";
-
-/// The flags whose changes are to be dropped, and the reasons.
-pub(super) type StaleChanges = BTreeMap<String, &'static str>;
 
 impl Control {
     /// Drops the runtime changes of flags that were edited or removed since, and logs it.

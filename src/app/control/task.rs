@@ -11,7 +11,7 @@ use super::file_watch::FileChange;
 use super::overview::OverviewCache;
 use super::reading::{Done, Reading, Waiting};
 use super::report_counts::ReportCounts;
-use super::{Control, Facts, Trigger};
+use super::state::{Control, Facts, Trigger};
 use crate::server::admin::{
     AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded,
     StillMissing, ViewCommand,

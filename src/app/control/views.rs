@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Control;
 use super::overrides::percent;
+use super::state::Control;
 use crate::config::raw::RawFlag;
 use crate::server::admin::{
     ClientView, DefaultsView, FileView, FlagView, FlagsView, PlanView, RampView, Refusal,
