@@ -56,6 +56,7 @@ mod overview;
 mod page;
 mod problem;
 mod query;
+mod refusal;
 mod response;
 mod route_view;
 mod routes;
@@ -70,9 +71,7 @@ mod views;
 
 pub use api::AdminApi;
 pub use client_view::{ClientRow, ServedByStage};
-pub use command::{
-    AdminCommand, ChangeRequest, Readiness, Refusal, ReloadView, Reloaded, StillMissing,
-};
+pub use command::{AdminCommand, ChangeRequest, Readiness, ReloadView, Reloaded};
 pub use decode::Attribution;
 pub use explain::HypotheticalCall;
 pub use live::AdminBody;
@@ -81,6 +80,7 @@ pub use overview::{
     ServedCalls, Severity, StatusView, TimelineView,
 };
 pub use page::{ListOrder, ListQuery, Page};
+pub use refusal::{Refusal, StillMissing};
 pub use route_view::{
     CallerRow, ExampleReplyView, ExampleView, LatencyView, RouteDetail, RouteRow,
 };

@@ -3,16 +3,14 @@
 use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
-use crate::config::problem::Problems;
 use crate::server::admin::{
-    Attribution, FlagView, FlagsView, HypotheticalCall, PlanView, ViewCommand,
+    Attribution, FlagView, FlagsView, HypotheticalCall, PlanView, Refusal, ViewCommand,
 };
-use crate::store::{Late, StoreError};
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::explain::Explanation;
 use dualgauge_model::lifecycle::UsageReport;
 use dualgauge_model::rollout::Glob;
-use dualgauge_model::rollout::overrides::{Change, ChangeFault, HistoryEntry};
+use dualgauge_model::rollout::overrides::{Change, HistoryEntry};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
@@ -109,63 +107,6 @@ pub struct ChangeRequest {
     /// The entity tags of `If-Match`, one of which must match the current state; `None` accepts any state.
     pub expected: Option<Vec<String>>,
 }
-
-/// The failure of a command. Except in the `Pending` variants, the command has changed nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// No flag has this name.
-    #[error("no flag has this name")]
-    Unknown {
-        /// A flag with a similar name.
-        nearest: Option<String>,
-    },
-    /// No route has this name.
-    #[error("no route has this name")]
-    UnknownRoute {
-        /// A route with a similar name.
-        nearest: Option<String>,
-    },
-    /// The state has changed since the client read it.
-    #[error(
-        "the flag has changed; read it again, and send `If-Match: \"{found}\"` to change the current version"
-    )]
-    Stale {
-        /// The current entity tag.
-        found: String,
-    },
-    /// Concurrent changes by other replicas won every attempt.
-    #[error("other replicas are changing flags; read the flag again and retry")]
-    Lost,
-    /// The change does not apply to the current state.
-    #[error(transparent)]
-    Fault(ChangeFault),
-    /// The changed plan would be invalid.
-    #[error("the flag cannot have this value")]
-    Invalid(#[source] Problems),
-    /// The configuration files have problems.
-    #[error("the configuration has problems; the previous configuration stays in force")]
-    Config(#[source] Problems),
-    /// The files were not read in time.
-    #[error("cannot read the files; the previous configuration stays in force")]
-    Unread(#[source] Late),
-    /// The change could not be stored.
-    #[error("cannot store the change")]
-    Store(#[source] StoreError),
-    /// The state could not be serialised, which is a bug.
-    #[error("cannot write the change")]
-    Unwritable(#[source] serde_json::Error),
-    /// The change is stored, but not every worker has the new plan.
-    #[error("the change is stored")]
-    Pending(#[source] StillMissing),
-    /// The kill switch is not stored, and not every worker has it yet.
-    #[error("the kill switch is on, but not stored; the proxy retries")]
-    PendingKill(#[source] StillMissing),
-}
-
-/// The error that some workers have not applied the plan yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("some workers have not applied the new plan; it is sent again until all have")]
-pub struct StillMissing;
 
 /// The result of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
