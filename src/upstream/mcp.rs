@@ -14,6 +14,7 @@ mod post_outcome;
 mod running_post;
 mod session;
 mod sse;
+mod stateless;
 mod stream_cursor;
 #[cfg(test)]
 mod tests;
@@ -23,15 +24,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
 pub use session::Session;
 pub use sse::{SseServer, SseSession};
 
-use self::post::PostClient;
+use self::post::{OWN_CONNECTIONS, PostClient};
 use self::post_outcome::{OutboundPost, PostOutcome, PostResult};
+use self::stateless::stateless_headers;
 use super::HttpUpstream;
 use super::link::Transport;
 use dualgauge_model::jsonrpc::parse_response;
@@ -44,8 +46,6 @@ use dualgauge_model::plan::{McpPlan, UpstreamPlan};
 use dualgauge_net::{MemoryBudget, Tasks};
 use dualgauge_patterns::json::Json;
 
-/// Connections for the link's own messages, in addition to those for calls and subscriptions.
-const OWN_CONNECTIONS: usize = 16;
 /// The time limit for discovering the revision. Some servers never answer a method they do not know.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -175,19 +175,4 @@ impl Transport for Mcp {
         };
         Ok(Session::new(self.clone(), mode))
     }
-}
-
-/// Returns the headers of a request of a stateless revision (MCP 2026-07-28, "Standard Request Headers").
-fn stateless_headers(version: &'static str, method: &str, name: Option<&str>) -> HeaderMap {
-    use dualgauge_model::mcp::header_value;
-    let mut headers = HeaderMap::new();
-    headers.insert(post::VERSION, HeaderValue::from_static(version));
-    let fields = [("mcp-method", Some(method)), ("mcp-name", name)];
-    for (header, value) in fields {
-        let value = value.map(|value| HeaderValue::from_str(&header_value(value)));
-        if let Some(Ok(value)) = value {
-            headers.insert(header, value);
-        }
-    }
-    headers
 }

@@ -15,7 +15,7 @@ use http::HeaderMap;
 
 use super::post::PostClient;
 use super::post_outcome::{OutboundPost, PostOutcome, PostResult};
-use super::stateless_headers;
+use super::stateless::stateless_headers;
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
 use dualgauge_model::mcp::{ParamHeaders, annotated, list_tools, next_page};
 use dualgauge_patterns::json::Json;

@@ -34,6 +34,8 @@ pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 
 /// The maximum number of bytes read from a response that is not a message, so that its connection can be reused.
 pub(super) const OTHER: usize = 64 * 1024;
+/// Connections for the link's own messages, in addition to those for calls and subscriptions.
+pub(super) const OWN_CONNECTIONS: usize = 16;
 /// The time to wait for the end of a stream after the response has arrived.
 const TAIL: Duration = Duration::from_secs(1);
 /// The maximum number of consecutive resumptions that bring nothing new.

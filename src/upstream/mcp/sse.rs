@@ -17,9 +17,8 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use super::OWN_CONNECTIONS;
 use super::coded::is_coded;
-use super::post::{OTHER, PostClient, parts};
+use super::post::{OTHER, OWN_CONNECTIONS, PostClient, parts};
 use crate::upstream::HttpUpstream;
 use crate::upstream::link::{Event, Link, Transport};
 use dualgauge_model::jsonrpc;
