@@ -26,6 +26,7 @@ mod metrics;
 mod outcome_sets;
 mod pair;
 mod readiness;
+mod redaction;
 mod rollout;
 mod route_upstreams;
 mod routes;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use local::Published;
+use redaction::redaction;
 
 use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
 use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc};
@@ -163,20 +165,6 @@ fn forwarding(raw: &RawConfig) -> Forwarding {
     Forwarding {
         trust: raw.listen.forwarded_from.value,
         writes: headers.collect(),
-    }
-}
-
-/// Compiles the redaction rules.
-fn redaction(raw: &RawConfig) -> Redaction {
-    let rules = &raw.log.redact;
-    Redaction {
-        headers: rules
-            .headers
-            .iter()
-            .map(|name| name.value.clone())
-            .collect(),
-        keys: rules.keys.iter().map(|key| key.value.clone()).collect(),
-        paths: rules.paths.iter().map(|path| path.value.clone()).collect(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::login;
+use super::redaction::redaction;
 use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
 use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
@@ -93,7 +94,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         framing: child.framing.value,
         line_limit: child.line_limit.value,
         revision,
-        redaction: Arc::new(super::redaction(config)),
+        redaction: Arc::new(redaction(config)),
         link: LinkPlan {
             settings,
             login,
