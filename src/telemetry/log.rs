@@ -33,6 +33,7 @@ use format::LogLayer;
 use writer::{Queue, WriterGuard};
 
 pub use call::CallLine;
+pub use format::LogFormat;
 pub use writer::{buffer_lines, flush_lines, flushing_lines};
 
 /// Default levels for libraries that report every fault of a peer: a peer could fill the log. Such faults are counted
@@ -41,15 +42,6 @@ const QUIET: &str = "h2=error,hyper=error";
 
 /// The capacity of the queue in bytes: the lines of one second of a busy proxy.
 const QUEUE_SIZE: usize = 8 * 1024 * 1024;
-
-/// The format of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people: `time level target key=value ...`.
-    Text,
-    /// For machines: one flat JSON object.
-    Json,
-}
 
 /// The reason why the log could not be set up.
 #[derive(Debug, thiserror::Error)]

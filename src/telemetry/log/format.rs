@@ -12,9 +12,18 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
+use super::escape;
 use super::writer::Queue;
-use super::{LogFormat, escape};
 use crate::telemetry::clock::TimestampCache;
+
+/// The format of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people: `time level target key=value ...`.
+    Text,
+    /// For machines: one flat JSON object.
+    Json,
+}
 
 const MESSAGE: &str = "message";
 
