@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! deprecated   headers that announce the end, and the windows in which calls are refused
+//! deprecations the deprecations of a plan
 //! prefixes     path prefixes under which a call of no route may have meant one
 //! observation  the times in which calls were counted, for each replica
 //! usage        counts by route, client and side, with the time of the last call
@@ -18,6 +19,7 @@
 //! Used in most modules.
 
 mod deprecated;
+mod deprecations;
 mod era_report;
 mod eras;
 mod observation;
@@ -28,11 +30,8 @@ mod tests;
 mod timeline;
 mod usage;
 
-use http::HeaderMap;
-
-use dualgauge_patterns::side::Side;
-
 pub use deprecated::{Announcement, Brownouts, Deprecated, Window};
+pub use deprecations::Lifecycle;
 pub use era_report::{EraClientReport, EraReport, EraVerdict, ProgramReport};
 pub use eras::{DeclaredNames, EraUsage};
 pub use observation::{Interval, Observation, ReplicaObservation};
@@ -43,28 +42,3 @@ pub use report::{
 };
 pub use timeline::{Timeline, TimelineInterval};
 pub use usage::{ClientUsage, Usage, UsageCount, UsageError, UsageTotals};
-
-/// The deprecations of a plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lifecycle {
-    /// The deprecation of each route, by its index in the table.
-    pub routes: Vec<Option<Deprecated>>,
-    /// The path prefixes under which calls of no route are counted.
-    pub prefixes: Prefixes,
-}
-
-impl Lifecycle {
-    /// Returns the deprecation announced to callers of one side of a route.
-    #[must_use]
-    pub fn of(&self, route: Option<usize>, side: Side) -> Option<&Deprecated> {
-        let deprecated = self.routes.get(route?)?.as_ref()?;
-        (deprecated.side() == side).then_some(deprecated)
-    }
-
-    /// Adds the deprecation headers to an answer to a call of a route from a side.
-    pub fn announce(&self, route: Option<usize>, side: Side, headers: &mut HeaderMap) {
-        if let Some(deprecated) = self.of(route, side) {
-            deprecated.announce(headers);
-        }
-    }
-}
