@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Comparison, Judgement, Noise};
+use super::comparison::Comparison;
+use super::noise::{Judgement, Noise};
 
 /// The maximum number of fields per route.
 const FIELDS: usize = 256;

@@ -6,11 +6,11 @@
 //! Used by `compare::parts`.
 
 use super::canonical_key::{BudgetExhausted, CanonicalKey, CanonicalKeys, KeyBudget, KeyOrder};
+use super::comparison::{Comparison, DIFFERENCES, Difference, Kind, Terms};
 use super::decimal::Decimal;
 use super::pointer::{PointerBuilder, PointerPart, PointerStep};
 use super::redacted::{RedactedValue, Visibility};
 use super::rules::{Active, Rules};
-use super::{Comparison, DIFFERENCES, Difference, Kind, Terms};
 use dualgauge_patterns::json::{self, Spelled, Value};
 
 /// The depth from which values are compared as text. No response reaches it: it is the maximum of `limits.depth`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::CallInfo;
+use super::mismatches::CallInfo;
 
 /// The maximum number of characters of a cause in a sample.
 const CAUSE: usize = 300;

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Difference, FailedCandidate, Kind, RedactedValue};
+use super::comparison::{Difference, Kind};
+use super::failed::FailedCandidate;
+use super::redacted::RedactedValue;
 use crate::rollout::Stage;
 use dualgauge_patterns::side::Side;
 

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Comparison, Difference, Verdict};
+use super::comparison::{Comparison, Difference};
+use super::verdict::Verdict;
 
 /// The maximum number of fields per route.
 const FIELDS: usize = 256;

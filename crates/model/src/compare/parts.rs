@@ -3,12 +3,12 @@
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName};
 
 use super::canonical_key::KeyBudget;
+use super::comparison::{Comparison, Kind, Terms};
 use super::diff::{Differ, DifferenceList, equal};
 use super::pointer::{PointerBuilder, PointerStep};
 use super::redacted::RedactedValue;
 use super::response::{ComparedBody, ComparedResponse, ParsedResponse, ResponseTrees, essence};
 use super::rules::{Active, Rules};
-use super::{Comparison, Kind, Terms};
 use dualgauge_patterns::json::{JsonIndex, Spelled};
 
 /// Compares the responses of the control and of the candidate to one call.
