@@ -14,38 +14,24 @@ mod openapi;
 mod openrpc;
 mod parameter;
 mod response;
+mod route_names;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::route::Route;
 use dualgauge_patterns::json::Json;
 
-pub use api_info::ApiInfo;
+pub use api_info::{ApiInfo, TITLE};
 pub use bundle::bundled;
 pub use openapi::openapi;
 pub use openrpc::openrpc;
 pub use tools::tools;
 
-/// The title of a document without a configured one.
-pub const TITLE: &str = "dualgauge";
-
-/// The extension that names the routes of an operation.
-const ROUTE: &str = "x-dualgauge-route";
-
 /// Renders a document for serving; called once for each plan.
 #[must_use]
 pub fn rendered(document: &Value) -> Json {
     Json::written(document.to_string())
-}
-
-/// Returns the names of the routes of one operation.
-fn names(routes: &[&Route]) -> Value {
-    match routes {
-        [route] => json!(route.name),
-        routes => routes.iter().map(|route| route.name.as_str()).collect(),
-    }
 }

@@ -4,8 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::TITLE;
 use crate::rollout::{Authentication, Clients, Matcher};
+
+/// The title of a document without a configured one.
+pub const TITLE: &str = "dualgauge";
 
 /// The title of an API, and the ways to authenticate.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::api_info::ApiInfo;
 use super::bundle::Bundle;
 use super::described;
 use super::parameter::{PathText, merged, named, path_text};
 use super::response::{is_tool, problem, problem_schema, responses};
+use super::route_names::{ROUTE, names};
 use super::schema::{SchemaExtras, any_of, of_pattern};
 use super::tools::annotations;
-use super::{ApiInfo, ROUTE, names};
 use crate::route::{Extra, Route};
 use dualgauge_patterns::side::Side;
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::api_info::ApiInfo;
 use super::bundle::Bundle;
 use super::described;
+use super::route_names::{ROUTE, names};
 use super::schema::{SchemaExtras, any_of, of_pattern, value};
-use super::{ApiInfo, ROUTE, names};
 use crate::outcome::{NumberPattern, OutcomeRow, RpcReplyPattern};
 use crate::route::{Extra, Route};
 use dualgauge_patterns::pattern::{Pattern, Scalar, Shape, TextPatterns};

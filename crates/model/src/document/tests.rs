@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::route::{RouteSource, parse_route};
+use crate::route::{Route, RouteSource, parse_route};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
