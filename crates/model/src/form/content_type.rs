@@ -2,8 +2,8 @@
 
 use http::HeaderValue;
 
-use super::BodyFormat;
 use super::disposition::{Parameters, quoted_or_token};
+use super::format::BodyFormat;
 
 /// The longest boundary (RFC 2046 §5.1.1).
 const LONGEST_BOUNDARY: usize = 70;

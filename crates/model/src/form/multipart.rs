@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use super::content_type::is_media_type;
 use super::disposition::{Parameters, extended, quoted, unescaped};
 use super::field::{CONTENT_TYPE, FILE_NAME, Field, FieldValue, File};
+use super::format::{BodyFormat, EncodedForm, FormFault, MOST_FIELDS};
 use super::urlencoded::shown;
-use super::{BodyFormat, EncodedForm, FormFault, MOST_FIELDS};
 use dualgauge_patterns::pattern::MatchError;
 
 /// The longest header section of a part.

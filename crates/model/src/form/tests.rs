@@ -1,5 +1,7 @@
 //! Golden pairs, faults and laws of forms.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 
 use super::field::{Field, FieldValue, File, from_json, to_json};

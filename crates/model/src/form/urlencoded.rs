@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::field::{Field, FieldValue};
-use super::{FormFault, MOST_FIELDS};
+use super::format::{FormFault, MOST_FIELDS};
 use dualgauge_patterns::pattern::MatchError;
 use dualgauge_patterns::percent::{self, Keep, Plus};
 
