@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! mod      names
+//! hidden   the replacement of values
 //! path     path segments
 //! text     free text
 //! ```
@@ -11,6 +12,7 @@
 //!
 //! Used by `config`, `model` and `upstream`.
 
+mod hidden;
 mod path;
 #[cfg(test)]
 mod tests;
@@ -25,10 +27,8 @@ use super::rollout::Glob;
 use super::route::Route;
 use dualgauge_patterns::pattern::{Slot, TextPatterns};
 
+pub use hidden::HIDDEN;
 pub use path::PathMask;
-
-/// The replacement of a redacted value.
-pub const HIDDEN: &str = "***";
 
 /// Words that mark a name as a credential anywhere in it.
 const SECRET_PARTS: [&str; 16] = [

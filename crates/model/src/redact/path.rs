@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::HIDDEN;
+use super::hidden::HIDDEN;
 use crate::route::{Route, SegmentPattern, Segments};
 use dualgauge_patterns::pattern::Slot;
 use dualgauge_patterns::percent::normalise;

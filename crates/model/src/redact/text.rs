@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::{HIDDEN, Redaction, SECRET_NAMES, letters};
+use super::hidden::HIDDEN;
+use super::{Redaction, SECRET_NAMES, letters};
 
 /// Authentication schemes that precede a credential.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
