@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{Rate, excess};
+use super::settings::Fast;
 use super::windows::{Population, number};
-use super::{Fast, Share};
 use crate::rollout::{Tally, UnixMillis, WayTally};
 
 /// The maximum number of checkpoints. Beyond it, every second one of the older half is dropped.
@@ -200,7 +200,7 @@ impl Checkpoints {
 /// Returns true if so many calls failed that waiting for a window is not justified.
 fn mostly(new: &BurstCalls, bad: u64, fast: &Fast) -> bool {
     let all = bad == new.calls && bad >= fast.in_row;
-    let Share(share) = fast.share;
+    let share = fast.share.millionths();
     let most = u128::from(bad) * 1_000_000 >= u128::from(new.calls) * u128::from(share);
     all || (new.calls >= fast.calls && most)
 }

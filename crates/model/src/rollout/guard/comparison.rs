@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::bounds::{Rate, around, excess};
 use super::decision::{Baseline, Breach, Quantile};
+use super::settings::{Ratio, Share};
 use super::windows::{Population, Window, WindowCounts, WindowTotals, number};
-use super::{Ratio, Share};
 use crate::rollout::{Latency, Tally, WayTally};
 
 /// The evidence for a bound: chance alone puts a rate beyond it with a probability of at most `exp(-8)`, one in 3,000,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mode, Ratio, Share};
+use super::settings::{Mode, Ratio, Share};
 use crate::rollout::UnixMillis;
 
 /// The decision of a guard at one time.

@@ -9,8 +9,8 @@ use super::bounds::Rate;
 use super::burst::{BurstCalls, BurstSignal, BurstSpan, Checkpoints, Unserved};
 use super::comparison::{FoundBreach, GuardComparison};
 use super::decision::{Baseline, Breach, GuardDecision, Inconclusive, Limit, Trigger, Trip};
+use super::settings::{Guard, Share};
 use super::windows::{PARTS, Population, WindowCounts, WindowSlice, Windows, number};
-use super::{Guard, Share};
 use crate::rollout::{Tally, UnixMillis, WayTally};
 
 /// The number of consecutive slices that must find the same breach: a problem of a few seconds is no reason to roll
