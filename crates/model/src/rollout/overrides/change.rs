@@ -1,23 +1,8 @@
-//! Changes to the overrides. Used by `rollout::overrides::history`.
+//! Changes to the overrides. Used by `rollout`.
 
-use serde::{Deserialize, Serialize};
-
-use super::history::{HistoryEntry, Reverted};
-use super::{FlagStanding, Flip, RampStanding, Standing, Tripped};
+use super::history::{DROP, HistoryEntry, Reverted, UNDO};
+use super::standing::{ChangeMeta, FlagStanding, Flip, RampStanding, Standing, Tripped};
 use crate::rollout::{Percent, Stage};
-
-/// The author, time and reason of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChangeMeta {
-    /// The author.
-    pub who: String,
-    /// The time, in RFC 3339.
-    pub at: String,
-    /// The reason, if the author gave one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
 
 /// A change to the overrides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -335,10 +320,3 @@ impl Change {
         }
     }
 }
-
-/// The name of an undo.
-const UNDO: &str = "undo";
-/// The name of a removal by the program.
-const DROP: &str = "drop";
-/// The names of the changes that an undo skips: undos, changes by guards, and removals after an edit of the file.
-pub(super) const NEVER_UNDONE: [&str; 4] = [UNDO, DROP, "trip", "advance"];

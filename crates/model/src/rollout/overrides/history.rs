@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::change::{ChangeMeta, NEVER_UNDONE};
-use super::{FlagStanding, Standing};
+use super::standing::{ChangeMeta, FlagStanding, Standing};
 
 /// The maximum number of entries; the oldest are dropped first.
 pub const HISTORY: usize = 200;
+
+/// The name of an undo.
+pub(super) const UNDO: &str = "undo";
+/// The name of a removal by the program.
+pub(super) const DROP: &str = "drop";
+/// The names of the changes that an undo skips: undos, changes by guards, and removals after an edit of the file.
+const NEVER_UNDONE: [&str; 4] = [UNDO, DROP, "trip", "advance"];
 
 /// An entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rollout::{Arming, Percent, Stage};
 
 fn by(who: &str) -> ChangeMeta {
     ChangeMeta {
