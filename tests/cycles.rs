@@ -1,7 +1,8 @@
 //! Checks that the files of a folder of `src`, or of a crate, do not import each other in cycles of more than two files.
 //!
-//! An import counts for the file that defines the name: re-exports are followed. The files of one translated call, as
-//! `ARCHITECTURE.md` lists them, import downwards only.
+//! An import counts for the file that defines the name: re-exports are followed. A path in the code counts as an import,
+//! such as `super::reply::read(body)`. The files of one translated call, as `ARCHITECTURE.md` lists them, import downwards
+//! only.
 
 #![expect(
     clippy::unwrap_used,
@@ -51,10 +52,19 @@ fn collect(dir: &Path, root: Root<'_>, files: &mut BTreeMap<Module, String>) {
             let parts = root.name.into_iter().chain(parts);
             let parts = parts.filter(|part| *part != "lib").map(str::to_owned);
             let text = fs::read_to_string(&path).unwrap();
-            let product = text.split("#[cfg(test)]\nmod tests").next();
-            files.insert(parts.collect(), product.unwrap().to_owned());
+            files.insert(parts.collect(), before_tests(&text).to_owned());
         }
     }
+}
+
+/// Returns the text of a file before its inline module of tests. Files of tests are declared above their imports.
+fn before_tests(text: &str) -> &str {
+    let mut tests = text.match_indices("#[cfg(test)]\n");
+    let inline = tests.find(|(at, attribute)| {
+        let item = text[at + attribute.len()..].lines().next();
+        item.is_some_and(|line| line.ends_with("mod tests {"))
+    });
+    inline.map_or(text, |(at, _)| &text[..at])
 }
 
 /// Returns the paths that a `use` tree names, such as `a::{b, c::d}`.
@@ -84,13 +94,100 @@ fn expand(tree: &str) -> Vec<String> {
     found
 }
 
-/// Returns the paths that a file imports.
-fn imports(text: &str) -> Vec<Vec<String>> {
-    let code: Vec<&str> = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect();
-    let code = code.join("\n");
+/// Returns the code of a file, without comments and with nothing in its literals.
+fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let follows_word = code.ends_with(is_word);
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            block_comment(rest)
+        } else {
+            literal(rest, follows_word)
+        };
+        if length == 0 {
+            code.push(character);
+            rest = &rest[character.len_utf8()..];
+        } else {
+            code.push(' ');
+            rest = &rest[length..];
+        }
+    }
+    code
+}
+
+/// Returns true for a character of a name.
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// Returns the length of the block comment at the start of `text`, with the comments inside it.
+fn block_comment(text: &str) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while let Some(found) = text[at..].find(['/', '*']) {
+        at += found;
+        match &text[at..text.len().min(at + 2)] {
+            "/*" => depth += 1,
+            "*/" => depth -= 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 2;
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// Returns the length of the string or character at the start of `text`; 0 if there is none.
+fn literal(text: &str, follows_word: bool) -> usize {
+    let raw = text.trim_start_matches(['b', 'c']);
+    if let Some(raw) = raw.strip_prefix('r').filter(|_| !follows_word) {
+        let hashes = raw.len() - raw.trim_start_matches('#').len();
+        if raw[hashes..].starts_with('"') {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let start = text.len() - raw.len() + hashes + 1;
+            let length = text[start..].find(&end);
+            return length.map_or(text.len(), |length| start + length + end.len());
+        }
+    }
+    let Some(quote) = text
+        .chars()
+        .next()
+        .filter(|first| ['"', '\''].contains(first))
+    else {
+        return 0;
+    };
+    let inside = &text[1..];
+    // A quote before a name is a lifetime, unless another quote follows its first character.
+    let is_lifetime = !inside.starts_with('\\') && inside.chars().nth(1) != Some('\'');
+    if quote == '\'' && is_lifetime {
+        return 0;
+    }
+    let mut is_escaped = false;
+    for (at, character) in inside.char_indices() {
+        if character == quote && !is_escaped {
+            return at + 2;
+        }
+        is_escaped = character == '\\' && !is_escaped;
+    }
+    text.len()
+}
+
+/// Splits a path into its names.
+fn split_path(path: &str) -> Vec<String> {
+    path.split("::")
+        .map(|part| part.trim().to_owned())
+        .collect()
+}
+
+/// Returns the paths that the `use` statements of a file's code import.
+fn imports(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for statement in code.split(';') {
         let Some(start) = statement.rfind("use ") else {
@@ -101,12 +198,46 @@ fn imports(text: &str) -> Vec<Vec<String>> {
             found.extend(expand(&statement[start + 4..]));
         }
     }
-    let split = |path: String| {
-        path.split("::")
-            .map(|part| part.trim().to_owned())
-            .collect()
-    };
-    found.into_iter().map(split).collect()
+    found.iter().map(|path| split_path(path)).collect()
+}
+
+/// Returns the paths of more than one name in the code of a file, outside its `use` statements.
+///
+/// The paths of visibilities and those that begin with `$crate` are left out.
+fn inline_paths(code: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = code[at..].find(is_word).map(|start| at + start) {
+        at = start + path_length(&code[start..]);
+        if code[start..].starts_with("use ") {
+            at = code[start..]
+                .find(';')
+                .map_or(code.len(), |end| start + end);
+            continue;
+        }
+        let (before, path) = (code[..start].trim_end(), &code[start..at]);
+        let is_inside_path = before.ends_with("::") || before.ends_with(['$', '.', '\'']);
+        let is_visibility = before.ends_with("(in");
+        if path.contains("::") && !is_inside_path && !is_visibility {
+            found.push(split_path(path));
+        }
+    }
+    found
+}
+
+/// Returns the length of the path at the start of `code`.
+fn path_length(code: &str) -> usize {
+    let mut length = 0;
+    loop {
+        let rest = &code[length..];
+        length += rest.find(|other| !is_word(other)).unwrap_or(rest.len());
+        let rest = &code[length..];
+        let next = rest.trim_start().strip_prefix("::").map(str::trim_start);
+        let Some(next) = next.filter(|next| next.starts_with(is_word)) else {
+            return length;
+        };
+        length = code.len() - next.len();
+    }
 }
 
 /// Finds the module that a path begins with, and the rest of the path.
@@ -121,7 +252,11 @@ fn resolve(
             (first.cloned().into_iter().collect(), &path[1..])
         }
         "self" => (module.clone(), &path[1..]),
-        "super" => (module[..module.len() - 1].to_vec(), &path[1..]),
+        "super" => {
+            let count = path.iter().take_while(|part| *part == "super").count();
+            let depth = module.len().checked_sub(count)?;
+            (module[..depth].to_vec(), &path[count..])
+        }
         first => {
             let mut child = module.clone();
             child.push(first.to_owned());
@@ -140,12 +275,13 @@ fn resolve(
     Some((base, rest.to_vec()))
 }
 
-/// Returns the modules that each module imports from.
+/// Returns the modules that each module imports from, or names in the paths of its code.
 fn edges(files: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
     let mut named = Vec::new();
     let mut exports = BTreeMap::new();
     for (module, text) in files {
-        for path in imports(text) {
+        let code = code_of(text);
+        for path in imports(&code) {
             if let Some((base, rest)) = resolve(files, module, &path) {
                 if let Some(name) = rest.last() {
                     exports.insert((module.clone(), name.clone()), base.clone());
@@ -153,11 +289,16 @@ fn edges(files: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>>
                 named.push((module.clone(), base, rest));
             }
         }
+        for path in inline_paths(&code) {
+            if let Some((base, rest)) = resolve(files, module, &path) {
+                named.push((module.clone(), base, rest));
+            }
+        }
     }
     let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
     for (module, base, rest) in named {
         let (mut from, mut seen) = (base, BTreeSet::new());
-        while let Some(name) = rest.last()
+        while let Some(name) = rest.first()
             && let Some(next) = exports.get(&(from.clone(), name.clone()))
             && seen.insert(from.clone())
         {
@@ -187,12 +328,12 @@ fn reachable(
     found
 }
 
-/// Returns the largest group of modules of a folder that import each other.
-fn largest_group(
+/// Returns the groups of modules of a folder that import each other.
+fn groups(
     files: &BTreeMap<Module, String>,
     edges: &BTreeMap<Module, BTreeSet<Module>>,
     folder: &str,
-) -> BTreeSet<Module> {
+) -> BTreeSet<BTreeSet<Module>> {
     let modules: Vec<&Module> = files.keys().filter(|module| module[0] == folder).collect();
     let reached: BTreeMap<&Module, BTreeSet<Module>> = modules
         .iter()
@@ -203,8 +344,7 @@ fn largest_group(
         let mutual = mutual.filter(|other| reached[other].contains(module));
         mutual.cloned().collect()
     };
-    let groups = modules.into_iter().map(group);
-    groups.max_by_key(BTreeSet::len).unwrap_or_default()
+    modules.into_iter().map(group).collect()
 }
 
 /// Returns the product files of the program and of all crates.
@@ -304,8 +444,10 @@ fn files_of_a_folder_do_not_import_each_other_in_a_large_cycle() {
     let folders: BTreeSet<&String> = files.keys().map(|module| &module[0]).collect();
     let mut faults = Vec::new();
     for folder in folders {
-        let group = largest_group(&files, &edges, folder);
-        if group.len() > LARGEST {
+        for group in groups(&files, &edges, folder) {
+            if group.len() <= LARGEST {
+                continue;
+            }
             let names: Vec<String> = group.iter().map(|module| module.join("::")).collect();
             let count = names.len();
             faults.push(format!(
@@ -327,5 +469,44 @@ fn a_use_tree_is_expanded_to_its_paths() {
             "crate::a::b::D",
             "crate::a::F"
         ]
+    );
+}
+
+#[test]
+fn paths_in_the_code_are_found_outside_of_comments_and_literals() {
+    let text = r####"
+use super::imported::{self, a::B};
+/// See super::documented::C. /* Not a comment.
+pub(in crate::visible) fn call<'a>(quote: char, value: &'a super::named::D) -> bool {
+    /* crate::old::E /* nested */ crate::old::F */
+    let strings = ["crate::text::G \" super::text::H", r#"super::raw::I " "#];
+    quote == '"' && matches!(child::read::<crate::generic::J>(value), Some(self::child::K))
+        && $crate::shown::l() && <super::qualified::M>::n::o() && value.p::q()
+}
+use child::R;
+"####;
+    let paths = inline_paths(&code_of(text));
+    let paths: Vec<String> = paths.iter().map(|path| path.join("::")).collect();
+    assert_eq!(
+        paths,
+        [
+            "super::named::D",
+            "child::read",
+            "crate::generic::J",
+            "self::child::K",
+            "super::qualified::M"
+        ]
+    );
+}
+
+#[test]
+fn only_inline_tests_are_left_out_of_a_file() {
+    assert_eq!(
+        before_tests("#[cfg(test)]\nmod tests;\n\nuse a::B;\n"),
+        "#[cfg(test)]\nmod tests;\n\nuse a::B;\n"
+    );
+    assert_eq!(
+        before_tests("a\n#[cfg(test)]\npub(super) mod tests {\n}\n"),
+        "a\n"
     );
 }
