@@ -30,12 +30,12 @@ use super::startup_summary::{StartupSummary, SummaryLine};
 use super::usage_counts::UsageCounts;
 use super::workers::{Workers, WorkersHandle};
 use crate::config::load::Sources;
-use crate::config::raw::{LogFormatWord, RawConfig, RawLog};
+use crate::config::raw::RawConfig;
 use crate::server::admin::{self, AdminTokens, Readiness};
 use crate::server::listen::WorkerConfig;
 use crate::store::Health;
 use crate::telemetry::clock;
-use crate::telemetry::log::{self, DroppedLines, LogFormat};
+use crate::telemetry::log::{self, DroppedLines};
 use crate::telemetry::metrics::{
     CallTable, FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset,
     address_counts, render,
@@ -121,7 +121,7 @@ fn run_on(
     let files = runtime.block_on(Files::read_in_time(sources))?;
     // Opening the store and compiling may log.
     let settings = &files.config().log;
-    let log = log::init(format(settings), settings.level.value)?;
+    let log = log::init(settings.format.value, settings.level.value)?;
     let open_files = OpenFiles::raise(&inherited, files.config().listen.workers.value);
     let control = runtime.block_on(opened(files, &inherited))?;
     let config = control.config();
@@ -198,13 +198,6 @@ async fn opened(files: Files, inherited: &InheritedSockets) -> Result<Control, S
     match &inherited.predecessor {
         None => Control::open(files, clock::wall()).await,
         Some(_) => Control::succeed(files, clock::wall()).await,
-    }
-}
-
-fn format(log: &RawLog) -> LogFormat {
-    match log.format.value {
-        LogFormatWord::Text => LogFormat::Text,
-        LogFormatWord::Json => LogFormat::Json,
     }
 }
 

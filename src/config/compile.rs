@@ -49,7 +49,7 @@ use local::Published;
 use redaction::redaction;
 
 use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
-use crate::config::raw::{IrregularWord, RawConfig, RawFlag, RawLimits, RawRpc};
+use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc};
 use dualgauge_model::event::{EventForm, Events};
 use dualgauge_model::forwarding::Forwarding;
 use dualgauge_model::hosts::Reach;
@@ -153,10 +153,8 @@ fn irregular(
     locals: &LocalReplies,
     face: &RpcFace,
 ) -> Option<LenientPaths> {
-    match raw.unrouted_irregular.value {
-        IrregularWord::Pass => None,
-        IrregularWord::Reject => Some(LenientPaths::new(routes, streams, locals, &face.paths)),
-    }
+    let rejects = raw.rejects_irregular.value;
+    rejects.then(|| LenientPaths::new(routes, streams, locals, &face.paths))
 }
 
 /// Compiles the forwarding headers for upstreams.

@@ -50,7 +50,7 @@ use crate::config::key::{
 };
 use crate::config::kind::{TEXT, words};
 use crate::config::problem::SourceMap;
-use crate::config::raw::{IrregularWord, RawConfig, RawSet};
+use crate::config::raw::{RawConfig, RawSet};
 use crate::config::table_reader::{Table, unique};
 use dualgauge_model::plan::Unrouted;
 
@@ -59,10 +59,8 @@ const UNROUTED_WORDS: &[(&str, Unrouted)] = &[
     ("reject", Unrouted::Reject),
     ("unavailable", Unrouted::Unavailable),
 ];
-const IRREGULAR_WORDS: &[(&str, IrregularWord)] = &[
-    ("pass", IrregularWord::Pass),
-    ("reject", IrregularWord::Reject),
-];
+/// The words of `unrouted_irregular`: true if such calls are refused.
+const IRREGULAR_WORDS: &[(&str, bool)] = &[("pass", false), ("reject", true)];
 
 section! {
     /// The main file.
@@ -84,7 +82,7 @@ section! {
         /// REST calls without a route
         UNROUTED: Key<Unrouted> = key("unrouted", words(UNROUTED_WORDS)).or("passthrough");
         /// Unrouted calls whose path a lenient server may read as that of a route
-        UNROUTED_IRREGULAR: Key<IrregularWord> = key("unrouted_irregular", words(IRREGULAR_WORDS)).or("pass");
+        UNROUTED_IRREGULAR: Key<bool> = key("unrouted_irregular", words(IRREGULAR_WORDS)).or("pass");
         /// Query names that translation drops, unless the route has a list
         IGNORE_QUERY: List<String> = list("ignore_query", TEXT).or(&["utm_*", "gclid", "fbclid", "_"]);
         /// Clients, in order
@@ -126,7 +124,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let limits = table.table(&LIMITS, limits::limits);
     let rollout = table.table(&ROLLOUT, rollout::rollout);
     let unrouted = table.get(&UNROUTED);
-    let unrouted_irregular = table.get(&UNROUTED_IRREGULAR);
+    let rejects_irregular = table.get(&UNROUTED_IRREGULAR);
     let ignore_query = table.list(&IGNORE_QUERY);
     let clients = table.tables(&CLIENT, identity::client);
     unique(clients.iter().map(|client| &client.name), table);
@@ -161,7 +159,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         limits: limits?,
         rollout: rollout?,
         unrouted: unrouted?,
-        unrouted_irregular: unrouted_irregular?,
+        rejects_irregular: rejects_irregular?,
         ignore_query: ignore_query?,
         clients,
         routes,

@@ -11,7 +11,6 @@ mod compare;
 mod docs;
 mod guard;
 mod identity;
-mod irregular;
 mod lifecycle;
 mod mcp;
 mod metrics;
@@ -38,6 +37,7 @@ use dualgauge_model::form::BodyFormat;
 use dualgauge_model::forwarding::{ForwardingHeader, TrustForwarded};
 use dualgauge_model::hosts::HostName;
 use dualgauge_model::identity_headers::{HeaderPattern, HeaderTemplate};
+use dualgauge_model::log_format::LogFormat;
 use dualgauge_model::mcp::PublicUrl;
 use dualgauge_model::outcome::{ErrorStatus, RowSource};
 use dualgauge_model::plan::{Credentials, Unrouted};
@@ -59,16 +59,15 @@ pub use compare::RawCompare;
 pub use docs::{RawDocs, RawSchema, RawSchemas};
 pub use guard::{RawGuard, RawRamp};
 pub use identity::{
-    RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawHeaderValue, RawHeaders, RawKey,
+    RawBearer, RawClient, RawClientTls, RawFile, RawHeaderGlob, RawHeaderValue, RawHeaders,
     RawMatch, RawMcpClient, RawTls, RawTokenKey, RawTokenKeyFile, Secret,
 };
-pub use irregular::IrregularWord;
 pub use lifecycle::{RawDeprecated, RawEnd, RawWindow};
 pub use mcp::RawMcp;
 pub use metrics::RawMetrics;
 pub use old::RawOld;
 pub use outcome_set::RawSet;
-pub use stdio::{HandshakeWord, ModeWord, RawLogin, RawLoginPart, RawStdio};
+pub use stdio::{ModeWord, RawLogin, RawLoginPart, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
 pub use trace::RawTrace;
@@ -101,8 +100,9 @@ pub struct RawConfig {
     pub rollout: RawRollout,
     /// `unrouted`
     pub unrouted: Spanned<Unrouted>,
-    /// `unrouted_irregular`
-    pub unrouted_irregular: Spanned<IrregularWord>,
+    /// `unrouted_irregular`: true for `reject`, which refuses calls without a route that a lenient server may read as
+    /// one with a route.
+    pub rejects_irregular: Spanned<bool>,
     /// `ignore_query`: for routes without their own.
     pub ignore_query: Vec<Spanned<String>>,
     /// `[[client]]`, in order.
@@ -428,20 +428,11 @@ pub struct RawRoute {
     pub compare: RawCompare,
 }
 
-/// `format` of `[log]`. The configuration must not name `telemetry`, which has the formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormatWord {
-    /// For people.
-    Text,
-    /// For machines.
-    Json,
-}
-
 /// `[log]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawLog {
     /// `format`
-    pub format: Spanned<LogFormatWord>,
+    pub format: Spanned<LogFormat>,
     /// `level`
     pub level: Spanned<&'static str>,
     /// `redact`

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::config::load::{Sources, load};
 use crate::config::problem::Problems;
-use crate::config::raw::{IrregularWord, RawConfig, RawKey, RawMatch, RawServer};
+use crate::config::raw::{RawConfig, RawMatch, RawServer};
 use dualgauge_model::plan::{Credentials, Unrouted};
-use dualgauge_model::rollout::Stage;
+use dualgauge_model::rollout::{KeySource, Stage};
 use dualgauge_model::route::Effect;
 use dualgauge_patterns::side::Side;
 
@@ -100,7 +100,7 @@ fn without_any_file_the_defaults_hold() {
     assert_eq!(config.limits.in_flight.value, 10_000);
     assert_eq!(config.limits.drain.value, Duration::from_secs(30));
     assert_eq!(config.unrouted.value, Unrouted::Passthrough);
-    assert_eq!(config.unrouted_irregular.value, IrregularWord::Pass);
+    assert!(!config.rejects_irregular.value);
     assert_eq!(config.rollout.api_key_header.value, "x-api-key");
     assert_eq!(config.rollout.state.value, Path::new("state/"));
     assert_eq!(config.rollout.flags, None);
@@ -180,7 +180,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(flags.value, fixture.path("flags.toml"));
     assert_eq!(config.rollout.default_rpc.unwrap().value, Stage::Translate);
     let key = config.clients[0].key.as_ref().unwrap();
-    assert!(matches!(&key.value, RawKey::Header(name) if name == "x-device-id"));
+    assert!(matches!(&key.value, KeySource::Header(name) if name == "x-device-id"));
     let RawMatch::ApiKeys(hashes) = &config.clients[1].matches else {
         panic!("an API key");
     };

@@ -32,6 +32,8 @@ use super::clock;
 use format::LogLayer;
 use writer::{Queue, WriterGuard};
 
+use dualgauge_model::log_format::LogFormat;
+
 pub use call::CallLine;
 pub use format::LogFormat;
 pub use writer::{buffer_lines, flush_lines, flushing_lines};

@@ -236,7 +236,7 @@ fn irregular(configuration: &Configuration) -> Option<Problem> {
         first.call
     );
     let hint = "`unrouted_irregular = \"reject\"` refuses calls with such paths";
-    let said = &configuration.raw.unrouted_irregular;
+    let said = &configuration.raw.rejects_irregular;
     Some(said.problem(what).hint(hint))
 }
 

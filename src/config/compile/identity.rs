@@ -4,9 +4,7 @@ use http::HeaderName;
 
 use super::upstreams::NOT_FORWARDED;
 use crate::config::problem::{Problem, Spanned};
-use crate::config::raw::{
-    RawBearer, RawClient, RawConfig, RawKey, RawMatch, RawTokenKey, RawTokenKeyFile,
-};
+use crate::config::raw::{RawBearer, RawClient, RawConfig, RawMatch, RawTokenKey, RawTokenKeyFile};
 use dualgauge_model::client_ip::TrustedProxies;
 use dualgauge_model::forwarding::is_hop_field;
 use dualgauge_model::identity_headers::IdentityHeaders;
@@ -112,7 +110,7 @@ fn claims_nobody_verifies(client: &RawClient, problems: &mut Vec<Problem>) {
         problems.push(claims.problem(NO_BEARER).hint(ADD_BEARER));
     }
     if let Some(key) = &client.key
-        && matches!(key.value, RawKey::Claim(_))
+        && matches!(key.value, KeySource::Claim(_))
     {
         problems.push(key.problem(NO_BEARER).hint(ADD_BEARER));
     }
@@ -122,7 +120,7 @@ fn client(raw: &RawClient) -> Client {
     Client {
         name: raw.name.value.clone(),
         matcher: matcher(&raw.matches),
-        key: raw.key.as_ref().map(|key| (&key.value).into()),
+        key: raw.key.as_ref().map(|key| key.value.clone()),
     }
 }
 
@@ -151,18 +149,6 @@ fn matcher(raw: &RawMatch) -> Matcher {
             version: globs.value.version.as_deref().map(Glob::new),
         }),
         RawMatch::UserAgent(glob) => Matcher::UserAgent(Glob::new(&*glob.value)),
-    }
-}
-
-impl From<&RawKey> for KeySource {
-    fn from(key: &RawKey) -> Self {
-        match key {
-            RawKey::Header(name) => KeySource::Header(name.clone()),
-            RawKey::ApiKey => KeySource::ApiKey,
-            RawKey::Claim(path) => KeySource::Claim(ClaimPath::new(&**path)),
-            RawKey::Address => KeySource::Address,
-            RawKey::Cookie(name) => KeySource::Cookie(name.clone()),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::login;
 use super::redaction::redaction;
 use crate::config::load::is_inherited;
 use crate::config::problem::Problem;
-use crate::config::raw::{HandshakeWord, ModeWord, RawConfig, RawStdio};
+use crate::config::raw::{ModeWord, RawConfig, RawStdio};
 use dualgauge_model::mcp::accepted_revisions;
 use dualgauge_model::pending::{
     AnswerOrder, Backoff, LinkClients, LinkSettings, LogMessages, ServerRequests,
@@ -62,7 +62,7 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
     let revision = child.revision.as_ref().map(|revision| revision.value);
     let of_revision = revision.map(|revision| revision.initialize(ServerRequests::Caller));
     let initialize = child.initialize.clone().or(of_revision);
-    let initialize_params = initialize_params(child.handshake.value, initialize.as_ref());
+    let initialize_params = initialize_params(child.has_handshake.value, initialize.as_ref());
     let login = child.login.as_ref();
     let login = login.map(|login| login::plan(login, config));
     let settings = LinkSettings {
@@ -122,11 +122,9 @@ fn inherited<'c>(
 /// Returns the recipients of log messages. A pipelined child without a handshake is no MCP server, so its messages may be
 /// about any client.
 fn log_messages(child: &RawStdio) -> LogMessages {
-    match (child.mode.value, child.handshake.value) {
-        (ModeWord::Pipelined, HandshakeWord::None) => child.log_messages.value,
-        (ModeWord::Serial, _) | (ModeWord::Pipelined, HandshakeWord::Mcp) => {
-            attributed(child.log_messages.value)
-        }
+    match (child.mode.value, child.has_handshake.value) {
+        (ModeWord::Pipelined, false) => child.log_messages.value,
+        (ModeWord::Serial, _) | (ModeWord::Pipelined, true) => attributed(child.log_messages.value),
     }
 }
 
@@ -139,9 +137,6 @@ pub(super) fn attributed(log_messages: LogMessages) -> LogMessages {
 }
 
 /// Returns the handshake of each link, if there is one.
-pub(super) fn initialize_params(handshake: HandshakeWord, params: Option<&Json>) -> Option<Json> {
-    match handshake {
-        HandshakeWord::Mcp => Some(params.cloned().unwrap_or(Json::literal(INITIALIZE))),
-        HandshakeWord::None => None,
-    }
+pub(super) fn initialize_params(has_handshake: bool, params: Option<&Json>) -> Option<Json> {
+    has_handshake.then(|| params.cloned().unwrap_or(Json::literal(INITIALIZE)))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::stdio::{BACKOFF, attributed, initialize_params};
 use super::{headers, login};
-use crate::config::raw::{HandshakeWord, RawConfig, RawWebSocket};
+use crate::config::raw::{RawConfig, RawWebSocket};
 use dualgauge_model::mcp::accepted_revisions;
 use dualgauge_model::pending::{
     AnswerOrder, Heartbeat, LinkClients, LinkSettings, LogMessages, ServerRequests,
@@ -36,14 +36,10 @@ fn heartbeat(socket: &RawWebSocket) -> Option<Heartbeat> {
 /// Returns the recipients of log messages. A private socket has one subscriber, so only that client gets them. A server
 /// without a handshake is no MCP server, so its messages may be about any client.
 fn log_messages(socket: &RawWebSocket) -> LogMessages {
-    match (socket.sharing.value, socket.handshake.value) {
+    match (socket.sharing.value, socket.has_handshake.value) {
         (Sharing::Client, _) => LogMessages::AllSubscribers,
-        (Sharing::Shared | Sharing::Authorization, HandshakeWord::Mcp) => {
-            attributed(socket.log_messages.value)
-        }
-        (Sharing::Shared | Sharing::Authorization, HandshakeWord::None) => {
-            socket.log_messages.value
-        }
+        (Sharing::Shared | Sharing::Authorization, true) => attributed(socket.log_messages.value),
+        (Sharing::Shared | Sharing::Authorization, false) => socket.log_messages.value,
     }
 }
 
@@ -56,7 +52,8 @@ fn clients(socket: &RawWebSocket) -> LinkClients {
 }
 
 fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
-    let initialize_params = initialize_params(socket.handshake.value, socket.initialize.as_ref());
+    let initialize_params =
+        initialize_params(socket.has_handshake.value, socket.initialize.as_ref());
     let login = socket.login.as_ref();
     let login = login.map(|login| login::plan(login, config));
     let settings = LinkSettings {

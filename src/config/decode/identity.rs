@@ -9,16 +9,20 @@ use crate::config::key::{
 };
 use crate::config::kind::{HEADER, KEY_HASH, Kind, NAME, SOME_TEXT, STRING, TEXT, Words, other};
 use crate::config::problem::Spanned;
-use crate::config::raw::{RawClient, RawHeaderGlob, RawKey, RawMatch, RawMcpClient};
+use crate::config::raw::{RawClient, RawHeaderGlob, RawMatch, RawMcpClient};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, cut, header_named, string, text, word};
 use dualgauge_model::client_ip::Network;
 use dualgauge_model::rollout::{
-    DnsPattern, EmailPattern, Glob, NamePattern, SubjectPattern, UriPattern,
+    DnsPattern, EmailPattern, Glob, KeySource, NamePattern, SubjectPattern, UriPattern,
 };
+use dualgauge_model::token::ClaimPath;
 
 /// The words of `key`.
-const KEYS: Words<RawKey> = &[("api_key", RawKey::ApiKey), ("address", RawKey::Address)];
+const KEYS: Words<KeySource> = &[
+    ("api_key", KeySource::ApiKey),
+    ("address", KeySource::Address),
+];
 
 /// A network, or a single address.
 pub(super) const NETWORK: Kind<Network> = other(
@@ -113,7 +117,7 @@ section! {
         /// Rule that identifies the client
         MATCHING: SubTable = table("match", &MATCH).required();
         /// Value that identifies one caller of this client
-        KEY_WORD: Key<RawKey> = key("key", Kind::Words(KEYS, key_word));
+        KEY_WORD: Key<KeySource> = key("key", Kind::Words(KEYS, key_word));
         /// Header, claim or cookie that identifies one caller of this client
         KEY_TABLE: SubTable = table("key", &NAMED_KEY);
     }
@@ -294,14 +298,14 @@ fn network(found: RawValue<'_>) -> Result<Network, ValueError> {
 }
 
 /// Decodes `"api_key"` or `"address"`, or a table that names a header, a claim or a cookie.
-fn client_key(table: &mut Table<'_>) -> Option<Spanned<RawKey>> {
+fn client_key(table: &mut Table<'_>) -> Option<Spanned<KeySource>> {
     if table.shape(KEY_TABLE.name) == Shape::Table {
         return table.table(&KEY_TABLE, named_key);
     }
     table.get(&KEY_WORD)
 }
 
-fn key_word(words: Words<RawKey>, found: RawValue<'_>) -> Result<RawKey, ValueError> {
+fn key_word(words: Words<KeySource>, found: RawValue<'_>) -> Result<KeySource, ValueError> {
     word(words)(found).map_err(|wrong| ValueError {
         message: format!(
             "{}, or `{{ header = \"x-device-id\" }}`, `{{ claim = \"sub\" }}` or `{{ cookie = \"sid\" }}`",
@@ -311,7 +315,7 @@ fn key_word(words: Words<RawKey>, found: RawValue<'_>) -> Result<RawKey, ValueEr
     })
 }
 
-fn named_key(key: &mut Table<'_>) -> Option<Spanned<RawKey>> {
+fn named_key(key: &mut Table<'_>) -> Option<Spanned<KeySource>> {
     let header = key.get(&KEY_HEADER);
     let claim = key.get(&KEY_CLAIM);
     let cookie = key.get(&KEY_COOKIE);
@@ -325,11 +329,11 @@ fn named_key(key: &mut Table<'_>) -> Option<Spanned<RawKey>> {
         key.add(here.problem("write one of `header`, `claim` and `cookie`"));
         return None;
     }
-    let header = header.map(|header| header.map(RawKey::Header));
-    let claim = claim.map(|claim| claim.map(RawKey::Claim));
+    let header = header.map(|header| header.map(KeySource::Header));
+    let claim = claim.map(|claim| claim.map(|path| KeySource::Claim(ClaimPath::new(path))));
     header
         .or(claim)
-        .or(cookie.map(|cookie| cookie.map(RawKey::Cookie)))
+        .or(cookie.map(|cookie| cookie.map(KeySource::Cookie)))
 }
 
 /// Decodes the name of a cookie: a token (RFC 6265 §4.1.1).

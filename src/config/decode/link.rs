@@ -9,15 +9,13 @@ use super::shared::MOST;
 use crate::config::key::{Key, List, SubTable, Tree, key, list, section, table, tree_table};
 use crate::config::kind::{TEXT, TIMEOUT, whole, words};
 use crate::config::problem::Spanned;
-use crate::config::raw::HandshakeWord;
 use crate::config::table_reader::Table;
 use crate::config::value::ValueError;
 use dualgauge_model::pending::LogMessages;
 use dualgauge_patterns::json::{Json, JsonKind};
 
-/// The words of `handshake`.
-pub(super) const HANDSHAKES: &[(&str, HandshakeWord)] =
-    &[("mcp", HandshakeWord::Mcp), ("none", HandshakeWord::None)];
+/// The words of `handshake`: true if the link has one.
+pub(super) const HANDSHAKES: &[(&str, bool)] = &[("mcp", true), ("none", false)];
 
 const LOG_WORDS: &[(&str, LogMessages)] = &[
     ("caller", LogMessages::Drop),
@@ -53,10 +51,10 @@ pub(super) fn withhold(table: &mut Table<'_>) -> Option<Vec<String>> {
 /// Decodes the configured params of the handshake.
 pub(super) fn initialize(
     table: &mut Table<'_>,
-    handshake: Option<&Spanned<HandshakeWord>>,
+    has_handshake: Option<&Spanned<bool>>,
 ) -> Option<Json> {
     let params = table.json(&INITIALIZE)?;
-    if handshake.is_some_and(|word| word.value == HandshakeWord::None) {
+    if has_handshake.is_some_and(|word| !word.value) {
         let wrong = ValueError::new("a link without a handshake sends no `initialize`");
         table.report(
             INITIALIZE.name,

@@ -4,13 +4,13 @@ use http::HeaderName;
 
 use crate::config::key::{Key, List, SubTable, key, list, section, table};
 use crate::config::kind::{HEADER, SOME_TEXT, other, words};
-use crate::config::raw::{LogFormatWord, RawLog, RawRedact};
+use crate::config::raw::{RawLog, RawRedact};
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, text};
+use dualgauge_model::log_format::LogFormat;
 use dualgauge_model::redact::{KeyPattern, PathMask};
 
-const FORMATS: &[(&str, LogFormatWord)] =
-    &[("text", LogFormatWord::Text), ("json", LogFormatWord::Json)];
+const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
 const LEVELS: &[(&str, &str)] = &[
     ("error", "error"),
     ("warn", "warn"),
@@ -35,7 +35,7 @@ section! {
     /// `[log]`
     pub(super) LOG {
         /// Form of the lines
-        FORMAT: Key<LogFormatWord> = key("format", words(FORMATS)).or("text");
+        FORMAT: Key<LogFormat> = key("format", words(FORMATS)).or("text");
         /// Least severe level that is logged
         LEVEL: Key<&'static str> = key("level", words(LEVELS)).or("info");
         /// Redaction rules in addition to the built-in ones

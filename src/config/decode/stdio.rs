@@ -11,7 +11,7 @@ use super::shared::MOST;
 use crate::config::key::{Key, List, NamedValues, key, list, named_values, section};
 use crate::config::kind::{ANY_TEXT, FILE, TEXT, other, size, whole, words};
 use crate::config::problem::Spanned;
-use crate::config::raw::{HandshakeWord, ModeWord, RawStdio};
+use crate::config::raw::{ModeWord, RawStdio};
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{RawValue, ValueError, string};
 use dualgauge_model::mcp::Revision;
@@ -54,7 +54,7 @@ section! {
         /// Concurrent calls of a pipelined child
         IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("16");
         /// Handshake before the first call
-        HANDSHAKE: Key<HandshakeWord> = key("handshake", words(HANDSHAKES)).or("mcp");
+        HANDSHAKE: Key<bool> = key("handshake", words(HANDSHAKES)).or("mcp");
         /// Boundaries of messages: line ends, or `Content-Length` headers as in the Language Server Protocol
         FRAMING: Key<Framing> = key("framing", words(FRAMINGS)).or("lines");
         /// Longest line or message read
@@ -84,9 +84,9 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         );
     }
     let queue = table.get(&QUEUE);
-    let handshake = table.get(&HANDSHAKE);
-    let initialize = initialize(table, handshake.as_ref());
-    let revision = revision(table, handshake.as_ref(), initialize.as_ref());
+    let has_handshake = table.get(&HANDSHAKE);
+    let initialize = initialize(table, has_handshake.as_ref());
+    let revision = revision(table, has_handshake.as_ref(), initialize.as_ref());
     let login = table.table(&OF_LOGIN, login);
     let start_timeout = table.get(&START_TIMEOUT);
     let log_messages = table.get(&LOG_MESSAGES);
@@ -102,7 +102,7 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
         mode: mode?,
         in_flight: in_flight?,
         queue: queue?,
-        handshake: handshake?,
+        has_handshake: has_handshake?,
         initialize,
         revision,
         login,
@@ -118,11 +118,11 @@ pub(super) fn stdio(table: &mut Table<'_>) -> Option<RawStdio> {
 /// Decodes the MCP revision; `None` if the proxy does not choose it.
 fn revision(
     table: &mut Table<'_>,
-    handshake: Option<&Spanned<HandshakeWord>>,
+    has_handshake: Option<&Spanned<bool>>,
     initialize: Option<&Json>,
 ) -> Option<Spanned<Revision>> {
     let is_set = table.shape(mcp::REVISION.name) != Shape::Absent;
-    let is_none = handshake.is_some_and(|word| word.value == HandshakeWord::None);
+    let is_none = has_handshake.is_some_and(|word| !word.value);
     let revision = table.get(&mcp::REVISION);
     let wrong = match (is_none, initialize) {
         (true, _) => "a link without a handshake has no revision",

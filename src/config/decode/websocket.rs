@@ -13,7 +13,7 @@ use super::shared::MOST;
 use crate::config::key::{Key, key, section};
 use crate::config::kind::{DURATION, TIMEOUT, size, whole, words};
 use crate::config::problem::Spanned;
-use crate::config::raw::{HandshakeWord, RawWebSocket};
+use crate::config::raw::RawWebSocket;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
 use dualgauge_model::plan::Sharing;
@@ -74,7 +74,7 @@ section! {
         /// Concurrent calls on a socket
         IN_FLIGHT: Key<usize> = key("in_flight", whole(1, MOST)).or("256");
         /// Handshake before the first call
-        HANDSHAKE: Key<HandshakeWord> = key("handshake", words(HANDSHAKES)).or("none");
+        HANDSHAKE: Key<bool> = key("handshake", words(HANDSHAKES)).or("none");
         /// Longest message or frame read
         MESSAGE_LIMIT: Key<usize> = key("message_limit", size(1024)).or("16MiB");
         /// Silence after which the proxy pings the server; zero for never
@@ -105,8 +105,8 @@ pub(super) fn websocket(
     let sockets = table.get(&SOCKETS);
     let in_flight = table.get(&IN_FLIGHT);
     let queue = table.get(&QUEUE);
-    let handshake = table.get(&HANDSHAKE);
-    let initialize = initialize(table, handshake.as_ref());
+    let has_handshake = table.get(&HANDSHAKE);
+    let initialize = initialize(table, has_handshake.as_ref());
     let login = table.table(&OF_LOGIN, login);
     let start_timeout = table.get(&START_TIMEOUT);
     let log_messages = table.get(&LOG_MESSAGES);
@@ -122,7 +122,7 @@ pub(super) fn websocket(
         sockets: sockets?,
         in_flight: in_flight?,
         queue: queue?,
-        handshake: handshake?,
+        has_handshake: has_handshake?,
         initialize,
         login,
         start_timeout: start_timeout?,

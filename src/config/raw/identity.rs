@@ -8,7 +8,7 @@ use http::HeaderName;
 
 use crate::config::problem::Spanned;
 use dualgauge_model::client_ip::Network;
-use dualgauge_model::rollout::SubjectPattern;
+use dualgauge_model::rollout::{KeySource, SubjectPattern};
 use dualgauge_model::token::Algorithm;
 
 /// `[[client]]`
@@ -19,7 +19,7 @@ pub struct RawClient {
     /// `match`
     pub matches: RawMatch,
     /// `key`: the value that identifies one caller of this client.
-    pub key: Option<Spanned<RawKey>>,
+    pub key: Option<Spanned<KeySource>>,
 }
 
 /// `match` of a client.
@@ -57,21 +57,6 @@ pub struct RawHeaderGlob {
     pub header: Spanned<HeaderName>,
     /// The pattern: text, with `*` for any text.
     pub glob: Spanned<String>,
-}
-
-/// `key` of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RawKey {
-    /// `{ header = "x-device-id" }`
-    Header(HeaderName),
-    /// `"api_key"`
-    ApiKey,
-    /// `{ claim = "sub" }`
-    Claim(String),
-    /// `"address"`
-    Address,
-    /// `{ cookie = "sid" }`
-    Cookie(String),
 }
 
 /// `[rollout.bearer]`

@@ -28,8 +28,8 @@ pub struct RawStdio {
     pub in_flight: Spanned<usize>,
     /// `queue`
     pub queue: Spanned<usize>,
-    /// `handshake`
-    pub handshake: Spanned<HandshakeWord>,
+    /// `handshake`: true for `mcp`, which sends `initialize` before the first call.
+    pub has_handshake: Spanned<bool>,
     /// `initialize`: only with a handshake.
     pub initialize: Option<Json>,
     /// `revision`: only with a handshake, and without `initialize`.
@@ -57,15 +57,6 @@ pub enum ModeWord {
     Serial,
     /// Several calls at a time.
     Pipelined,
-}
-
-/// `handshake`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandshakeWord {
-    /// `initialize` of MCP.
-    Mcp,
-    /// No handshake.
-    None,
 }
 
 /// `[upstream.NAME.login]`

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::identity::RawHeaders;
-use super::stdio::{HandshakeWord, RawLogin};
+use super::stdio::RawLogin;
 use crate::config::problem::Spanned;
 use dualgauge_model::pending::LogMessages;
 use dualgauge_model::plan::Sharing;
@@ -27,7 +27,7 @@ pub struct RawWebSocket {
     /// `queue`
     pub queue: Spanned<usize>,
     /// `handshake`
-    pub handshake: Spanned<HandshakeWord>,
+    pub has_handshake: Spanned<bool>,
     /// `initialize`: only with a handshake.
     pub initialize: Option<Json>,
     /// `login`

@@ -15,6 +15,7 @@ use tracing_subscriber::layer::Context;
 use super::escape;
 use super::writer::Queue;
 use crate::telemetry::clock::TimestampCache;
+use dualgauge_model::log_format::LogFormat;
 
 /// The format of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

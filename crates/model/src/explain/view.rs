@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use serde::de::Error as _;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -22,7 +21,7 @@ pub(super) type Term = Cow<'static, str>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Explanation {
     /// The side that the client called.
-    #[serde(serialize_with = "side", deserialize_with = "read_side")]
+    #[serde(with = "crate::side_word")]
     pub side: Side,
     /// The request line: `GET /items/7`.
     pub request: String,
@@ -275,12 +274,6 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-fn read_side<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Side, D::Error> {
-    let word = Term::deserialize(deserializer)?;
-    let side = Side::ALL.into_iter().find(|side| side.as_str() == word);
-    side.ok_or_else(|| D::Error::custom("no side"))
-}
-
 fn read_headers<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<(String, String)>, D::Error> {
@@ -294,10 +287,6 @@ fn read_headers<'de, D: Deserializer<'de>>(
         .into_iter()
         .map(|header| (header.name, header.value))
         .collect())
-}
-
-fn side<S: Serializer>(side: &Side, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(side.as_str())
 }
 
 /// Serializes headers as a list, because a name may occur twice.

@@ -367,7 +367,7 @@ impl Usage {
                 .map(|((route, client, side), seen)| CallsText {
                     route: route.clone(),
                     client: client.clone(),
-                    side: SideText::from(*side),
+                    side: *side,
                     seen: *seen,
                 })
                 .collect(),
@@ -397,7 +397,7 @@ impl Usage {
         let text: UsageText = serde_json::from_str(text)?;
         let mut usage = Usage::default();
         for row in text.calls {
-            usage.note(&row.route, &row.client, row.side.into(), &row.seen);
+            usage.note(&row.route, &row.client, row.side, &row.seen);
         }
         for (prefix, count) in text.unrouted {
             usage.note_unrouted(&prefix, &count);
@@ -437,7 +437,8 @@ struct UsageText {
 struct CallsText {
     route: String,
     client: String,
-    side: SideText,
+    #[serde(with = "crate::side_word")]
+    side: Side,
     #[serde(flatten)]
     seen: ClientUsage,
 }
@@ -448,29 +449,4 @@ struct RouteText {
     rest: String,
     rpc: String,
     since: Timestamp,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SideText {
-    Rest,
-    Rpc,
-}
-
-impl From<Side> for SideText {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Rest => SideText::Rest,
-            Side::Rpc => SideText::Rpc,
-        }
-    }
-}
-
-impl From<SideText> for Side {
-    fn from(text: SideText) -> Self {
-        match text {
-            SideText::Rest => Side::Rest,
-            SideText::Rpc => Side::Rpc,
-        }
-    }
 }
