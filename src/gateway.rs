@@ -97,7 +97,6 @@ pub use shared_state::Shared;
 pub use worker::{ConnectionGuard, Worker};
 
 use access_record::AccessRecord;
-use max_forwards::ForwardDecision;
 use request_line::RequestLine;
 use serve::IncomingRequest;
 
@@ -123,7 +122,7 @@ pub fn handle(
     }
     let is_trusted = || plan.rollout.clients.hops().trusts(origin.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
-    let forward_decision = max_forwards::next_step(&mut head);
+    let is_final_recipient = max_forwards::decrement(&mut head);
     let dispatched = dispatch(&worker, &runtime_plan, &head, &origin);
     let side = match &dispatched {
         Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
@@ -142,9 +141,7 @@ pub fn handle(
     };
     match dispatched {
         Err((_, failure)) => pinned(|| reject(request, failure)),
-        Ok(_) if forward_decision == ForwardDecision::Last => {
-            pinned(|| max_forwards::respond(request))
-        }
+        Ok(_) if is_final_recipient => pinned(|| max_forwards::respond(request)),
         Ok(Dispatch::Stream(matched)) => pinned(|| event_stream::serve(request, matched)),
         Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve(request)),
         Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve(request)),

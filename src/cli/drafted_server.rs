@@ -176,7 +176,7 @@ impl ServeArguments {
         fs::create_dir_all(path).map_err(unwritten(path))?;
         Ok(ConfigFolder {
             path: path.clone(),
-            lifetime: FolderLifetime::Saved,
+            is_saved: true,
             variables: Vec::new(),
         })
     }
@@ -185,17 +185,10 @@ impl ServeArguments {
 /// The folder of a drafted configuration.
 pub(super) struct ConfigFolder {
     path: PathBuf,
-    lifetime: FolderLifetime,
+    /// True if the folder stays after the end of the command; otherwise it is removed on drop.
+    is_saved: bool,
     /// Keys with secrets, as variables of the configuration: only the memory of this process contains them.
     variables: Vec<(String, String)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FolderLifetime {
-    /// It is removed on drop.
-    Temporary,
-    /// It stays.
-    Saved,
 }
 
 impl ConfigFolder {
@@ -207,7 +200,7 @@ impl ConfigFolder {
         builder.create(&path).map_err(unwritten(&path))?;
         Ok(ConfigFolder {
             path,
-            lifetime: FolderLifetime::Temporary,
+            is_saved: false,
             variables: Vec::new(),
         })
     }
@@ -218,7 +211,7 @@ impl ConfigFolder {
 
     /// Returns true if the folder stays after the end of the command.
     pub(super) fn is_saved(&self) -> bool {
-        self.lifetime == FolderLifetime::Saved
+        self.is_saved
     }
 
     /// Writes a file of the configuration.
@@ -303,7 +296,7 @@ impl ConfigFolder {
 
 impl Drop for ConfigFolder {
     fn drop(&mut self) {
-        if self.lifetime == FolderLifetime::Temporary {
+        if !self.is_saved {
             // A leftover in the temporary folder does no harm.
             let _ = fs::remove_dir_all(&self.path);
         }

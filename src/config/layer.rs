@@ -27,16 +27,8 @@ struct KeyOrigin {
     place: SourceLocation,
     /// The offset in its text: the order of the members of a table, which figment sorts by name.
     at: usize,
-    kind: ValueKind,
-}
-
-/// The part of a value's type that figment loses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueKind {
-    /// Nothing is lost.
-    Plain,
-    /// The value is a date or a time; figment has its text.
-    Date,
+    /// True if the value is a date or a time: figment has no dates, only their text.
+    is_date: bool,
 }
 
 impl Layer {
@@ -54,10 +46,10 @@ impl Layer {
         }
     }
 
-    /// Records the kind of a value.
-    pub(super) fn note_kind(&mut self, key: &str, kind: ValueKind) {
+    /// Records that the value of a key is a date or a time.
+    pub(super) fn note_date(&mut self, key: &str) {
         if let Some(origin) = self.origins.get_mut(key) {
-            origin.kind = kind;
+            origin.is_date = true;
         }
     }
 
@@ -96,7 +88,7 @@ fn origin(place: &SourceLocation, at: usize) -> KeyOrigin {
     KeyOrigin {
         place: place.clone(),
         at,
-        kind: ValueKind::Plain,
+        is_date: false,
     }
 }
 
@@ -145,10 +137,9 @@ impl Merged {
             .map_or(SourceLocation::Default, |origin| origin.place.clone())
     }
 
-    /// Returns the kind of a value.
-    pub(super) fn kind(&self, key: &str) -> ValueKind {
-        self.origin(key)
-            .map_or(ValueKind::Plain, |origin| origin.kind)
+    /// Returns true if the value of a key is a date or a time.
+    pub(super) fn is_date(&self, key: &str) -> bool {
+        self.origin(key).is_some_and(|origin| origin.is_date)
     }
 
     /// Returns the members of the table under a key, in the order of the file.

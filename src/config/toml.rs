@@ -14,7 +14,7 @@ use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
 use crate::config::digest::{Digest, Digests};
-use crate::config::layer::{Layer, ValueKind, element, join};
+use crate::config::layer::{Layer, element, join};
 use crate::config::problem::{Position, Problem, SourceLocation};
 use crate::config::regular;
 
@@ -310,7 +310,7 @@ impl Graft<'_> {
             DeValue::Float(number) => float(&number),
             // figment has no dates, so they become text; patterns learn the original type.
             DeValue::Datetime(date) => {
-                self.layer.note_kind(key, ValueKind::Date);
+                self.layer.note_date(key);
                 Value::from(date.to_string())
             }
             DeValue::Array(_) | DeValue::Table(_) => Value::Empty(Tag::Default, Empty::None),

@@ -9,7 +9,7 @@ use super::access_record::AccessRecord;
 use super::call_response::CallResponse;
 use super::passthrough::{PassthroughRequest, forward};
 use super::request_origin::RequestOrigin;
-use super::resource_metadata::{DocumentNaming, rewrite};
+use super::resource_metadata::rewrite;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::{CardNaming, ProxyInterfaces};
 use dualgauge_model::failure::Failure;
@@ -50,13 +50,14 @@ async fn name_proxy(
     };
     let depth = record.context.runtime_plan().plan.limits.depth;
     let name = |document: &_| interfaces.name_in(document, depth);
-    let (answer, naming) = rewrite(record, stream, upstream, LIMIT, name).await?;
-    let naming = match naming {
-        DocumentNaming::Rewritten => CardNaming::Rewritten,
-        DocumentNaming::Unchanged => CardNaming::Unchanged,
+    let served = rewrite(record, stream, upstream, LIMIT, name).await?;
+    let naming = if served.is_rewritten {
+        CardNaming::Rewritten
+    } else {
+        CardNaming::Unchanged
     };
     let worker = record.context.worker();
     worker.count(|shard| shard.agent_card(naming));
     tracing::debug!(kind = naming.as_str(), "served an agent card");
-    Ok(answer)
+    Ok(served.answer)
 }

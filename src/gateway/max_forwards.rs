@@ -17,40 +17,32 @@ use dualgauge_model::rollout::DecisionReason;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_patterns::rope::Rope;
 
-/// The next step of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ForwardDecision {
-    /// The request is processed normally.
-    On,
-    /// The proxy responds as the final recipient.
-    Last,
-}
-
-/// Decrements `Max-Forwards`. Other methods and invalid values are left unchanged.
-pub(super) fn next_step(head: &mut request::Parts) -> ForwardDecision {
+/// Decrements `Max-Forwards`; returns true if the proxy is the final recipient. Other methods and invalid values are
+/// left unchanged.
+pub(super) fn decrement(head: &mut request::Parts) -> bool {
     match head.method {
-        Method::TRACE | Method::OPTIONS => decrement(&mut head.headers),
-        _ => ForwardDecision::On,
+        Method::TRACE | Method::OPTIONS => decrement_field(&mut head.headers),
+        _ => false,
     }
 }
 
 #[cold]
-fn decrement(headers: &mut HeaderMap) -> ForwardDecision {
+fn decrement_field(headers: &mut HeaderMap) -> bool {
     let mut values = headers.get_all(MAX_FORWARDS).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
-        return ForwardDecision::On;
+        return false;
     };
     let digits = value.as_bytes();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return ForwardDecision::On;
+        return false;
     }
     // A number that exceeds 64 bits is larger than any number of hops.
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
     match number.unwrap_or(u64::MAX) {
-        0 => ForwardDecision::Last,
+        0 => true,
         number => {
             headers.insert(MAX_FORWARDS, (number - 1).into());
-            ForwardDecision::On
+            false
         }
     }
 }

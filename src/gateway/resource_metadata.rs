@@ -63,15 +63,14 @@ pub(super) async fn serve(
                 let url = public.resource(request.resource);
                 let depth = runtime_plan.plan.limits.depth;
                 let name = |document: &Bytes| name_resource(document, &url, depth);
-                let (answer, naming) = rewrite(record, *stream, upstream, LIMIT, name).await?;
-                count(
-                    record,
-                    match naming {
-                        DocumentNaming::Rewritten => ResourceNaming::MetadataRewritten,
-                        DocumentNaming::Unchanged => ResourceNaming::MetadataUnchanged,
-                    },
-                );
-                Ok(answer)
+                let served = rewrite(record, *stream, upstream, LIMIT, name).await?;
+                let naming = if served.is_rewritten {
+                    ResourceNaming::MetadataRewritten
+                } else {
+                    ResourceNaming::MetadataUnchanged
+                };
+                count(record, naming);
+                Ok(served.answer)
             }
             (answer, _) => {
                 count(record, ResourceNaming::MetadataUnchanged);
@@ -113,11 +112,11 @@ fn is_missing(answer: &CallResponse) -> bool {
     }
 }
 
-/// The effect of [`rewrite`] on a document: it names the proxy, or is unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DocumentNaming {
-    Rewritten,
-    Unchanged,
+/// A document that [`rewrite`] has read.
+pub(super) struct ServedDocument {
+    pub(super) answer: CallResponse,
+    /// True if the document was rewritten to name the proxy.
+    pub(super) is_rewritten: bool,
 }
 
 /// Reads a document of at most `max` bytes, and writes another one in its place if `name` returns one.
@@ -127,7 +126,7 @@ pub(super) async fn rewrite(
     upstream: &HttpUpstream,
     max: usize,
     name: impl Fn(&Bytes) -> Option<Bytes>,
-) -> Result<(CallResponse, DocumentNaming), Failure> {
+) -> Result<ServedDocument, Failure> {
     let StreamingResponse {
         response, lease, ..
     } = stream;
@@ -144,14 +143,14 @@ pub(super) async fn rewrite(
         .map_err(|_| upstream_timeout(limit))?;
     let document = read.map_err(unreadable_response)?;
     lease.into_iter().for_each(Lease::release);
-    let (body, naming) = match name(&document) {
+    let (body, is_rewritten) = match name(&document) {
         Some(named) => {
             // The server's tag and length are those of its own document.
             head.headers.remove(ETAG);
             head.headers.remove(CONTENT_LENGTH);
-            (named, DocumentNaming::Rewritten)
+            (named, true)
         }
-        None => (document, DocumentNaming::Unchanged),
+        None => (document, false),
     };
     headers::strip_hop_by_hop(&mut head.headers);
     record.set_response(head.status.as_u16());
@@ -160,7 +159,10 @@ pub(super) async fn rewrite(
         headers: head.headers,
         body: Rope::from(body),
     }));
-    Ok((answer, naming))
+    Ok(ServedDocument {
+        answer,
+        is_rewritten,
+    })
 }
 
 fn count(record: &AccessRecord, naming: ResourceNaming) {

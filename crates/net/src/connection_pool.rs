@@ -76,33 +76,51 @@ pub struct Lease {
     pool: Rc<ConnectionPool>,
     endpoint: usize,
     channel: Channel,
-    reused: ConnectionAge,
+    is_reused: bool,
     is_unusable: bool,
     permit: Permit,
     _in_use: Option<ActiveCall>,
 }
 
-/// The history of a leased connection: `Reused` if it has served a call before, or if it is shared with other
-/// calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConnectionAge {
-    Reused,
-    New,
+/// A channel for a lease.
+#[derive(Debug)]
+pub(super) struct LeasedChannel {
+    channel: Channel,
+    /// True if the connection has served a call before, or is shared with other calls.
+    is_reused: bool,
+}
+
+impl LeasedChannel {
+    /// Wraps a channel of a new connection.
+    pub(super) const fn new(channel: Channel) -> LeasedChannel {
+        LeasedChannel {
+            channel,
+            is_reused: false,
+        }
+    }
+
+    /// Wraps a channel of a connection that has served a call before, or is shared with other calls.
+    pub(super) const fn reused(channel: Channel) -> LeasedChannel {
+        LeasedChannel {
+            channel,
+            is_reused: true,
+        }
+    }
 }
 
 impl Lease {
     fn new(
         pool: &Rc<ConnectionPool>,
         endpoint: usize,
-        channel: Channel,
-        reused: ConnectionAge,
+        channel: LeasedChannel,
         permit: Permit,
     ) -> Lease {
+        let LeasedChannel { channel, is_reused } = channel;
         Lease {
             pool: pool.clone(),
             endpoint,
             channel,
-            reused,
+            is_reused,
             is_unusable: false,
             permit,
             _in_use: ActiveCall::count(&pool.endpoints, endpoint),
@@ -366,10 +384,11 @@ impl ConnectionPool {
         options: SendOptions<'_>,
     ) -> Result<Exchange, UpstreamError> {
         let lease = self.acquire(tracker, permit, options.need).await?;
-        let (reused, index) = (lease.reused, lease.endpoint);
-        let copy = match lease.reused {
-            ConnectionAge::Reused => RetryCopy::new(&outgoing, options.retry, &lease.channel),
-            ConnectionAge::New => RetryCopy::NotKept,
+        let (is_reused, index) = (lease.is_reused, lease.endpoint);
+        let copy = if is_reused {
+            RetryCopy::new(&outgoing, options.retry, &lease.channel)
+        } else {
+            RetryCopy::NotKept
         };
         let FailedAttempt { unanswered, permit } =
             match send_on(tracker, lease, outgoing, options.casing).await {
@@ -380,21 +399,23 @@ impl ConnectionPool {
             error,
             request: disposition,
         } = unanswered;
-        let retry_request = match (reused, disposition) {
+        let retry_request = match disposition {
             // The server may have closed a kept connection at the moment it was taken.
-            (ConnectionAge::Reused, RequestDisposition::Unsent(unsent)) => {
+            RequestDisposition::Unsent(unsent) if is_reused => {
                 Some(RetryRequest::Outgoing(unsent.into()))
             }
-            (_, RequestDisposition::Refused(refused)) if self.endpoints.may_retry() => {
+            RequestDisposition::Refused(refused) if self.endpoints.may_retry() => {
                 Some(RetryRequest::Outgoing(refused.into()))
             }
-            (ConnectionAge::Reused, RequestDisposition::Sent(bytes))
-                if !is_malformed(&error) && !is_reset(&error) =>
+            RequestDisposition::Sent(bytes)
+                if is_reused && !is_malformed(&error) && !is_reset(&error) =>
             {
                 let request = copy.retry_request(bytes);
                 request.filter(|_| self.endpoints.may_retry())
             }
-            (ConnectionAge::Reused | ConnectionAge::New, _) => None,
+            RequestDisposition::Unsent(_)
+            | RequestDisposition::Refused(_)
+            | RequestDisposition::Sent(_) => None,
         };
         let Some(retry_request) = retry_request else {
             return Err(classify(error));
@@ -420,9 +441,8 @@ impl ConnectionPool {
         let index = choice.index;
         while let Some(mut connection) = self.take_idle(index, tracker.started_at()) {
             if connection.is_ready().await {
-                let channel = Channel::Http1(connection);
-                let lease = Lease::new(self, index, channel, ConnectionAge::Reused, permit);
-                return Ok(lease);
+                let channel = LeasedChannel::reused(Channel::Http1(connection));
+                return Ok(Lease::new(self, index, channel, permit));
             }
         }
         pinned(|| self.open_lease(tracker, index, permit, need)).await
@@ -437,7 +457,7 @@ impl ConnectionPool {
         need: ConnectionNeed,
     ) -> Result<Lease, UpstreamError> {
         let error = match self.channel(index, need).await {
-            Ok((channel, age)) => return Ok(Lease::new(self, index, channel, age, permit)),
+            Ok(channel) => return Ok(Lease::new(self, index, channel, permit)),
             Err(error) => error,
         };
         if !self.endpoints.has_others() || !self.endpoints.may_retry() {
@@ -446,8 +466,8 @@ impl ConnectionPool {
         tracker.fail_over();
         let choice = self.endpoints.choose(&self.settings, Some(index))?;
         tracker.set_endpoint(choice);
-        let (channel, age) = self.channel(choice.index, need).await?;
-        Ok(Lease::new(self, choice.index, channel, age, permit))
+        let channel = self.channel(choice.index, need).await?;
+        Ok(Lease::new(self, choice.index, channel, permit))
     }
 
     fn take_idle(&self, index: usize, now: Instant) -> Option<Box<Http1Connection>> {

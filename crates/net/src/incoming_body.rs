@@ -51,7 +51,8 @@ impl fmt::Debug for BodySource {
 #[derive(Debug)]
 struct HyperBody {
     incoming: Incoming,
-    framing: BodyFraming,
+    /// True for HTTP/2, where a stream may end before the body is complete.
+    is_http2: bool,
     /// Polls the connection for more of the body. Without it, the task of the connection does.
     driver: Option<ConnectionDriver>,
     /// The minimum rate of a client's body, if any.
@@ -72,13 +73,6 @@ impl FullyRead {
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// The HTTP version, which defines how a body ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BodyFraming {
-    Http1,
-    Http2,
 }
 
 /// The reason why a body ended early.
@@ -219,15 +213,11 @@ impl IncomingBody {
 
 impl HyperBody {
     fn new(incoming: Incoming, version: Version, driver: Option<&ConnectionDriver>) -> HyperBody {
-        let framing = match version {
-            Version::HTTP_2 => BodyFraming::Http2,
-            _ => BodyFraming::Http1,
-        };
         // A body that has ended is not polled again.
         let driver = driver.filter(|_| !incoming.is_end_stream()).cloned();
         HyperBody {
             incoming,
-            framing,
+            is_http2: version == Version::HTTP_2,
             driver,
             pace: None,
         }
@@ -282,7 +272,7 @@ impl HyperBody {
     fn is_unended(&self) -> bool {
         let is_whole =
             self.incoming.is_end_stream() || self.incoming.size_hint().exact() == Some(0);
-        self.framing == BodyFraming::Http2 && !is_whole
+        self.is_http2 && !is_whole
     }
 }
 

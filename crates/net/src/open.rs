@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 use super::Socket;
 use super::channel::Channel;
 use super::connect::Connector;
-use super::connection_pool::{ConnectionAge, ConnectionPool};
+use super::connection_pool::{ConnectionPool, LeasedChannel};
 use super::error::UpstreamError;
 use super::http1::Http1Connection;
 use super::http2::{Http2Connection, Http2Stream};
@@ -37,25 +37,25 @@ impl ConnectionPool {
         &self,
         index: usize,
         need: ConnectionNeed,
-    ) -> Result<(Channel, ConnectionAge), UpstreamError> {
+    ) -> Result<LeasedChannel, UpstreamError> {
         let pool = match need {
             ConnectionNeed::Upgrade => None,
             ConnectionNeed::Any => self.endpoints().http2_pool(index),
         };
         let Some(pool) = pool else {
             let connection = Box::pin(self.connect(index)).await?;
-            return Ok((Channel::Http1(connection), ConnectionAge::New));
+            return Ok(LeasedChannel::new(Channel::Http1(connection)));
         };
         let failures_before = pool.faults();
         if let Some(stream) = pool.take(self.settings()) {
-            return Ok((Channel::Http2(stream), ConnectionAge::Reused));
+            return Ok(LeasedChannel::reused(Channel::Http2(stream)));
         }
         if pool.negotiated() == NegotiatedVersion::Http1 {
             return Box::pin(self.open_new(pool)).await;
         }
         let turn = pool.turn().await;
         if let Some(stream) = pool.take(self.settings()) {
-            return Ok((Channel::Http2(stream), ConnectionAge::Reused));
+            return Ok(LeasedChannel::reused(Channel::Http2(stream)));
         }
         if let Some(error) = pool.fault_since(failures_before) {
             return Err(self.unreachable(error));
@@ -80,7 +80,7 @@ impl ConnectionPool {
         })
     }
 
-    async fn open_new(&self, pool: &Http2Pool) -> Result<(Channel, ConnectionAge), UpstreamError> {
+    async fn open_new(&self, pool: &Http2Pool) -> Result<LeasedChannel, UpstreamError> {
         let opened = self.open_any(pool.connector()).await;
         let opened = opened.inspect_err(|error| pool.failed(error))?;
         let channel = match opened {
@@ -97,7 +97,7 @@ impl ConnectionPool {
                 Channel::Http2(stream)
             }
         };
-        Ok((channel, ConnectionAge::New))
+        Ok(LeasedChannel::new(channel))
     }
 
     /// Opens an HTTP/1.1 connection.

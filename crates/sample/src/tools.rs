@@ -16,15 +16,9 @@ struct Tool {
 
 struct Parameter {
     name: &'static str,
-    need: Need,
+    is_required: bool,
     kind: &'static str,
     description: &'static str,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
-    Required,
-    Optional,
 }
 
 /// Arguments of which all required ones are there, and no unknown one.
@@ -45,7 +39,7 @@ impl<'a> Arguments<'a> {
 const fn required(name: &'static str, kind: &'static str, description: &'static str) -> Parameter {
     Parameter {
         name,
-        need: Need::Required,
+        is_required: true,
         kind,
         description,
     }
@@ -54,7 +48,7 @@ const fn required(name: &'static str, kind: &'static str, description: &'static 
 const fn optional(name: &'static str, kind: &'static str, description: &'static str) -> Parameter {
     Parameter {
         name,
-        need: Need::Optional,
+        is_required: false,
         kind,
         description,
     }
@@ -190,7 +184,7 @@ impl Tool {
     fn required(&self) -> impl Iterator<Item = &'static str> {
         self.parameters
             .iter()
-            .filter(|parameter| parameter.need == Need::Required)
+            .filter(|parameter| parameter.is_required)
             .map(|parameter| parameter.name)
     }
 

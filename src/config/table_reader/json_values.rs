@@ -6,7 +6,7 @@ use figment::value::{Num, Value};
 
 use super::{Table, TableWalk};
 use crate::config::key::Tree;
-use crate::config::layer::{ValueKind, element, join};
+use crate::config::layer::{element, join};
 use crate::config::value::ValueError;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
@@ -53,7 +53,7 @@ impl TableWalk<'_> {
     fn tree(&mut self, value: &Value, key: &str) -> Option<SourceTree> {
         match value {
             Value::String(_, text) => {
-                if self.tree.kind(key) == ValueKind::Date {
+                if self.tree.is_date(key) {
                     let message = "a date or time is not a JSON value; write it as a string";
                     self.report(key.to_owned(), ValueError::new(message));
                     return None;

@@ -147,19 +147,11 @@ pub struct RequestReceiver {
     pub(super) authorization: Option<HeaderValue>,
     /// The login of the link, if it takes values from the client.
     pub(super) login: Option<LoginCall>,
-    /// The effect of a server that rejects the handshake.
-    pub(super) ends_on_rejection: RejectionEnd,
+    /// True if the link ends, and its callers get the rejection, when the server rejects the handshake by its HTTP
+    /// status. Otherwise the link is lost, and opened again after a pause.
+    pub(super) ends_on_rejection: bool,
     /// The subscribers to notifications for all clients.
     pub(super) subscribers: SubscriberSet,
-}
-
-/// The effect of a server that rejects the handshake of a link by its HTTP status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RejectionEnd {
-    /// The link is lost, and opened again after a pause.
-    Attempt,
-    /// The link ends, and its callers get the rejection.
-    Link,
 }
 
 impl RequestReceiver {
@@ -229,7 +221,7 @@ pub fn open(queue: usize) -> (LinkHandle, RequestReceiver) {
         ready: None,
         authorization: None,
         login: None,
-        ends_on_rejection: RejectionEnd::Attempt,
+        ends_on_rejection: false,
         subscribers: SubscriberSet::default(),
     };
     (handle, inbox)

@@ -15,7 +15,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::handle::{LinkHandle, RejectionEnd, RequestReceiver, open};
+use super::handle::{LinkHandle, RequestReceiver, open};
 use super::notifications::NotificationSender;
 use super::subscriber_set::Subscriber;
 use dualgauge_model::mcp::ServerEra;
@@ -185,7 +185,7 @@ impl LinkOpener {
         let mut inbox = inbox.for_client(None, self.limits.idle);
         (handle.era, inbox.era) = (self.era.clone(), self.era.clone());
         inbox.authorization = authorization;
-        inbox.ends_on_rejection = RejectionEnd::Link;
+        inbox.ends_on_rejection = true;
         // A failed send drops the launch and with it the slot.
         self.launches
             .try_send(LinkLaunch { inbox, permit })

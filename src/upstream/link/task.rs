@@ -18,7 +18,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use super::client_queue::LinkClientQueue;
-use super::handle::{LinkRequest, RejectionEnd, RequestReceiver, wait_until_over};
+use super::handle::{LinkRequest, RequestReceiver, wait_until_over};
 use super::notifications::{LinkLost, LinkReply, LostBy, NotificationSender};
 use super::pending_caller::PendingCaller;
 use super::reply_slot::{ANSWERS, CallerAnswer};
@@ -73,7 +73,7 @@ pub async fn run_link<T: Transport>(
         since: None,
         takes_requests: true,
         loss: None,
-        on_rejection: inbox.ends_on_rejection,
+        ends_on_rejection: inbox.ends_on_rejection,
         rejection: None,
         ending: Ending::default(),
     };
@@ -125,8 +125,8 @@ struct LinkTask<'a, T: Transport> {
     takes_requests: bool,
     /// The reason why the only client of this link gets no other.
     loss: Option<LinkLost>,
-    /// The effect of a server that rejects the handshake.
-    on_rejection: RejectionEnd,
+    /// True if this link ends when the server rejects the handshake.
+    ends_on_rejection: bool,
     /// The rejection that ends this link, as the response to its callers.
     rejection: Option<Bytes>,
     ending: Ending,

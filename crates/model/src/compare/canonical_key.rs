@@ -40,7 +40,7 @@ impl KeyBudget {
     }
 }
 
-/// Whether the order of a list matters.
+/// The treatment of the order of a list: it matters, or it is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyOrder {
     Matters,

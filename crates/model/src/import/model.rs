@@ -283,7 +283,8 @@ pub(super) enum ReplyModel {
 pub(super) struct RpcOperation {
     pub(super) name: String,
     pub(super) call: CallModel,
-    pub(super) forms: Forms,
+    /// True if it accepts params both as an array and as an object.
+    pub(super) accepts_both_forms: bool,
     pub(super) params: Vec<NamedValue>,
     /// True if the params may have further members.
     pub(super) has_others: bool,
@@ -305,7 +306,7 @@ impl RpcOperation {
         RpcOperation {
             name,
             call,
-            forms: Forms::One,
+            accepts_both_forms: false,
             params: Vec::new(),
             has_others: false,
             result: None,
@@ -326,7 +327,7 @@ impl RpcOperation {
 
     /// Returns the same operation with params by name, if it accepts both forms.
     pub(super) fn by_name(&self) -> Option<RpcOperation> {
-        if self.forms == Forms::One {
+        if !self.accepts_both_forms {
             return None;
         }
         let mut names = BTreeSet::new();
@@ -335,7 +336,7 @@ impl RpcOperation {
         let params = params.cloned().collect();
         Some(RpcOperation {
             call: CallModel::ByName,
-            forms: Forms::One,
+            accepts_both_forms: false,
             params,
             ..self.clone()
         })
@@ -363,15 +364,6 @@ pub(super) enum FieldKind {
     File,
     /// A repeated file.
     Files,
-}
-
-/// The forms of params that an RPC operation accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Forms {
-    /// Only the form of its call.
-    One,
-    /// Both an array and an object.
-    Either,
 }
 
 /// The form in which an RPC operation is called.

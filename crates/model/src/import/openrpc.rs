@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::model::{CallModel, Forms, Operations, RpcOperation};
+use super::model::{CallModel, Operations, RpcOperation};
 use super::openapi::plain;
 use super::refs::{DocumentFault, Refs, shown, text};
 use super::schema::{self, NamedValue};
@@ -78,10 +78,10 @@ fn read_method<'v>(
 ) -> Result<RpcOperation, DocumentFault> {
     let mut notes = described(method, "summary");
     // OpenRPC 1.x, Method Object: `either` is the default.
-    let (call, forms) = match text(method, "paramStructure") {
-        Some("by-name") => (CallModel::ByName, Forms::One),
-        Some("by-position") => (CallModel::ByPosition, Forms::One),
-        Some(_) | None => (CallModel::ByPosition, Forms::Either),
+    let (call, accepts_both_forms) = match text(method, "paramStructure") {
+        Some("by-name") => (CallModel::ByName, false),
+        Some("by-position") => (CallModel::ByPosition, false),
+        Some(_) | None => (CallModel::ByPosition, true),
     };
     refs.text(name)?;
     let mut params: Vec<NamedValue> = Vec::new();
@@ -121,7 +121,7 @@ fn read_method<'v>(
     Ok(RpcOperation {
         name: name.to_owned(),
         call,
-        forms,
+        accepts_both_forms,
         params,
         has_others: false,
         result: None,
@@ -173,7 +173,7 @@ pub(super) fn read_tools(document: &Value) -> Result<Operations, DocumentFault> 
         found.rpc.push(RpcOperation {
             name: name.to_owned(),
             call: CallModel::Tool,
-            forms: Forms::One,
+            accepts_both_forms: false,
             params: schema.members,
             has_others: schema.has_others,
             result,

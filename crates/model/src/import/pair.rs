@@ -56,14 +56,8 @@ pub(super) struct OperationPair {
     pub(super) rest: usize,
     pub(super) rpc: usize,
     pub(super) rule: PairRule,
-    /// Records whether the names of parameters decided.
-    pub(super) decided: Decided,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decided {
-    ByRule,
-    ByParameters,
+    /// True if the names of parameters chose among several candidates.
+    pub(super) decided_by_parameters: bool,
 }
 
 /// The pairs, and the operations with several candidates.
@@ -188,11 +182,7 @@ fn pair_group(
                 rest: *one,
                 rpc: *other,
                 rule,
-                decided: if scores.len() == 1 {
-                    Decided::ByRule
-                } else {
-                    Decided::ByParameters
-                },
+                decided_by_parameters: scores.len() != 1,
             });
         }
     }

@@ -11,7 +11,7 @@ use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
 use super::model::{BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment};
-use super::pair::{Decided, OperationPair};
+use super::pair::OperationPair;
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::reply;
@@ -75,9 +75,10 @@ fn bound_pair(
     bindings: Bindings,
     declared: &RestDeclaration<'_>,
 ) -> (Drafted, RouteKeys) {
-    let decided = match pair.decided {
-        Decided::ByRule => "",
-        Decided::ByParameters => "; the names of the parameters decided",
+    let decided = if pair.decided_by_parameters {
+        "; the names of the parameters decided"
+    } else {
+        ""
     };
     let mut comments = notes(&rest.notes, &rpc.notes);
     comments.push(format!("paired: {}{decided}", pair.rule.reason()));

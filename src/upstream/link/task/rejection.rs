@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::LinkTask;
-use crate::upstream::link::handle::{RejectionEnd, RequestReceiver};
+use crate::upstream::link::handle::RequestReceiver;
 use crate::upstream::link::notifications::{LinkReply, LostBy};
 use crate::upstream::link::transport::Transport;
 use dualgauge_model::pending::LinkInput;
@@ -15,20 +15,17 @@ impl<T: Transport> LinkTask<'_, T> {
     /// A link for the credentials of one client is of no use when the server rejects them: its callers are told why.
     pub(super) fn on_rejected(&mut self, status: u16, message: Bytes) {
         self.state.close();
-        match self.on_rejection {
-            RejectionEnd::Link => {
-                tracing::info!(
-                    upstream = self.name,
-                    status,
-                    "the server rejected the handshake with the client's credentials"
-                );
-                self.rejection = Some(message);
-            }
-            RejectionEnd::Attempt => {
-                self.on_lost(&format!(
-                    "it answered `initialize` with the status {status}"
-                ));
-            }
+        if self.ends_on_rejection {
+            tracing::info!(
+                upstream = self.name,
+                status,
+                "the server rejected the handshake with the client's credentials"
+            );
+            self.rejection = Some(message);
+        } else {
+            self.on_lost(&format!(
+                "it answered `initialize` with the status {status}"
+            ));
         }
     }
 

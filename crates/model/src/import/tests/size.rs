@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value};
 
-use crate::import::model::{CallModel, Forms, Operations, RpcOperation};
+use crate::import::model::{CallModel, Operations, RpcOperation};
 use crate::import::openapi;
 use crate::import::pair::Pairs;
 use crate::import::table::SkipReasons;
@@ -133,7 +133,7 @@ fn the_time_of_refused_pairs_grows_with_their_number() {
         let rpc = (0..count).map(|number| RpcOperation {
             name: format!("m{number}"),
             call: CallModel::ByName,
-            forms: Forms::One,
+            accepts_both_forms: false,
             params: Vec::new(),
             has_others: false,
             result: None,
