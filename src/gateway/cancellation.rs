@@ -45,15 +45,22 @@ struct CancelEntry {
     upstream_id: Option<u64>,
 }
 
+/// A caller in the registry, by name and key.
+#[derive(Debug, Clone, Copy, Hash, PartialEq, Eq)]
+pub(super) struct CallerId<'a> {
+    pub(super) name: &'a str,
+    pub(super) key: Option<&'a str>,
+}
+
 /// The session that owns a call.
 #[derive(Debug, Clone, Copy, Hash, PartialEq, Eq)]
 pub(super) enum CancelScope<'a> {
     /// The WebSocket with this number.
     Socket(u64),
-    /// A caller, by name and key, in the session of this name.
+    /// A caller in the session of this name.
     Session {
-        /// Name and key of the caller.
-        caller: (&'a str, Option<&'a str>),
+        /// The caller.
+        caller: CallerId<'a>,
         /// The session id.
         name: &'a [u8],
     },
@@ -63,7 +70,10 @@ impl<'a> CancelScope<'a> {
     /// Returns the scope of a caller's session.
     pub(super) fn session(caller: Caller<'a>, name: &'a HeaderValue) -> CancelScope<'a> {
         CancelScope::Session {
-            caller: (caller.name, caller.key),
+            caller: CallerId {
+                name: caller.name,
+                key: caller.key,
+            },
             name: name.as_bytes(),
         }
     }
@@ -172,7 +182,7 @@ mod tests {
 
     fn session<'a>(name: &'a str, key: Option<&'a str>, session: &'a str) -> CancelScope<'a> {
         CancelScope::Session {
-            caller: (name, key),
+            caller: CallerId { name, key },
             name: session.as_bytes(),
         }
     }

@@ -33,7 +33,7 @@ mod usage;
 pub use deprecated::{Announcement, Brownouts, Deprecated, Window};
 pub use deprecations::Lifecycle;
 pub use era_report::{EraClientReport, EraReport, EraVerdict, ProgramReport};
-pub use eras::{DeclaredNames, EraUsage};
+pub use eras::{DeclaredName, DeclaredNames, EraUsage};
 pub use observation::{Interval, Observation, ReplicaObservation};
 pub use prefixes::Prefixes;
 pub use report::{

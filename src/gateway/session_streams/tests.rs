@@ -1,6 +1,7 @@
 use futures_util::FutureExt;
 
 use super::*;
+use crate::gateway::cancellation::CallerId;
 
 const fn at(way: Way, session: CancelScope<'_>) -> ServedSession<'_> {
     ServedSession { session, way }
@@ -84,7 +85,10 @@ fn hold_all<'a>(
 ) -> Vec<SessionStream> {
     let hold = |name: &'a String| {
         let session = CancelScope::Session {
-            caller: (client, None),
+            caller: CallerId {
+                name: client,
+                key: None,
+            },
             name: name.as_bytes(),
         };
         let session = at(Way::Old, session);

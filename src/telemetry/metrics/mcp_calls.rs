@@ -7,7 +7,7 @@ use std::hash::BuildHasherDefault;
 
 use super::hasher::IdHasher;
 use super::labels::LabelId;
-use dualgauge_model::lifecycle::{DeclaredNames, UsageCount};
+use dualgauge_model::lifecycle::{DeclaredName, DeclaredNames, UsageCount};
 use dualgauge_model::mcp::{CallEra, ClientInfo};
 use dualgauge_model::time::Timestamp;
 
@@ -33,8 +33,9 @@ impl McpCounts {
     pub(super) fn note(&mut self, client: LabelId, call: McpCall, at: Timestamp) {
         let McpCall { era, program } = call;
         self.eras.entry((client, era)).or_default().add(at);
-        if let Some(program) = program {
-            self.programs.note(client, (era, program), at);
+        if let Some(info) = program {
+            let name = DeclaredName { era, info };
+            self.programs.note(client, name, at);
         }
     }
 

@@ -53,11 +53,19 @@ pub struct Session {
     ready_events: VecDeque<Event>,
     /// The headers of each message after the first: the revision, and the session if the server named one.
     headers: HeaderMap,
-    /// The number of running POSTs of the link itself, and the queued ones.
-    own_posts: (usize, VecDeque<OutboundPost>),
+    own_posts: OwnPosts,
     log_level: SessionLogLevel,
     /// The number of cancelled calls whose responses are awaited.
     ending: usize,
+}
+
+/// The POSTs of the link itself, which no caller waits for.
+#[derive(Debug, Default)]
+struct OwnPosts {
+    /// The number of running ones.
+    running: usize,
+    /// The queued ones.
+    waiting: VecDeque<OutboundPost>,
 }
 
 impl Link for Session {
@@ -129,7 +137,7 @@ impl Session {
             aborts: BTreeMap::new(),
             ready_events: VecDeque::new(),
             headers: HeaderMap::new(),
-            own_posts: (0, VecDeque::new()),
+            own_posts: OwnPosts::default(),
             log_level: SessionLogLevel::default(),
             ending: 0,
         }
@@ -183,7 +191,7 @@ impl Session {
     /// Posts a message that no caller waits for, or queues it, so that a server which sends many requests and reads no
     /// responses cannot take the connections of calls.
     fn post_own(&mut self, post: OutboundPost) {
-        let (running, waiting) = &mut self.own_posts;
+        let OwnPosts { running, waiting } = &mut self.own_posts;
         if *running < OWN_AT_A_TIME {
             *running += 1;
             return self.post(PostKind::Own, post);
@@ -199,7 +207,7 @@ impl Session {
 
     /// Records the end of a POST of the link itself and starts the next queued one.
     fn finish_own_post(&mut self) {
-        let (running, waiting) = &mut self.own_posts;
+        let OwnPosts { running, waiting } = &mut self.own_posts;
         *running -= 1;
         if let Some(post) = waiting.pop_front() {
             *running += 1;
@@ -332,14 +340,14 @@ impl Session {
             headers: self.headers.clone(),
         };
         // It bypasses the limit: the connection of the ended stream is free for it.
-        self.own_posts.0 += 1;
+        self.own_posts.running += 1;
         let post = self.start_post(PostKind::Own, post);
         self.spawn(post);
     }
 
     /// Waits until the link's own messages are delivered.
     async fn finish_messages(&mut self) {
-        while self.own_posts.0 > 0 {
+        while self.own_posts.running > 0 {
             match self.posts.next().await {
                 Some(Ok(Completed::Post(PostKind::Own, _))) => self.finish_own_post(),
                 Some(_) => {}

@@ -17,9 +17,16 @@ use super::unsupported::{OperationPart, Unsupported};
 use super::values::{Bindings, BoundParameter, RestLocation};
 use crate::form::{BodyFormat, CONTENT, CONTENT_TYPE, FILE_NAME};
 
-/// Returns the format and the media type of a form among the contents of a body. Multipart comes first, because it can
-/// carry files.
-pub(super) fn find(content: &Map<String, Value>) -> Option<(BodyFormat, &Value)> {
+/// A form among the contents of a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DeclaredForm<'v> {
+    pub(super) format: BodyFormat,
+    /// The Media Type Object.
+    pub(super) media: &'v Value,
+}
+
+/// Returns the form among the contents of a body. Multipart comes first, because it can carry files.
+pub(super) fn find(content: &Map<String, Value>) -> Option<DeclaredForm<'_>> {
     [BodyFormat::Multipart, BodyFormat::Form]
         .into_iter()
         .find_map(|format| {
@@ -27,7 +34,7 @@ pub(super) fn find(content: &Map<String, Value>) -> Option<(BodyFormat, &Value)>
                 let kind = kind.split(';').next().unwrap_or_default().trim();
                 kind.eq_ignore_ascii_case(format.media_type())
             })?;
-            Some((format, media))
+            Some(DeclaredForm { format, media })
         })
 }
 
@@ -35,7 +42,7 @@ pub(super) fn find(content: &Map<String, Value>) -> Option<(BodyFormat, &Value)>
 pub(super) fn read(
     refs: &Refs<'_>,
     schema: Schema,
-    (format, media): (BodyFormat, &Value),
+    declared: DeclaredForm<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(BodyModel, FormModel), Unsupported> {
     if !schema.is_open_object() && schema.kind != Type::Any {
@@ -43,6 +50,7 @@ pub(super) fn read(
             "its body is a form, but its schema is not an object",
         ));
     }
+    let DeclaredForm { format, media } = declared;
     let encoding = media.get("encoding");
     let mut form = FormModel {
         format,

@@ -323,14 +323,15 @@ impl<'v> Context<'_, 'v> {
                 let body = self.json_body(request, media, notes)?;
                 Ok((body, None))
             }
-            (None, Some((format, media))) => {
+            (None, Some(declared)) => {
                 if content.len() > 1 {
-                    let kind = format.media_type();
+                    let kind = declared.format.media_type();
                     notes.push(format!("look: only its body as {kind} is translated"));
                 }
-                let media = self.refs.follow(media)?;
+                let media = self.refs.follow(declared.media)?;
                 let schema = schema::read(self.refs, media.get("schema"))?;
-                let (body, form) = form::read(self.refs, schema, (format, media), notes)?;
+                let declared = form::DeclaredForm { media, ..declared };
+                let (body, form) = form::read(self.refs, schema, declared, notes)?;
                 Ok((body, Some(form)))
             }
             (None, None) => {

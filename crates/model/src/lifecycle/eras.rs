@@ -31,9 +31,18 @@ pub struct EraUsage {
     watching: Observation,
 }
 
+/// A name that a program declares in calls of an era.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeclaredName {
+    /// The era and the revision of the calls.
+    pub era: CallEra,
+    /// The name and the version of the program.
+    pub info: ClientInfo,
+}
+
 /// The names that programs declare, by client, with the time of the last call. `K` identifies a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeclaredNames<K>(BTreeMap<K, BTreeMap<(CallEra, ClientInfo), Timestamp>>);
+pub struct DeclaredNames<K>(BTreeMap<K, BTreeMap<DeclaredName, Timestamp>>);
 
 impl<K> Default for DeclaredNames<K> {
     fn default() -> Self {
@@ -43,7 +52,7 @@ impl<K> Default for DeclaredNames<K> {
 
 impl<K: Ord + Clone> DeclaredNames<K> {
     /// Records a call. Drops the name that was seen the longest ago if the client, or all clients, have too many.
-    pub fn note(&mut self, client: K, name: (CallEra, ClientInfo), at: Timestamp) {
+    pub fn note(&mut self, client: K, name: DeclaredName, at: Timestamp) {
         let of_client = self.0.entry(client).or_default();
         if let Some(last) = of_client.get_mut(&name) {
             *last = at.max(*last);
@@ -74,12 +83,12 @@ impl<K: Ord + Clone> DeclaredNames<K> {
     pub fn iter(&self) -> impl Iterator<Item = (&K, CallEra, &ClientInfo, Timestamp)> {
         self.0.iter().flat_map(|(client, names)| {
             let names = names.iter();
-            names.map(move |((era, info), at)| (client, *era, info, *at))
+            names.map(move |(name, at)| (client, name.era, &name.info, *at))
         })
     }
 }
 
-fn drop_oldest(names: &mut BTreeMap<(CallEra, ClientInfo), Timestamp>) {
+fn drop_oldest(names: &mut BTreeMap<DeclaredName, Timestamp>) {
     let oldest = names.iter().min_by_key(|(_, at)| **at);
     if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
         names.remove(&oldest);
@@ -95,7 +104,9 @@ impl EraUsage {
 
     /// Records the name that a program of a client declares.
     pub fn note_name(&mut self, client: &str, era: CallEra, info: &ClientInfo, at: Timestamp) {
-        self.names.note(client.to_owned(), (era, info.clone()), at);
+        let info = info.clone();
+        let name = DeclaredName { era, info };
+        self.names.note(client.to_owned(), name, at);
     }
 
     /// Records that a replica counted eras without a break between two moments.
@@ -150,8 +161,8 @@ impl EraUsage {
     /// Returns the names of a client in an era, the latest first.
     pub(super) fn names(&self, client: &str, era: CallEra) -> Vec<(&ClientInfo, Timestamp)> {
         let names = self.names.0.get(client).into_iter().flatten();
-        let names = names.filter(|((of, _), _)| *of == era);
-        let mut names: Vec<_> = names.map(|((_, info), at)| (info, *at)).collect();
+        let names = names.filter(|(name, _)| name.era == era);
+        let mut names: Vec<_> = names.map(|(name, at)| (&name.info, *at)).collect();
         names.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
         names
     }
