@@ -4,7 +4,7 @@
 //! on the stack and then copied whole: more than 4 KB for a new call, little of it in use yet. Here the allocation
 //! comes first, so that an optimized build can construct the value in place, and mostly does.
 //!
-//! Used by `body`, `http1` and `outgoing_request`.
+//! Used by `body`, `connection_pool`, `http1`, `outgoing_request`, and the program's `gateway`.
 
 use std::pin::Pin;
 
