@@ -8,7 +8,6 @@
 //! Used by `rpc`.
 
 mod call;
-mod events;
 mod listening;
 
 use std::cell::{Cell, RefCell};
@@ -21,28 +20,23 @@ use http::header::{
     ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, request};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 
-use super::batch::BatchReply;
 use super::client_channel::ClientChannel;
 use super::in_flight::{InFlight, InboundMessage, OutboundMessage, ServeEnd, SessionLimits};
-use super::rpc_request::{BatchContext, ClientSocket, RpcCaller, RpcRequest};
 use super::server_messages::{self, ServerMessage, ServerMessages, close_reason};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::CancelScope;
-use crate::gateway::failures::memory_exhausted;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
 use crate::gateway::legacy_socket::{
     FrameClient, FrameOutcome, format_event, serve_frame, socket_context,
 };
-use crate::gateway::offloaded_parsing;
-use crate::gateway::request_line::RequestLine;
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
@@ -53,14 +47,12 @@ use crate::upstream::{Activity, IdleAction, IdleTimer, LegacyServerMessage, Upst
 use dualgauge_model::event::EventForm;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::frame::{SocketMessage, Undelivered};
-use dualgauge_model::jsonrpc::{self, RequestId};
 use dualgauge_model::mcp::{ClientInfo, InputCapabilities};
 use dualgauge_model::pending::Heartbeat;
 use dualgauge_model::plan::{ClientSocketPlan, SocketProtocol};
-use dualgauge_model::rejections;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::websocket;
-use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
+use dualgauge_net::{CloseReason, MessageEvent, MessageStream, accept_key};
 use dualgauge_patterns::json::unmarked;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;

@@ -1,10 +1,30 @@
 //! JSON-RPC messages on a client's WebSocket. [`super::WebSocketSession`] calls this for each.
 
-use super::*;
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::Version;
+use tokio::sync::Notify;
+
+use super::WebSocketSession;
+use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::rpc_failure;
-use crate::gateway::identity::{check_credentials, identify_by_message};
+use crate::gateway::failures::memory_exhausted;
+use crate::gateway::identity::{check_credentials, identify, identify_by_message};
+use crate::gateway::offloaded_parsing;
+use crate::gateway::request_line::RequestLine;
+use crate::gateway::rpc::batch::BatchReply;
+use crate::gateway::rpc::in_flight::{InboundMessage, OutboundMessage};
+use crate::gateway::rpc::rpc_request::{BatchContext, ClientSocket, RpcCaller, RpcRequest};
 use crate::gateway::runtime_plan::RuntimePlan;
+use dualgauge_model::failure::Failure;
+use dualgauge_model::jsonrpc::{self, RequestId};
+use dualgauge_model::mcp::{ClientInfo, InputCapabilities};
+use dualgauge_model::rejections;
+use dualgauge_model::routing::RequestHead;
+use dualgauge_patterns::side::Side;
 
 /// An `initialize` that is being served; dropping it means that it is over.
 struct SessionBegin<'a>(&'a Notify);

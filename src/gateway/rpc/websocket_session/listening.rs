@@ -1,10 +1,24 @@
-//! Requests and notifications of servers for a client of MCP with a session on a socket. [`super::WebSocketSession`]
-//! calls this.
+//! Requests and notifications of servers for a client of MCP with a session: on a socket, or over an event stream with
+//! messages that the client posts. Used by `rpc::event_session` and [`super::WebSocketSession`].
 
-use super::*;
-use crate::gateway::rpc::client_channel::ClientChannel;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderValue, request};
+use tokio::sync::Notify;
+
+use super::{Intake, WebSocketSession, message_head};
+use crate::gateway::cancellation::CancelScope;
+use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::rpc::client_channel::{ClientChannel, EventChannel};
+use crate::gateway::rpc::in_flight::InFlight;
 use crate::gateway::rpc::session_stream::{self, Listener, SessionListener};
 use crate::gateway::session_streams::SessionStreams;
+use crate::gateway::worker::Worker;
+use dualgauge_model::plan::ClientSocketPlan;
+use dualgauge_net::ReadMode;
 use dualgauge_patterns::json::Json;
 
 /// The start of the ids of the proxy's requests to clients.
@@ -23,6 +37,36 @@ impl Drop for SocketScope<'_> {
 }
 
 impl WebSocketSession {
+    /// Creates the session of a client whose GET has the head `head`.
+    pub(in crate::gateway::rpc) fn over_events(
+        worker: &Rc<Worker>,
+        head: Box<request::Parts>,
+        origin: &RequestOrigin,
+        sockets: ClientSocketPlan,
+    ) -> WebSocketSession {
+        let mut head = message_head(head);
+        // The client accepts an event stream, but the answer to each message is JSON.
+        let json = HeaderValue::from_static("application/json");
+        head.headers.insert(ACCEPT, json);
+        WebSocketSession {
+            number: worker.sessions().next_socket_number(),
+            head,
+            origin: origin.for_session(),
+            sockets,
+            worker: worker.clone(),
+            form: Cell::new(None),
+            close_reason: Cell::new(None),
+            program: RefCell::new(None),
+            input: Cell::default(),
+            begun: Notify::new(),
+        }
+    }
+
+    /// Serves the session until the client leaves or the program ends.
+    pub(in crate::gateway::rpc) async fn serve(self, channel: EventChannel) {
+        Box::pin(Rc::new(self).run_and_listen(channel)).await;
+    }
+
     /// Serves the messages of the client, and delivers notifications of the server of its session.
     pub(super) async fn run_and_listen(self: Rc<Self>, frames: impl ClientChannel) {
         let listener = self.clone();
