@@ -35,7 +35,6 @@ use writer::{Queue, WriterGuard};
 use dualgauge_model::log_format::LogFormat;
 
 pub use call::CallLine;
-pub use format::LogFormat;
 pub use writer::{buffer_lines, flush_lines, flushing_lines};
 
 /// Default levels for libraries that report every fault of a peer: a peer could fill the log. Such faults are counted

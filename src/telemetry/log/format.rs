@@ -17,15 +17,6 @@ use super::writer::Queue;
 use crate::telemetry::clock::TimestampCache;
 use dualgauge_model::log_format::LogFormat;
 
-/// The format of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people: `time level target key=value ...`.
-    Text,
-    /// For machines: one flat JSON object.
-    Json,
-}
-
 const MESSAGE: &str = "message";
 
 /// The buffer capacity that a thread keeps for the next line.
