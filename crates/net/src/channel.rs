@@ -43,3 +43,29 @@ impl Channel {
         }
     }
 }
+
+/// A channel for a lease.
+#[derive(Debug)]
+pub(super) struct LeasedChannel {
+    pub(super) channel: Channel,
+    /// True if the connection has served a call before, or is shared with other calls.
+    pub(super) is_reused: bool,
+}
+
+impl LeasedChannel {
+    /// Wraps a channel of a new connection.
+    pub(super) const fn new(channel: Channel) -> LeasedChannel {
+        LeasedChannel {
+            channel,
+            is_reused: false,
+        }
+    }
+
+    /// Wraps a channel of a connection that has served a call before, or is shared with other calls.
+    pub(super) const fn reused(channel: Channel) -> LeasedChannel {
+        LeasedChannel {
+            channel,
+            is_reused: true,
+        }
+    }
+}

@@ -13,7 +13,7 @@ use http::header::HOST;
 use http::{Request, Response, Version};
 use tokio::time::{Instant, interval, timeout};
 
-use super::channel::Channel;
+use super::channel::{Channel, LeasedChannel};
 use super::count_guard::CountGuard;
 use super::endpoints::{ActiveCall, CallTracker, Endpoints};
 use super::error::{UpstreamError, classify, is_malformed, is_reset};
@@ -80,32 +80,6 @@ pub struct Lease {
     is_unusable: bool,
     permit: Permit,
     _in_use: Option<ActiveCall>,
-}
-
-/// A channel for a lease.
-#[derive(Debug)]
-pub(super) struct LeasedChannel {
-    channel: Channel,
-    /// True if the connection has served a call before, or is shared with other calls.
-    is_reused: bool,
-}
-
-impl LeasedChannel {
-    /// Wraps a channel of a new connection.
-    pub(super) const fn new(channel: Channel) -> LeasedChannel {
-        LeasedChannel {
-            channel,
-            is_reused: false,
-        }
-    }
-
-    /// Wraps a channel of a connection that has served a call before, or is shared with other calls.
-    pub(super) const fn reused(channel: Channel) -> LeasedChannel {
-        LeasedChannel {
-            channel,
-            is_reused: true,
-        }
-    }
 }
 
 impl Lease {

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use tokio::time::timeout_at;
 
 use super::Socket;
-use super::channel::Channel;
+use super::channel::{Channel, LeasedChannel};
 use super::connect::Connector;
-use super::connection_pool::{ConnectionPool, LeasedChannel};
+use super::connection_pool::ConnectionPool;
 use super::error::UpstreamError;
 use super::http1::Http1Connection;
 use super::http2::{Http2Connection, Http2Stream};

@@ -1,5 +1,7 @@
 //! A POST, and its outcome. Used by `mcp`.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 
@@ -12,6 +14,15 @@ pub(super) struct OutboundPost {
     pub(super) id: Option<u64>,
     pub(super) body: Bytes,
     pub(super) headers: HeaderMap,
+}
+
+/// The POSTs of the link itself, which no caller waits for.
+#[derive(Debug, Default)]
+pub(super) struct OwnPosts {
+    /// The number of running ones.
+    pub(super) running: usize,
+    /// The queued ones.
+    pub(super) waiting: VecDeque<OutboundPost>,
 }
 
 /// The result of a POST.

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::call::McpCall;
 use super::get_stream::StreamEnd;
 use super::post::{OTHER, PostClient, SESSION, VERSION};
-use super::post_outcome::{OutboundPost, PostOutcome, PostResult};
+use super::post_outcome::{OutboundPost, OwnPosts, PostOutcome, PostResult};
 use super::running_post::{Completed, PostFuture, PostKind, RunningPost, overdue};
 use super::{Mcp, ServerRevision, SessionMode};
 use crate::upstream::link::{Event, Link};
@@ -57,15 +57,6 @@ pub struct Session {
     log_level: SessionLogLevel,
     /// The number of cancelled calls whose responses are awaited.
     ending: usize,
-}
-
-/// The POSTs of the link itself, which no caller waits for.
-#[derive(Debug, Default)]
-struct OwnPosts {
-    /// The number of running ones.
-    running: usize,
-    /// The queued ones.
-    waiting: VecDeque<OutboundPost>,
 }
 
 impl Link for Session {
