@@ -271,8 +271,9 @@ impl ConfigFolder {
         IN_MEMORY.to_owned()
     }
 
-    /// Returns the sources of the configuration. The address for calls overrides that of the environment: the options
-    /// decide who may call. The admin listener takes any free port, so that several commands run side by side.
+    /// Returns the sources of the configuration. The options decide who may call, so the address, the credentials and the
+    /// clients of the environment do not count. The admin listener takes any free port, so that several commands run side
+    /// by side.
     pub(super) fn sources(&self, listen: SocketAddr) -> Sources {
         Sources {
             file: Some(self.path.join(MAIN)),
@@ -280,6 +281,7 @@ impl ConfigFolder {
             admin: Some("127.0.0.1:0".to_owned()),
             environment: environment()
                 .into_iter()
+                .filter(|(name, _)| !decides_callers(name))
                 .chain(self.variables.iter().cloned())
                 .collect(),
         }
@@ -292,6 +294,16 @@ impl ConfigFolder {
         }
         let _ = fs::remove_file(self.path.join(MAIN));
     }
+}
+
+/// Returns true for a variable that could decide who may call.
+fn decides_callers(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let Some(key) = name.strip_prefix("DUALGAUGE_") else {
+        return false;
+    };
+    let keys = ["LISTEN__AUTHENTICATION", "ROLLOUT__API_KEY", "CLIENT__"];
+    matches!(key, "LISTEN" | "ROLLOUT" | "CLIENT") || keys.iter().any(|one| key.starts_with(one))
 }
 
 impl Drop for ConfigFolder {

@@ -108,6 +108,26 @@ fn the_check_of_a_saved_configuration_has_one_upgrade_note() {
 }
 
 #[test]
+fn the_environment_does_not_switch_off_the_key_of_the_option() {
+    let server = mcp_server();
+    let url = format!("http://{}/mcp", server.address());
+    for (name, value) in [
+        ("DUALGAUGE_LISTEN__AUTHENTICATION", "off"),
+        ("DUALGAUGE_listen__authentication", "off"),
+        ("DUALGAUGE_LISTEN", "{ authentication = \"off\" }"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = ["--listen", "127.0.0.1:0", "--api-key", "top-secret"];
+        let mut command = program(&[&["rest", "--mcp", &url], &listen[..]].concat());
+        command.env("TMPDIR", folder.path()).env(name, value);
+        let proxy = Proxy::launch(command, folder);
+        proxy.printed("Stop with Ctrl-C.");
+        let refused = proxy.rest("GET", "/openapi.json", &[], "");
+        assert_eq!(refused.status(), 401, "{name}: {refused:?}");
+    }
+}
+
+#[test]
 fn the_address_of_the_option_overrides_that_of_the_environment() {
     let elsewhere = |arguments: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
