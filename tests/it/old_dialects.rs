@@ -210,6 +210,25 @@ fn a_batch_of_old_calls_passes_as_a_whole_or_is_refused() {
     assert_eq!(came.json().as_array().map(Vec::len), Some(2), "{came:?}");
 }
 
+#[test]
+fn a_batch_on_an_own_path_has_one_to_the_allowed_number_of_messages() {
+    let (old, new) = (old_server(), new_server());
+    let own = BITCOIN.replace("old    = { body", "old    = { path = \"/legacy\", body");
+    // An array without messages has not the literal of the route either.
+    let own = own.replace("{<version:enum(1.0)}", "1.0");
+    let limits = "unrouted = \"reject\"\n[limits]\nbatch = 2\n";
+    let proxy = Proxy::start(&format!("{limits}{}{own}", both(&old, &new)));
+    let batch = |count: usize| format!("[{}]", vec![OLD_CALL; count].join(","));
+    let sent = |count| proxy.rest("POST", "/legacy", &[], batch(count));
+    assert_eq!(sent(2).status(), 200);
+    let came = sent(3);
+    assert_eq!(came.status(), 400, "{came:?}");
+    assert!(problem(&came).1.contains("`limits.batch`"), "{came:?}");
+    let came = sent(0);
+    assert!((400..500).contains(&came.status()), "{came:?}");
+    assert_eq!(old.requests().len(), 1);
+}
+
 /// Transmission's own messages, beside JSON-RPC 2.0 on one path since 4.1.
 const TRANSMISSION: &str = r#"
 [[route]]

@@ -42,8 +42,9 @@ pub fn is_old(plan: &Plan, head: RequestHead<'_>, json: &Json) -> bool {
     match json.kind() {
         JsonKind::Object => reader.is_old(json),
         JsonKind::Array => {
-            let mut elements = json.elements().map(|place| json.piece(place)).peekable();
-            elements.peek().is_some() && elements.all(|element| reader.is_old(&element))
+            let mut elements = json.elements().map(|place| json.piece(place));
+            batch_size(plan, json) == BatchSize::Allowed
+                && elements.all(|element| reader.is_old(&element))
         }
         JsonKind::String | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => false,
     }
@@ -89,15 +90,23 @@ pub fn by_body(
         plan.routes.old().any && routes.any(|route| plan.routes.route(*route).is_old())
     };
     let head = call.head;
-    let batch = body.filter(|body| body.kind() == JsonKind::Array && is_old());
-    let Some(batch) = batch else {
-        let route = routing::by_body(plan, group, head, body)?;
-        return Ok(Selection {
-            route,
-            server: route,
-        });
-    };
     let refused = |message: &'static str| Err(Failure::new(Reason::InvalidRequest, message));
+    let array = body.filter(|body| body.kind() == JsonKind::Array && is_old());
+    let batch = match array.map(|array| (array, batch_size(plan, array))) {
+        Some((array, BatchSize::Allowed)) => array,
+        Some((_, BatchSize::TooLarge)) => {
+            return refused(
+                "a batch of an old dialect has more messages than `limits.batch` allows; send fewer at once",
+            );
+        }
+        Some((_, BatchSize::Empty)) | None => {
+            let route = routing::by_body(plan, group, head, body)?;
+            return Ok(Selection {
+                route,
+                server: route,
+            });
+        }
+    };
     let upstream = |server| plan.upstreams.of(server, Side::Rest);
     let mut chosen = None;
     for place in batch.elements() {
@@ -118,6 +127,26 @@ pub fn by_body(
         route: None,
         server: chosen.flatten(),
     })
+}
+
+/// The number of messages in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchSize {
+    /// The array is no batch.
+    Empty,
+    Allowed,
+    /// The array has more messages than `limits.batch`.
+    TooLarge,
+}
+
+/// Counts the messages of an array, at most up to the limit.
+fn batch_size(plan: &Plan, array: &Json) -> BatchSize {
+    let limit = plan.limits.batch;
+    match array.elements().take(limit.saturating_add(1)).count() {
+        0 => BatchSize::Empty,
+        found if found <= limit => BatchSize::Allowed,
+        _ => BatchSize::TooLarge,
+    }
 }
 
 /// Returns the response with a failure of the proxy in the dialect of an old call; `None` if no row describes it.
@@ -142,7 +171,8 @@ pub fn failure(
     translated.row.map(|_| translated.answer)
 }
 
-/// Returns the bindings of a call that does not fit its route: only its id, wherever the route has it.
+/// Returns the bindings of a call that does not fit its route: only its id. An id in the path is lost if a hole before it
+/// does not fit, and one in the query if the query is malformed.
 fn only_id(route: &Route, message: OldRequest<'_>, context: TranslateContext) -> Bindings {
     let null = Json::literal("null");
     let mut call = route.bindings_with_id_only(message.body.unwrap_or(&null));

@@ -3,7 +3,7 @@
 //! Used by `decode::example`, `decode::outcome` and `decode::route`.
 
 use http::HeaderName;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 
 use super::frame;
 use crate::config::key::{
@@ -34,6 +34,9 @@ fn method_name(found: RawValue<'_>) -> Result<String, ValueError> {
     }
 }
 
+/// Headers by which the proxy asks for a response that it can translate.
+const NEGOTIATED: [HeaderName; 2] = [ACCEPT, ACCEPT_ENCODING];
+
 /// The name of a header that may pass unchanged.
 const PASSED_HEADER: Kind<HeaderName> = other("HTTP header name", SOME_TEXT, passed_header);
 
@@ -41,7 +44,7 @@ const PASSED_HEADER: Kind<HeaderName> = other("HTTP header name", SOME_TEXT, pas
 /// another body, would let the recipient read the bytes of the body as another message.
 fn passed_header(found: RawValue<'_>) -> Result<HeaderName, ValueError> {
     let name = value::header(found)?;
-    if is_reserved(name.as_str()) || is_hop_field(&name) {
+    if is_reserved(name.as_str()) || is_hop_field(&name) || NEGOTIATED.contains(&name) {
         return Err(ValueError::new(format!(
             "`{name}` belongs to a single connection or is written by the proxy, so it cannot pass"
         )));

@@ -44,6 +44,8 @@ fn headers_of_the_connection_do_not_pass() {
         "host",
         "content-encoding",
         "proxy-authorization",
+        "accept",
+        "accept-encoding",
         "x-forwarded-for",
     ];
     for name in names {
@@ -216,6 +218,16 @@ fn messages_without_a_route_stay_json_rpc_where_unrouted_calls_do_not_pass() {
         let plan = plan(&format!("unrouted = '{unrouted}'\n{BOTH}{OLD}{DONE}"));
         assert_eq!(is_old(&plan, "/rpc", unknown), expected, "{unrouted}");
         assert!(is_old(&plan, "/rpc", r#"{"command":"run"}"#), "{unrouted}");
+    }
+}
+
+#[test]
+fn a_batch_of_old_messages_has_at_most_the_allowed_number() {
+    let plan = plan(&format!("limits.batch = 2\n{BOTH}{OLD}{DONE}"));
+    let one = r#"{"command":"run"}"#;
+    for (count, expected) in [(0, false), (1, true), (2, true), (3, false)] {
+        let batch = format!("[{}]", vec![one; count].join(","));
+        assert_eq!(is_old(&plan, "/rpc", batch.leak()), expected, "{count}");
     }
 }
 
