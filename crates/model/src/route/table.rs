@@ -434,7 +434,7 @@ impl RouteTable {
             let route = self.route(**route);
             let items = route.rest_call.query.iter();
             let named = items.filter(|item| query.has(&item.key)).count();
-            (fits_path(route, head.segments), named)
+            (fits_path(route, head.segments, TERMS.depth), named)
         };
         let possible = || routes.iter().filter(possible);
         // `max_by_key` returns the last of equals; the first one in the group is needed, hence `rev`.

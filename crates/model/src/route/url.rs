@@ -59,9 +59,9 @@ pub fn read_url(
 }
 
 /// Returns true when the values of a path with the right number of segments fit the holes of a route.
-pub(super) fn fits_path(route: &Route, segments: &Segments<'_>) -> bool {
+pub(super) fn fits_path(route: &Route, segments: &Segments<'_>, depth: u16) -> bool {
     let holes = route.facts.holes.len();
-    let mut reading = PatternReader::new(holes, UnknownMembers::Dropped, 0);
+    let mut reading = PatternReader::new(holes, UnknownMembers::Dropped, depth);
     read_path(&route.rest_call.path, segments, &mut reading).is_ok()
 }
 
