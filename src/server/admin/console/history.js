@@ -56,10 +56,11 @@ export function historyList(flag, afterUndo) {
   }
 
   async function undoLast() {
+    const seen = revision;
     const why = await confirmChange({ title: "Undo the last change?", text: "The newest change that can be undone is taken back, of whatever kind it is.", action: "Undo" });
     if (why === null) return;
     try {
-      await change("POST", "undo", { why }, String(revision));
+      await change("POST", "undo", { why }, String(seen));
       toast("Undone.");
       afterUndo();
     } catch (error) {
@@ -71,8 +72,9 @@ export function historyList(flag, afterUndo) {
   async function load() {
     try {
       // Before the entries: a change between both makes an undo fail.
-      if (afterUndo) revision = (await get("flags", { limit: 1 })).revision;
+      const loaded = afterUndo ? (await get("flags", { limit: 1 })).revision : null;
       const all = await get("history");
+      revision = loaded;
       entries = flag ? all.filter((entry) => entry.before.flag?.flag === flag) : all;
       draw();
     } catch (error) {

@@ -84,6 +84,7 @@ class FlagEditor {
   edited() {
     clearTimeout(this.timer);
     this.turn += 1;
+    if (this.percent.value !== "") this.slider.value = this.percent.value;
     if (!this.isEdited) {
       this.panel.hidden = true;
       return;
@@ -94,7 +95,6 @@ class FlagEditor {
       this.say("Enter a percentage from 0 to 100.", true);
       return;
     }
-    this.slider.value = this.percent.value;
     this.timer = setTimeout(() => this.preview(), PREVIEW_MS);
   }
 
