@@ -109,7 +109,9 @@ fn add_alone(
         if !paired_rest.contains(&at) {
             let (mut drafted, keys) = route::rest_alone(rest, claimed, !found.rpc.is_empty());
             drafted.comments.extend(doubts.for_rest(at));
-            claimed.claim(&mut drafted, &keys);
+            if drafted.refused.is_none() {
+                claimed.claim(&mut drafted, &keys);
+            }
             drafts.push((at, drafted, keys));
         }
     }

@@ -193,13 +193,34 @@ fn names_that_differ_in_letter_case_only_are_left_out() {
         parameter("header", "PageSize"),
     ];
     let get = json!({ "parameters": parameters, "responses": {} });
-    let document = json!({ "openapi": "3.1.0", "paths": { "/a": { "get": get } } });
-    let (toml, generated) = there_and_back(&document);
+    let plain = json!({ "responses": {} });
+    let paths = json!({ "/a/{x}": { "get": get }, "/a/{y}": { "get": plain } });
+    let (toml, generated) = there_and_back(&json!({ "openapi": "3.1.0", "paths": paths }));
     assert!(
         toml.contains("are called `pagesize`, apart from letter case"),
         "{toml}"
     );
-    assert_eq!(generated["paths"], json!({}));
+    // The other operation of this path is served.
+    let paths = generated["paths"].as_object().unwrap();
+    assert_eq!(Vec::from_iter(paths.keys()), ["/a/{y}"], "{toml}");
+}
+
+#[test]
+fn each_success_has_its_own_content() {
+    let content = |kind: &str| json!({ "application/json": { "schema": { "type": kind } } });
+    let response = |kind: &str| json!({ "description": kind, "content": content(kind) });
+    for statuses in [["201", "2XX"], ["+200", "0202"]] {
+        let [one, other] = statuses;
+        let responses = json!({ one: response("integer"), other: response("boolean") });
+        let get = json!({ "responses": responses });
+        let document = json!({ "openapi": "3.1.0", "paths": { "/a": { "get": get } } });
+        let (toml, generated) = there_and_back(&document);
+        let found = &generated["paths"]["/a"]["get"]["responses"];
+        let second = &found[if one == "201" { "201" } else { "202" }];
+        let kind = if one == "201" { "integer" } else { "boolean" };
+        assert_eq!(second["content"], content(kind), "{toml}");
+        assert_eq!(second["description"], kind);
+    }
 }
 
 #[test]

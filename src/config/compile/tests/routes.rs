@@ -1,6 +1,9 @@
 //! Routes beyond the short form.
 
+use serde_json::json;
+
 use super::{BOTH, NEW, ROUTE, plan, problems};
+use dualgauge_model::document::{ApiInfo, openapi};
 use dualgauge_patterns::side::Side;
 
 #[test]
@@ -240,6 +243,24 @@ fn declared_successes_document_a_route() {
     };
     assert_eq!(header.name, "etag");
     assert!(header.is_required && header.schema.is_some());
+    let declared = "{ 200 = { schema = { type = 'integer' } } }";
+    for (more, expected) in [
+        ("", json!({ "type": "integer" })),
+        (
+            "schema.result = { type = 'string' }\n",
+            json!({ "type": "string" }),
+        ),
+    ] {
+        let plan = self::plan(&format!("{}{more}", route(declared)));
+        let document = openapi(plan.routes.routes(), &ApiInfo::default());
+        let found = document["paths"].as_object().unwrap().values().next();
+        let operation = found.and_then(|item| item.as_object()?.values().next());
+        let content = &operation.unwrap()["responses"]["200"]["content"];
+        assert_eq!(
+            content["application/json"]["schema"], expected,
+            "{document}"
+        );
+    }
 
     let found = problems(&route(
         "{ 404 = {}, 2XX = {}, 200 = { headers = 1 }, 201 = { headers = { 'a b' = {} } }, 202 = { headers = { a = { no = 1 } } }, 203 = { headers = { a = { required = 'yes' } } } }",

@@ -17,7 +17,7 @@ const MOST: usize = 40;
 const PROBLEM: &str = "application/problem+json";
 
 /// Returns `schema.successes` of a route: by status, the descriptions that say more than the status, the headers, and
-/// the contents of all successes but the first, which `schema.result` describes.
+/// the contents of all successes but the one with the lowest status, which `schema.result` describes.
 pub(in crate::import) fn declared_successes(
     document: &Value,
     operation: &Value,
@@ -27,13 +27,14 @@ pub(in crate::import) fn declared_successes(
     let mut found = Map::new();
     let successes = responses.into_iter().flatten();
     let successes = successes.filter_map(|(status, response)| Some((success(status)?, response)));
-    let successes: Vec<(String, &Value)> = successes.take(MOST).collect();
+    let mut successes: Vec<(String, &Value)> = successes.take(MOST).collect();
+    successes.sort_by(|one, other| one.0.cmp(&other.0));
     let is_only = successes.len() == 1;
     for (index, (status, response)) in successes.into_iter().enumerate() {
-        let mut read = read(document, response, schemas);
-        if index == 0 {
-            read.remove("schema");
-            read.remove("content_type");
+        let response = follow(document, response);
+        let mut read = texts(document, response, schemas);
+        if index > 0 {
+            add_content(document, response, schemas, &mut read);
         }
         if read.get("description").and_then(Value::as_str) == reason(&status) {
             read.remove("description");
@@ -58,7 +59,10 @@ pub(in crate::import) fn declared_failures(
         if let Some(status) = failure(status)
             && found.len() < MOST
         {
-            found.insert(status, read(document, response, schemas).into());
+            let response = follow(document, response);
+            let mut read = texts(document, response, schemas);
+            add_content(document, response, schemas, &mut read);
+            found.insert(status, read.into());
         }
     }
     (!found.is_empty()).then(|| found.into())
@@ -66,14 +70,12 @@ pub(in crate::import) fn declared_failures(
 
 /// Returns the status of a success as a key of `schema.successes`; any success is 200, as in the outcome rows.
 fn success(status: &str) -> Option<String> {
-    let is_success = |code: u16| (200..300).contains(&code);
-    match status.to_ascii_uppercase().as_str() {
-        "2XX" => Some("200".to_owned()),
-        _ => status
-            .parse()
-            .is_ok_and(is_success)
-            .then(|| status.to_owned()),
+    if status.eq_ignore_ascii_case("2xx") {
+        return Some("200".to_owned());
     }
+    // Parsed, since a document may write `+200`.
+    let code: u16 = status.parse().ok()?;
+    (200..300).contains(&code).then(|| code.to_string())
 }
 
 /// Returns the reason phrase of a status, which generated documents have without a description.
@@ -84,24 +86,36 @@ fn reason(status: &str) -> Option<&'static str> {
 
 /// Returns the status of a failure as a key of `schema.failures`.
 fn failure(status: &str) -> Option<String> {
-    let is_failure = |code: u16| (400..600).contains(&code);
     let upper = status.to_ascii_uppercase();
     match upper.as_str() {
         "4XX" | "5XX" => Some(upper),
         "DEFAULT" => Some("default".to_owned()),
-        _ => status
-            .parse()
-            .is_ok_and(is_failure)
-            .then(|| status.to_owned()),
+        _ => {
+            let code: u16 = status.parse().ok()?;
+            (400..600).contains(&code).then(|| code.to_string())
+        }
     }
 }
 
-fn read(document: &Value, response: &Value, schemas: &mut Schemas<'_>) -> Map<String, Value> {
-    let response = follow(document, response);
+/// Returns the description and the headers of a response.
+fn texts(document: &Value, response: &Value, schemas: &mut Schemas<'_>) -> Map<String, Value> {
     let mut found = Map::new();
     if let Some(text) = limited(response, "description") {
         found.insert("description".to_owned(), text.into());
     }
+    if let Some(headers) = headers(document, response, schemas) {
+        found.insert("headers".to_owned(), headers);
+    }
+    found
+}
+
+/// Adds the type and the schema of the JSON of a response.
+fn add_content(
+    document: &Value,
+    response: &Value,
+    schemas: &mut Schemas<'_>,
+    found: &mut Map<String, Value>,
+) {
     let content = response.get("content").and_then(Value::as_object);
     let media = |is_wanted: &dyn Fn(&str) -> bool| {
         let mut content = content.into_iter().flatten();
@@ -122,10 +136,6 @@ fn read(document: &Value, response: &Value, schemas: &mut Schemas<'_>) -> Map<St
     if let Some(schema) = schema.filter(Value::is_object) {
         found.insert("schema".to_owned(), schema);
     }
-    if let Some(headers) = headers(document, response, schemas) {
-        found.insert("headers".to_owned(), headers);
-    }
-    found
 }
 
 /// Returns the declared headers of a response, by name in lower case.
