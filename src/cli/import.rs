@@ -44,7 +44,7 @@ Examples:
   dualgauge import --openapi https://api.example/openapi.json -- npx -y some-mcp-server
   dualgauge import --openapi api.yaml --output routes.toml --refresh
 
-Standard error shows the operations that were read, paired and left out, and what to check in the draft.
+Standard error shows how many operations were read and paired, which were left out, and what to check in the draft.
 
 Exit codes: 0 with a draft, 1 if a source is refused, 2 for a wrong command line, 3 for a refreshed table with conflicts.";
 
