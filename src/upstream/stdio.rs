@@ -437,17 +437,18 @@ impl ChildLog {
                 }
                 None => self.dropped += 1,
             }
-            self.keep(line);
+            self.keep(&line);
         }
     }
 
     /// Keeps a line for the report of a loss.
-    fn keep(&self, line: Bytes) {
+    fn keep(&self, line: &[u8]) {
         let mut last = self.last.borrow_mut();
         if last.len() == KEPT {
             last.pop_front();
         }
-        last.push_back(line);
+        // A copy: the line is a part of a buffer that would stay alive.
+        last.push_back(Bytes::copy_from_slice(line));
     }
 }
 
