@@ -43,8 +43,11 @@ pub(super) struct ClaimedKeys {
 }
 
 impl ClaimedKeys {
-    /// Claims both sides for a route, or refuses the route.
+    /// Claims both sides for a route, or refuses the route. A refused route claims nothing.
     pub(super) fn claim(&mut self, drafted: &mut Drafted, keys: &RouteKeys) {
+        if drafted.refused.is_some() {
+            return;
+        }
         if drafted.from != Some(RPC_ONLY) && is_rpc_path(&keys.rest) {
             drafted.refused = Some(format!(
                 "`{}` is an RPC path of the default configuration; change `rpc.paths` or the route",

@@ -148,7 +148,6 @@ pub(super) fn rest_alone(
     let bindings = bind::rest_alone(rest);
     let rpc = RpcOperation::invented(claimed.name_for(rest), CallModel::ByName);
     let mut drafted = assemble(rest, &rpc, &bindings);
-    drafted.refused = bindings.same_names();
     drafted.outcomes = reply::rows(rest.reply, &bindings);
     drafted.comments.clone_from(&rest.notes);
     let unpaired = match passes {
@@ -336,6 +335,8 @@ fn assemble(rest: &RestOperation, rpc: &RpcOperation, bindings: &Bindings) -> Dr
         bounds: bindings.bounds.clone(),
         files: form::files(rest, bindings),
         has_others: bindings.has_others,
+        // The short form names no members.
+        refused: bindings.same_names().filter(|_| !short),
         ..Drafted::default()
     }
 }

@@ -109,9 +109,7 @@ fn add_alone(
         if !paired_rest.contains(&at) {
             let (mut drafted, keys) = route::rest_alone(rest, claimed, !found.rpc.is_empty());
             drafted.comments.extend(doubts.for_rest(at));
-            if drafted.refused.is_none() {
-                claimed.claim(&mut drafted, &keys);
-            }
+            claimed.claim(&mut drafted, &keys);
             drafts.push((at, drafted, keys));
         }
     }
@@ -144,7 +142,9 @@ fn finish(
         drafted.name = names.unique(&drafted.name);
         if let Some(named) = &mut drafted.by_name {
             named.name = names.unique(&named.name);
-            named.refused.clone_from(&drafted.refused);
+            if named.refused.is_none() {
+                named.refused.clone_from(&drafted.refused);
+            }
         }
         if let Some(why) = &drafted.refused {
             table.report.left_out.push(LeftOut {

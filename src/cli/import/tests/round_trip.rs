@@ -192,9 +192,12 @@ fn names_that_differ_in_letter_case_only_are_left_out() {
         parameter("query", "pageSize"),
         parameter("header", "PageSize"),
     ];
-    let get = json!({ "parameters": parameters, "responses": {} });
+    // A body that is no object needs the full form, which names the params.
+    let content = json!({ "application/json": { "schema": { "type": "string" } } });
+    let named =
+        json!({ "parameters": parameters, "requestBody": { "content": content }, "responses": {} });
     let plain = json!({ "responses": {} });
-    let paths = json!({ "/a/{x}": { "get": get }, "/a/{y}": { "get": plain } });
+    let paths = json!({ "/a/{x}": { "put": named }, "/a/{y}": { "put": plain } });
     let (toml, generated) = there_and_back(&json!({ "openapi": "3.1.0", "paths": paths }));
     assert!(
         toml.contains("are called `pagesize`, apart from letter case"),

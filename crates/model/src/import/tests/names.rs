@@ -64,3 +64,11 @@ fn an_invented_name_is_no_name_that_the_documents_have() {
         ["users.id.get.2", "users.get", "z", "z.get", "users.id.get"]
     );
 }
+
+#[test]
+fn the_short_form_carries_params_that_differ_in_letter_case_only() {
+    let param = |name: &str| json!({ "name": name, "schema": { "type": "string" } });
+    let methods = json!([{ "name": "find", "params": [param("id"), param("ID")] }]);
+    let toml = drafted([rpc(methods)]).toml;
+    assert!(toml.contains("\nrpc = \"find\""), "{toml}");
+}
