@@ -53,7 +53,7 @@ pub(super) async fn serve_content(
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let mut kept = Kept {
+    let mut kept = CallEnd {
         old: OldMessage::new(&runtime_plan.plan, &head),
         observer: None,
     };
@@ -61,7 +61,7 @@ pub(super) async fn serve_content(
         serve_call(record, head, content, &origin, &mut kept).await
     })
     .await;
-    let Kept { old, observer } = kept;
+    let CallEnd { old, observer } = kept;
     let answer = match (answer, old) {
         (Err(failure), Some(old)) => pinned(|| old.render(&mut record, failure)).await,
         (answer, _) => answer,
@@ -70,7 +70,7 @@ pub(super) async fn serve_content(
 }
 
 /// State of a call that is needed after it has ended, also by its total timeout.
-struct Kept {
+struct CallEnd {
     /// The message of a client in an old dialect.
     old: Option<OldMessage>,
     /// The receiver of the control's response, if the call has a candidate.
@@ -101,7 +101,7 @@ async fn serve_call(
     head: Box<request::Parts>,
     content: RequestBody,
     origin: &RequestOrigin,
-    kept: &mut Kept,
+    kept: &mut CallEnd,
 ) -> Result<CallResponse, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
     let identity = identify(&mut record.context, &head.headers, origin);

@@ -13,7 +13,7 @@ use crate::server::admin::{ChangeRequest, Refusal};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
+use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Overrides};
 
 /// The number of attempts to store a change when other replicas are faster.
 pub(super) const ATTEMPTS: usize = 8;
@@ -105,7 +105,7 @@ impl Control {
     /// compiles.
     fn lay(
         &self,
-        next: &Standing,
+        next: &Overrides,
         change: &Change,
         tripped_here: &BTreeMap<String, String>,
     ) -> Result<Installed, Refusal> {
@@ -197,7 +197,7 @@ impl Control {
     }
 
     /// Returns the trips in this process that `standing` does not contain.
-    fn unstored(&self, standing: &Standing) -> BTreeMap<String, String> {
+    fn unstored(&self, standing: &Overrides) -> BTreeMap<String, String> {
         let mut here = self.tripped_here.clone();
         here.retain(|flag, _| {
             let stands = standing.of(flag, &self.text_hash(flag));
@@ -208,7 +208,7 @@ impl Control {
 
     /// Applies a state that another replica has stored. If it does not compile here, the previous plan stays.
     pub(super) fn take(&mut self, found: Versioned) {
-        let standing = match Standing::read(&found.text) {
+        let standing = match Overrides::read(&found.text) {
             Ok(standing) => standing,
             // The revision stays unknown, so that no change from here is ever stored over an unreadable state.
             Err(error) => return self.cannot_take(found.revision, error.to_string()),

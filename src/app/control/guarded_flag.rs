@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::telemetry::metrics::GuardTrips;
-use dualgauge_model::rollout::overrides::FlagStanding;
+use dualgauge_model::rollout::overrides::FlagOverrides;
 use dualgauge_model::rollout::{
     Aggregate, Arming, Flag, Guard, GuardDecision, GuardState, Mode, RampState, RampStep,
     UnixMillis,
@@ -90,7 +90,7 @@ impl GuardedFlag {
         &mut self,
         flag: &Flag,
         guard: &Guard,
-        stands: Option<&FlagStanding>,
+        stands: Option<&FlagOverrides>,
         at: UnixMillis,
     ) -> Option<GuardAction> {
         if flag.arming == Arming::Tripped {

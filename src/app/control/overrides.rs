@@ -8,13 +8,13 @@ use crate::config::problem::{Problems, SourceLocation};
 use crate::config::raw::{RawConfig, RawFlag};
 use dualgauge_model::lifecycle::Brownouts;
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::overrides::{ChangeMeta, FlagStanding, Standing};
+use dualgauge_model::rollout::overrides::{ChangeMeta, FlagOverrides, Overrides};
 use dualgauge_model::rollout::{Arming, Kill, Percent};
 
 /// The runtime changes that apply on top of the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuntimeChanges<'c> {
-    pub(super) standing: &'c Standing,
+    pub(super) standing: &'c Overrides,
     /// The flags that are tripped in this process only, with the reasons.
     pub(super) tripped_here: &'c BTreeMap<String, String>,
     /// The author of the kill switch, if it is on.
@@ -26,7 +26,7 @@ pub(super) fn laid(file_flags: &[RawFlag], changes: RuntimeChanges<'_>) -> Vec<R
     let flags = file_flags.iter().cloned();
     flags
         .map(|mut flag| {
-            let plain = FlagStanding::default();
+            let plain = FlagOverrides::default();
             let stands = changes.standing.of(&flag.name.value, &flag.text_hash);
             lay(&mut flag, stands.unwrap_or(&plain));
             if changes.tripped_here.contains_key(&flag.name.value) {
@@ -37,7 +37,7 @@ pub(super) fn laid(file_flags: &[RawFlag], changes: RuntimeChanges<'_>) -> Vec<R
         .collect()
 }
 
-fn lay(flag: &mut RawFlag, stands: &FlagStanding) {
+fn lay(flag: &mut RawFlag, stands: &FlagOverrides) {
     flag.arming = stands.arming();
     // Problems of a flip's values are reported for the flip, not for the file.
     let place = || SourceLocation::Flip(Arc::from(flag.name.value.as_str()));

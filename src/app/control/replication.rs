@@ -8,7 +8,7 @@ use crate::store::{
     Versioned, legacy, within,
 };
 use crate::telemetry::clock::rfc3339;
-use dualgauge_model::rollout::overrides::{ChangeMeta, FlagStanding, Flip, Standing};
+use dualgauge_model::rollout::overrides::{ChangeMeta, FlagOverrides, Flip, Overrides};
 
 /// The note on files that are not in force.
 pub(super) const REFUSED: &str =
@@ -16,7 +16,7 @@ pub(super) const REFUSED: &str =
 
 /// The state that a process starts with.
 pub(super) struct InitialState {
-    pub(super) standing: Standing,
+    pub(super) standing: Overrides,
     pub(super) revision: u64,
     pub(super) known: Known,
     pub(super) trouble: Option<String>,
@@ -36,7 +36,7 @@ pub(super) async fn begin(
     let mut copies = copies(config, tenure).await;
     let (standing, revision, known) = match store.read(0).await {
         Ok(Some(found)) => {
-            let standing = Standing::read(&found.text)?;
+            let standing = Overrides::read(&found.text)?;
             if let Some(copies) = copies.as_mut().filter(|_| tenure == Tenure::Own) {
                 copies.note(&found, rfc3339());
                 copies.flush().await;
@@ -88,9 +88,9 @@ fn without_store(
     store: &mut Store,
     copied: Option<SnapshotContents>,
     error: &StoreError,
-) -> (Standing, u64, Known) {
+) -> (Overrides, u64, Known) {
     if let Some(SnapshotContents { state, at }) = copied {
-        match Standing::read(&state.text) {
+        match Overrides::read(&state.text) {
             Ok(standing) => {
                 let revision = state.revision;
                 tracing::error!(%error, revision, at, "the store is unavailable; the copy of its last good flags is used");
@@ -103,12 +103,12 @@ fn without_store(
         }
     }
     tracing::error!(%error, "the store is unavailable; the flags file applies");
-    (Standing::default(), 0, Known::NotYet)
+    (Overrides::default(), 0, Known::NotYet)
 }
 
 /// Returns the flips that an earlier version left.
-async fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
-    let mut standing = Standing::default();
+async fn earlier(config: &RawConfig) -> Result<Overrides, StoreError> {
+    let mut standing = Overrides::default();
     let StoreSettings::File { folder } = StoreSettings::new(&config.rollout) else {
         return Ok(standing);
     };
@@ -119,14 +119,14 @@ async fn earlier(config: &RawConfig) -> Result<Standing, StoreError> {
             at: flip.at,
             why: None,
         };
-        let stands = FlagStanding {
+        let stands = FlagOverrides {
             text_hash: flip.text_hash,
             flip: Some(Flip {
                 stage: flip.stage,
                 percent: flip.percent,
                 by,
             }),
-            ..FlagStanding::default()
+            ..FlagOverrides::default()
         };
         standing.flags.insert(flip.flag, stands);
     }

@@ -11,7 +11,7 @@ use super::apply::{ATTEMPTS, log_change};
 use super::state::{Control, StaleChanges};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
-use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Standing};
+use dualgauge_model::rollout::overrides::{Change, ChangeMeta, ChangeResult, Overrides};
 
 /// The author of these removals.
 const PROGRAM: &str = "dualgauge";
@@ -91,7 +91,7 @@ impl Control {
     }
 
     /// Returns the standing without stale changes; all removals share one revision.
-    fn without_void(&self, at: SystemTime) -> Standing {
+    fn without_void(&self, at: SystemTime) -> Overrides {
         let revision = self.revision + 1;
         let mut next = self.standing.clone();
         for (change, by) in self.drops(at) {

@@ -16,7 +16,7 @@ use crate::telemetry::metrics::GuardTrips;
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Kill;
-use dualgauge_model::rollout::overrides::{ChangeMeta, Standing};
+use dualgauge_model::rollout::overrides::{ChangeMeta, Overrides};
 
 /// The runtime state and its operations. It reads and writes files, so it must not run on a thread that serves calls.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Control {
     pub(super) file_flags: Vec<RawFlag>,
     /// The flags of the flags file, with run-time changes applied.
     pub(super) flags: Vec<RawFlag>,
-    pub(super) standing: Standing,
+    pub(super) standing: Overrides,
     /// The revision of the standing in the store.
     pub(super) revision: u64,
     pub(super) store: Store,
@@ -125,7 +125,7 @@ pub enum StartError {
     #[error(
         "the runtime changes have an unknown format; repair them, or move them away to start anew"
     )]
-    Standing(#[from] serde_json::Error),
+    Overrides(#[from] serde_json::Error),
 }
 
 /// The trigger of a reload.

@@ -10,7 +10,7 @@ use crate::server::admin::{
     ReloadView, Reloaded, RouteView, UpstreamView,
 };
 use dualgauge_model::document::{ApiInfo, openapi, openrpc, rendered};
-use dualgauge_model::rollout::overrides::{FlagStanding, HistoryEntry};
+use dualgauge_model::rollout::overrides::{FlagOverrides, HistoryEntry};
 use dualgauge_model::rollout::{Kill, Percent};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
@@ -177,7 +177,7 @@ fn headers(flag: &RawFlag) -> BTreeMap<String, String> {
 }
 
 /// Returns the progress of a flag's ramp, unless a person has taken over.
-fn ramp(flag: &RawFlag, stands: Option<&FlagStanding>) -> Option<RampView> {
+fn ramp(flag: &RawFlag, stands: Option<&FlagOverrides>) -> Option<RampView> {
     let steps = flag.ramp.as_ref()?.steps.len();
     if stands.is_some_and(|stands| stands.flip.is_some()) {
         return None;

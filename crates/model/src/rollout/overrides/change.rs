@@ -1,7 +1,7 @@
 //! Changes to the overrides. Used by `rollout`.
 
 use super::history::{DROP, HistoryEntry, Reverted, UNDO};
-use super::standing::{ChangeMeta, FlagStanding, Flip, RampStanding, Standing, Tripped};
+use super::in_force::{ChangeMeta, FlagOverrides, Flip, Overrides, RampProgress, Tripped};
 use crate::rollout::{Percent, Stage};
 
 /// A change to the overrides.
@@ -88,12 +88,12 @@ pub enum ChangeFault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeResult {
     /// The next standing.
-    To(Box<Standing>),
+    To(Box<Overrides>),
     /// No change: the standing was so already.
     Already,
 }
 
-impl Standing {
+impl Overrides {
     /// Applies a change. `revision` is the revision under which the result will be stored; `text_hash` is the hash of
     /// the flag's text in the file.
     ///
@@ -145,9 +145,9 @@ impl Standing {
         let text_hash = text_hash(flag);
         let mut now = match self.of(flag, &text_hash) {
             Some(standing) => standing.clone(),
-            None => FlagStanding {
+            None => FlagOverrides {
                 text_hash,
-                ..FlagStanding::default()
+                ..FlagOverrides::default()
             },
         };
         match change {
@@ -181,7 +181,7 @@ impl Standing {
                 if current_step != *from || now.trip.is_some() {
                     return Err(ChangeFault::Overtaken);
                 }
-                now.ramp = Some(RampStanding {
+                now.ramp = Some(RampProgress {
                     step: *to,
                     since: *at,
                 });
@@ -223,15 +223,15 @@ impl Standing {
     }
 
     /// Restores an earlier standing of a flag. A flag that tripped since then stays tripped until a person re-arms it.
-    fn restore(&mut self, flag: &str, before: Option<FlagStanding>) {
+    fn restore(&mut self, flag: &str, before: Option<FlagOverrides>) {
         let now = self.flags.remove(flag).unwrap_or_default();
         let tripped = now.trip.is_some();
         let restored = match before {
-            Some(before) => Some(FlagStanding {
+            Some(before) => Some(FlagOverrides {
                 trip: now.trip.or(before.trip),
                 ..before
             }),
-            None => tripped.then_some(FlagStanding {
+            None => tripped.then_some(FlagOverrides {
                 flip: None,
                 ramp: None,
                 ..now
@@ -242,7 +242,7 @@ impl Standing {
     }
 
     /// Appends a change to the history and sets the revision of its flag.
-    fn note(&mut self, before: &Standing, change: &Change, revision: u64, by: &ChangeMeta) {
+    fn note(&mut self, before: &Overrides, change: &Change, revision: u64, by: &ChangeMeta) {
         let flag = if matches!(change, Change::Undo { .. }) {
             self.undone_flag(before)
         } else {
@@ -251,7 +251,7 @@ impl Standing {
         if let Some(standing) = flag.as_deref().and_then(|flag| self.flags.get_mut(flag)) {
             standing.revision = revision;
         }
-        let left = |standing: &Standing| standing.left(change, flag.as_deref());
+        let left = |standing: &Overrides| standing.left(change, flag.as_deref());
         let entry = HistoryEntry {
             revision,
             what: change.as_str().to_owned(),
@@ -264,7 +264,7 @@ impl Standing {
     }
 
     /// Returns the flag of the history entry that this change has marked as undone.
-    fn undone_flag(&self, before: &Standing) -> Option<String> {
+    fn undone_flag(&self, before: &Overrides) -> Option<String> {
         let both = self.history.iter().zip(&before.history);
         let mut undone = both.filter(|(now, then)| now.undone && !then.undone);
         undone.find_map(|(now, _)| now.flag().map(str::to_owned))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::standing::{ChangeMeta, FlagStanding, Standing};
+use super::in_force::{ChangeMeta, FlagOverrides, Overrides};
 
 /// The maximum number of entries; the oldest are dropped first.
 pub const HISTORY: usize = 200;
@@ -45,7 +45,7 @@ pub enum Reverted {
         /// The name of the flag.
         flag: String,
         /// The overrides of the flag; absent if there are none.
-        standing: Option<FlagStanding>,
+        standing: Option<FlagOverrides>,
     },
     /// The kill switch.
     Kill {
@@ -86,7 +86,7 @@ impl HistoryEntry {
     }
 }
 
-impl Standing {
+impl Overrides {
     /// Returns the revision that last re-armed a flag, as far as the history goes.
     #[must_use]
     pub fn armed_by(&self, flag: &str) -> Option<u64> {

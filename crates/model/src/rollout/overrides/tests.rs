@@ -28,7 +28,7 @@ fn trip(flag: &str) -> Change {
 
 /// A standing with the number of its revision.
 #[derive(Debug, Clone, Default)]
-struct Run(Standing, u64);
+struct Run(Overrides, u64);
 
 impl Run {
     fn to(&mut self, change: &Change) -> Result<(), ChangeFault> {
@@ -192,7 +192,7 @@ proptest! {
         if run.1 > was.1 && !by_a_guard && !matches!(last, Change::Undo { .. }) {
             let flag = run.0.history.back().unwrap().flag().map(str::to_owned);
             run.to(&Change::Undo { flag }).unwrap();
-            let plain = |standing: &Standing| {
+            let plain = |standing: &Overrides| {
                 let mut plain = (standing.kill.clone(), standing.called_off.clone(), standing.flags.clone());
                 for flag in plain.2.values_mut() {
                     flag.revision = 0;
@@ -209,7 +209,7 @@ proptest! {
         for change in &changes {
             let _ = run.to(change);
         }
-        prop_assert_eq!(Standing::read(&run.0.written().unwrap()).unwrap(), run.0);
+        prop_assert_eq!(Overrides::read(&run.0.written().unwrap()).unwrap(), run.0);
     }
 
     #[test]

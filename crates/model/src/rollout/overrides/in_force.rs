@@ -10,7 +10,7 @@ use crate::rollout::{Arming, Percent, Stage};
 /// All overrides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Standing {
+pub struct Overrides {
     /// The kill switch: `Some` if it is on, with the author of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<ChangeMeta>,
@@ -19,7 +19,7 @@ pub struct Standing {
     pub called_off: BTreeSet<String>,
     /// The overrides of flags, by name.
     #[serde(default)]
-    pub flags: BTreeMap<String, FlagStanding>,
+    pub flags: BTreeMap<String, FlagOverrides>,
     /// The history, oldest change first.
     #[serde(default)]
     pub history: VecDeque<HistoryEntry>,
@@ -28,7 +28,7 @@ pub struct Standing {
 /// The overrides of one flag.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FlagStanding {
+pub struct FlagOverrides {
     /// The hash of the flag's text in the file at the time of the change. The overrides hold only while it is the
     /// same.
     pub text_hash: String,
@@ -42,10 +42,10 @@ pub struct FlagStanding {
     pub trip: Option<Tripped>,
     /// The progress of its ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ramp: Option<RampStanding>,
+    pub ramp: Option<RampProgress>,
 }
 
-impl FlagStanding {
+impl FlagOverrides {
     /// Returns whether the flag is armed or tripped.
     #[must_use]
     pub const fn arming(&self) -> Arming {
@@ -87,20 +87,20 @@ pub struct Tripped {
 /// The progress of a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RampStanding {
+pub struct RampProgress {
     /// The index of the current step.
     pub step: usize,
     /// The time at which it began, in milliseconds since 1970.
     pub since: u64,
 }
 
-impl Standing {
-    /// Parses the output of [`Standing::written`].
+impl Overrides {
+    /// Parses the output of [`Overrides::written`].
     ///
     /// # Errors
     ///
     /// Fails if serde cannot parse the text.
-    pub fn read(text: &str) -> Result<Standing, serde_json::Error> {
+    pub fn read(text: &str) -> Result<Overrides, serde_json::Error> {
         serde_json::from_str(text)
     }
 
@@ -115,7 +115,7 @@ impl Standing {
 
     /// Returns the overrides of a flag whose text in the file has this hash. Overrides for another text do not apply.
     #[must_use]
-    pub fn of(&self, flag: &str, text_hash: &str) -> Option<&FlagStanding> {
+    pub fn of(&self, flag: &str, text_hash: &str) -> Option<&FlagOverrides> {
         let standing = self.flags.get(flag);
         standing.filter(|standing| standing.text_hash == text_hash)
     }
