@@ -137,21 +137,7 @@ impl<'a> Case<'a> {
 
     /// Returns the name of the flag that has decided.
     pub(super) fn flag(&self, why: DecisionReason) -> Option<String> {
-        let index = match why {
-            DecisionReason::Flag(index)
-            | DecisionReason::Share(index, _)
-            | DecisionReason::Keyless(index)
-            | DecisionReason::Session(index) => index,
-            DecisionReason::Default
-            | DecisionReason::Killed
-            | DecisionReason::Brownout
-            | DecisionReason::Route
-            | DecisionReason::Unrouted
-            | DecisionReason::Local
-            | DecisionReason::Preflight
-            | DecisionReason::ResourceMetadata => return None,
-        };
-        let flag = self.plan.rollout.flags.get(index);
+        let flag = self.plan.rollout.flags.get(why.flag()?);
         flag.map(|flag| flag.name.clone())
     }
 
