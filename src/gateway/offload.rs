@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
 use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_net::run_blocking;
 
 /// The length from which a text is offloaded; a worker scans a shorter one in about a millisecond or less.
 const LONG: usize = 64 * 1024;
@@ -51,16 +51,8 @@ impl Offload {
         let permit = self.0.clone().acquire_owned().await;
         // The semaphore is never closed.
         let permit = permit.map_err(|closed| offload_failure().because(closed))?;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the call waits for it; the permit bounds how many there are"
-        )]
-        let done = spawn_blocking(move || {
-            let result = work();
-            drop(permit);
-            result
-        });
-        done.await.map_err(|error| offload_failure().because(error))
+        let done = run_blocking(permit, work).await;
+        done.map_err(|error| offload_failure().because(error))
     }
 }
 

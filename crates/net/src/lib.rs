@@ -31,6 +31,7 @@
 //! together.
 
 mod accept_backoff;
+mod blocking;
 mod body;
 mod body_copy;
 mod boxed;
@@ -91,6 +92,7 @@ mod write_state;
 mod write_timeout;
 
 pub use accept_backoff::AcceptBackoff;
+pub use blocking::run_blocking;
 pub use body::{AbortedUpload, Body, Upload, UploadProgress};
 pub use body_copy::{BodyCopy, CopyBudget, CopyUnavailable};
 pub use boxed::{boxed, pinned};

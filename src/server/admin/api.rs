@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::spawn_blocking;
 use tokio::time;
 
 use super::problem::{AdminProblem, unavailable};
 use super::token::AdminTokens;
 use crate::server::admin::AdminCommand;
+use dualgauge_net::run_blocking;
 
 /// The timeout for queueing a command and waiting for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -73,16 +73,7 @@ impl AdminApi {
                 "limit of simultaneous route checks reached; retry later",
             ));
         };
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the requester waits for it, and the semaphore bounds the number of these tasks"
-        )]
-        let calculating = spawn_blocking(move || {
-            let result = work();
-            drop(place);
-            result
-        });
-        let calculated = calculating.await;
+        let calculated = run_blocking(place, work).await;
         calculated.map_err(|_| unavailable("the check of the route failed"))
     }
 
