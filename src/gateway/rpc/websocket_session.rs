@@ -92,18 +92,8 @@ pub(super) fn accept(
     let peer = origin.peer_in_limits().cloned();
     // Each message has its own record from here on.
     request_record.discard();
-    let session = WebSocketSession {
-        number: worker.sessions().next_socket_number(),
-        head: message_head(head),
-        origin: origin.with_header_case(None),
-        sockets,
-        worker: worker.clone(),
-        form: Cell::new(None),
-        close_reason: Cell::new(None),
-        program: RefCell::new(None),
-        input: Cell::default(),
-        begun: Notify::new(),
-    };
+    let origin = origin.with_header_case(None);
+    let session = WebSocketSession::new(&worker, message_head(head), origin, sockets);
     let connection_guard = worker.count_connection(peer);
     worker.tasks().start(async move {
         // A failed upgrade means that the client has already left.
@@ -201,6 +191,27 @@ const OVER: &str = "the program ends";
 const FLOOD: &str = "too many control frames or empty fragments";
 
 impl WebSocketSession {
+    /// Creates the session of a client whose request has the head `head`.
+    fn new(
+        worker: &Rc<Worker>,
+        head: Box<request::Parts>,
+        origin: RequestOrigin,
+        sockets: ClientSocketPlan,
+    ) -> WebSocketSession {
+        WebSocketSession {
+            number: worker.sessions().next_socket_number(),
+            head,
+            origin,
+            sockets,
+            worker: worker.clone(),
+            form: Cell::new(None),
+            close_reason: Cell::new(None),
+            program: RefCell::new(None),
+            input: Cell::default(),
+            begun: Notify::new(),
+        }
+    }
+
     async fn run(self: Rc<Self>, mut frames: impl ClientChannel) {
         let mut drain_signal = self.worker.drain_signal();
         let mut intake = Intake::Open;

@@ -1,13 +1,11 @@
 //! Requests and notifications of servers for a client of MCP with a session: on a socket, or over an event stream with
 //! messages that the client posts. Used by `rpc::event_session` and [`super::WebSocketSession`].
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderValue, request};
-use tokio::sync::Notify;
 
 use super::{Intake, WebSocketSession, message_head};
 use crate::gateway::cancellation::CancelScope;
@@ -48,18 +46,7 @@ impl WebSocketSession {
         // The client accepts an event stream, but the answer to each message is JSON.
         let json = HeaderValue::from_static("application/json");
         head.headers.insert(ACCEPT, json);
-        WebSocketSession {
-            number: worker.sessions().next_socket_number(),
-            head,
-            origin: origin.for_session(),
-            sockets,
-            worker: worker.clone(),
-            form: Cell::new(None),
-            close_reason: Cell::new(None),
-            program: RefCell::new(None),
-            input: Cell::default(),
-            begun: Notify::new(),
-        }
+        WebSocketSession::new(worker, head, origin.for_session(), sockets)
     }
 
     /// Serves the session until the client leaves or the program ends.
