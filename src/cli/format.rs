@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// How the outcome of a command is written.
+/// The format of the outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Lines for people

@@ -37,7 +37,7 @@ pub(super) struct RoutesArguments {
     route: String,
 }
 
-/// How the route table is written.
+/// The format of the route table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum TableFormat {
     /// Aligned columns

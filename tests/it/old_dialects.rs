@@ -214,7 +214,7 @@ fn a_batch_of_old_calls_passes_as_a_whole_or_is_refused() {
 fn a_batch_on_an_own_path_has_one_to_the_allowed_number_of_messages() {
     let (old, new) = (old_server(), new_server());
     let own = BITCOIN.replace("old    = { body", "old    = { path = \"/legacy\", body");
-    // An array without messages has not the literal of the route either.
+    // An empty array does not have this literal, so it is refused as well.
     let own = own.replace("{<version:enum(1.0)}", "1.0");
     let limits = "unrouted = \"reject\"\n[limits]\nbatch = 2\n";
     let proxy = Proxy::start(&format!("{limits}{}{own}", both(&old, &new)));

@@ -105,7 +105,7 @@ impl GuardedFlag {
         }
         let ramp = flag.ramp.as_ref()?;
         if stands.is_some_and(|stands| stands.flip.is_some()) {
-            // A person has taken over.
+            // A manual override replaces the ramp.
             self.ramp = None;
             return None;
         }

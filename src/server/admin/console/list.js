@@ -63,7 +63,7 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
 
   const bar = h("div", { class: "list-bar" }, h("label", { for: searchId }, `Search ${noun}`), search, controls, pager);
   const element = h("div", { class: "list" }, bar, body);
-  // While somebody edits in the list, it does not move under their hands; it follows when they leave it.
+  // A list is not redrawn while one of its fields has the focus. It is redrawn when the focus leaves the list.
   const isInUse = () => body.contains(document.activeElement) && !document.activeElement.matches(NAMED_BUTTON);
   const refreshIfIdle = () => {
     isLate = isInUse();
