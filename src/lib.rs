@@ -28,8 +28,8 @@
 //! from a bounded set) · *flag* (a rule that assigns a stage) · *stage* (`passthrough`, `shadow`, `verify`,
 //! `translate`, `retired`) · *control*, *candidate* (the call whose response the client gets; the call that runs only
 //! for comparison) · *verdict* (the result of a comparison: match, mismatch, control-failed, candidate-failed,
-//! both-failed, skipped) · *decision*, *reason* (the stage of one call, and the rule that chose it) · *standing*
-//! (runtime changes that override the flags file) · *plan* (routes, flags and limits, compiled and immutable) ·
+//! both-failed, skipped) · *decision*, *reason* (the stage of one call, and the rule that chose it) · *overrides*
+//! (runtime changes of the flags file) · *plan* (routes, flags and limits, compiled and immutable) ·
 //! *failure*, *blame* (an error, and the party at fault).
 
 pub mod app;

@@ -1,13 +1,13 @@
-//! The owner of the runtime state: the plan in force, the standing of the rollout, and the results of reloads.
+//! The owner of the runtime state: the plan in force, the overrides of the rollout, and the results of reloads.
 //!
 //! ```text
 //! control         open, reload, poll: no task, no clock, no channel
 //! state           the runtime state as plain fields
-//! apply           changes of the standing: compiled, stored, then put in force
+//! apply           changes of the overrides: compiled, stored, then put in force
 //! stale_changes   runtime changes of flags that were edited since
 //! explained       the explanation of a call under the plan in force
 //! files           the files of a start or a reload
-//! overrides       the flags with the standing applied (pure)
+//! overrides       the flags with the overrides applied (pure)
 //! guarded_flag    the state of a flag's guard and ramp
 //! guards          guards and ramps of flags
 //! reading         reading the files in the background
@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Laws: a plan is compiled before anything changes, and swapped whole; a failure leaves everything as it was; a change
-//! is stored before it is in force, except for the kill switch; while the store is unavailable, the last good standing
+//! is stored before it is in force, except for the kill switch; while the store is unavailable, the last good overrides
 //! applies.
 //!
 //! Used by `control`, `run` and `usage_counts`.
@@ -140,9 +140,9 @@ impl Control {
         let begun = replication::begin(&mut store, &config, tenure).await?;
         let reporting = Reporting::from_config(&config);
         let changes = RuntimeChanges {
-            standing: &begun.standing,
+            overrides: &begun.overrides,
             tripped_here: &BTreeMap::new(),
-            kill: begun.standing.kill.as_ref(),
+            kill: begun.overrides.kill.as_ref(),
         };
         let compiled = compile_with(config, file_flags, changes)
             .map_err(|problems| with_way_out(problems, begun.way_out))?;
@@ -152,7 +152,7 @@ impl Control {
             config: compiled.config,
             file_flags: compiled.file_flags,
             flags: compiled.flags,
-            standing: begun.standing,
+            overrides: begun.overrides,
             revision: begun.revision,
             store,
             known: begun.known,
@@ -286,9 +286,9 @@ impl Control {
             return Ok(None);
         }
         let here = self.still_tripped_here(&file_flags);
-        let kill = self.kill_over(self.standing.kill.as_ref());
+        let kill = self.kill_over(self.overrides.kill.as_ref());
         let changes = RuntimeChanges {
-            standing: &self.standing,
+            overrides: &self.overrides,
             tripped_here: &here,
             kill: kill.as_ref(),
         };

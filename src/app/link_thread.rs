@@ -33,7 +33,7 @@ const LAUNCHES: usize = 16;
 struct LinkCommand {
     plan: UpstreamPlan,
     work: LinkWork,
-    standing: Arc<LinkStats>,
+    stats: Arc<LinkStats>,
 }
 
 /// The links to run.
@@ -80,7 +80,7 @@ struct KnownUpstream {
     /// The servers with links of clients.
     servers: Vec<OwnServer>,
     /// The statistics by the name of the upstream, including those of earlier plans, so that counters never decrease.
-    standings: BTreeMap<String, Arc<LinkStats>>,
+    stats: BTreeMap<String, Arc<LinkStats>>,
     /// The upstreams of the plan in force that use links.
     names: Vec<String>,
     /// Those of them whose links come and go with clients.
@@ -143,17 +143,17 @@ impl LinkThread {
 
     /// Returns the losses of the links.
     pub(super) fn losses(&self) -> LinkLosses {
-        LinkLosses(self.known.borrow().standings.clone())
+        LinkLosses(self.known.borrow().stats.clone())
     }
 
     /// Returns the state of the links of the plan in force.
     pub(super) fn states(&self) -> Vec<LinkState> {
         let known = self.known.borrow();
         let state = |name: &String| {
-            let standing = known.standings.get(name)?;
+            let stats = known.stats.get(name)?;
             Some(LinkState {
-                is_idle: known.apart.contains(name) && standing.has_no_links(),
-                ..standing.state(name)
+                is_idle: known.apart.contains(name) && stats.has_no_links(),
+                ..stats.state(name)
             })
         };
         known.names.iter().filter_map(state).collect()
@@ -215,9 +215,9 @@ impl KnownUpstream {
     fn framed(&mut self, plan: &UpstreamPlan) -> Arc<LinkStats> {
         self.names.push(plan.name.clone());
         self.apart.push(plan.name.clone());
-        let own = self.standings.entry(plan.name.clone());
-        let standing = own.or_insert_with(|| Arc::new(LinkStats::for_legacy_sockets()));
-        standing.clone()
+        let own = self.stats.entry(plan.name.clone());
+        let stats = own.or_insert_with(|| Arc::new(LinkStats::for_legacy_sockets()));
+        stats.clone()
     }
 
     fn link(&mut self, plan: &UpstreamPlan, wanted: &mut Vec<LinkCommand>) -> Option<LinkSharing> {
@@ -242,11 +242,11 @@ impl KnownUpstream {
                 (LinkSharing::PerAuthorization(opener), work)
             }
         };
-        let standing = self.standings.entry(plan.name.clone()).or_default();
+        let stats = self.stats.entry(plan.name.clone()).or_default();
         wanted.extend(work.map(|work| LinkCommand {
             plan: plan.clone(),
             work,
-            standing: standing.clone(),
+            stats: stats.clone(),
         }));
         Some(reach)
     }
@@ -340,17 +340,17 @@ async fn begin(launch: LinkCommand, shared: Shared) {
     let LinkCommand {
         plan,
         work,
-        standing,
+        stats,
     } = launch;
     match work {
-        LinkWork::One(inbox) => conduct(plan, *inbox, standing, shared).await,
+        LinkWork::One(inbox) => conduct(plan, *inbox, stats, shared).await,
         LinkWork::Each(mut links, over) => {
             while let Some(LinkLaunch { inbox, permit }) = links.recv().await {
                 let inbox = inbox.ending_with(over.clone());
-                let (plan, standing) = (plan.clone(), standing.clone());
+                let (plan, stats) = (plan.clone(), stats.clone());
                 let own = shared.clone();
                 shared.tasks.start(async move {
-                    conduct(plan, inbox, standing, own).await;
+                    conduct(plan, inbox, stats, own).await;
                     drop(permit);
                 });
             }
@@ -361,7 +361,7 @@ async fn begin(launch: LinkCommand, shared: Shared) {
 async fn conduct(
     plan: UpstreamPlan,
     inbox: RequestReceiver,
-    standing: Arc<LinkStats>,
+    stats: Arc<LinkStats>,
     shared: Shared,
 ) {
     let Shared {
@@ -378,30 +378,30 @@ async fn conduct(
                 McpTransport::Streamable => {
                     let transport = Mcp::new(&plan, *server, tasks, memory)
                         .with_authorization(inbox.authorization());
-                    run_link(&plan.name, transport, settings, inbox, &standing).await;
+                    run_link(&plan.name, transport, settings, inbox, &stats).await;
                 }
                 McpTransport::Sse => {
                     let transport = SseServer::new(&plan, *server, tasks, memory);
-                    run_link(&plan.name, transport, settings, inbox, &standing).await;
+                    run_link(&plan.name, transport, settings, inbox, &stats).await;
                 }
             }
         }
         Transport::Stdio(child) => {
             let settings = child.link.settings.clone();
             let transport = Stdio::new(&plan.name, *child).with_open_files(open_files);
-            run_link(&plan.name, transport, settings, inbox, &standing).await;
+            run_link(&plan.name, transport, settings, inbox, &stats).await;
         }
         Transport::WebSocket(ref socket) => {
             let server = Server::new(&plan, socket, tasks);
             match (socket.sharing, socket.sockets) {
                 (Sharing::Client, _) => {
-                    server.own(inbox.with_max_age(plan.max_age), standing).await
+                    server.own(inbox.with_max_age(plan.max_age), stats).await
                 }
                 (Sharing::Shared | Sharing::Authorization, ..=1) => {
-                    server.conduct(inbox, standing).await
+                    server.conduct(inbox, stats).await
                 }
                 (Sharing::Shared | Sharing::Authorization, several) => {
-                    server.spread(several, inbox, standing).await
+                    server.spread(several, inbox, stats).await
                 }
             }
         }

@@ -36,20 +36,20 @@ impl Server {
     }
 
     /// Runs one socket at a time.
-    pub(super) async fn own(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
-        run_link(&self.name, self.transport, self.settings, inbox, &standing).await;
+    pub(super) async fn own(self, inbox: RequestReceiver, stats: Arc<LinkStats>) {
+        run_link(&self.name, self.transport, self.settings, inbox, &stats).await;
     }
 
     /// Runs one socket, and opens the next one when it reaches its maximum age.
-    pub(super) async fn conduct(self, inbox: RequestReceiver, standing: Arc<LinkStats>) {
+    pub(super) async fn conduct(self, inbox: RequestReceiver, stats: Arc<LinkStats>) {
         let Some(age) = self.max_age else {
-            return self.own(inbox, standing).await;
+            return self.own(inbox, stats).await;
         };
         let begin = |inbox, own| {
             let one = self.clone().own(inbox, own);
             self.tasks.start(one);
         };
-        rotate(inbox, &standing, self.settings.queue, age, begin).await;
+        rotate(inbox, &stats, self.settings.queue, age, begin).await;
     }
 
     /// Runs `count` sockets.
@@ -57,12 +57,12 @@ impl Server {
         self,
         count: usize,
         inbox: RequestReceiver,
-        standing: Arc<LinkStats>,
+        stats: Arc<LinkStats>,
     ) {
         let begin = |inbox, own| {
             let one = self.clone().conduct(inbox, own);
             self.tasks.start(one);
         };
-        balance(inbox, &standing, count, self.settings.queue, begin).await;
+        balance(inbox, &stats, count, self.settings.queue, begin).await;
     }
 }

@@ -107,7 +107,7 @@ impl StreamHead {
     }
 }
 
-/// The standing of a media type in an `Accept` header (RFC 9110 §12.5.1).
+/// The place of a media type in an `Accept` header (RFC 9110 §12.5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
     /// It is named.
@@ -119,7 +119,7 @@ pub enum Acceptance {
 }
 
 impl StreamFormat {
-    /// Returns the standing of the format in the `Accept` fields of a request.
+    /// Returns the place of the format in the `Accept` fields of a request.
     #[must_use]
     pub fn acceptance(self, headers: &HeaderMap) -> Acceptance {
         let mut fields = headers.get_all(ACCEPT).iter().peekable();

@@ -1,4 +1,4 @@
-//! Changes of the standing at run time: compiled, stored, and only then put in force.
+//! Changes of the overrides at run time: compiled, stored, and only then put in force.
 //!
 //! Used by `control::guards`, `control::kill` and `control::stale_changes`.
 
@@ -72,7 +72,7 @@ impl Control {
             self.check(asked)?;
             let revision = self.revision + 1;
             let changed = self
-                .standing
+                .overrides
                 .change(&asked.change, revision, by, |flag| self.text_hash(flag));
             let next = match changed.map_err(Refusal::Fault)? {
                 ChangeResult::To(next) => *next,
@@ -86,7 +86,7 @@ impl Control {
                     log_change(&asked.change, by);
                     self.copy(&Versioned { revision, text });
                     self.revision = revision;
-                    self.standing = next;
+                    self.overrides = next;
                     self.tripped_here = here;
                     self.flags = laid.flags;
                     self.plan = laid.plan;
@@ -101,7 +101,7 @@ impl Control {
         Err(Refusal::Lost)
     }
 
-    /// Applies a new standing to the files. The kill switch does not require that the rest of the stored state
+    /// Applies new overrides to the files. The kill switch does not require that the rest of the stored state
     /// compiles.
     fn lay(
         &self,
@@ -111,7 +111,7 @@ impl Control {
     ) -> Result<Installed, Refusal> {
         let kill = self.kill_over(next.kill.as_ref());
         let changes = RuntimeChanges {
-            standing: next,
+            overrides: next,
             tripped_here,
             kill: kill.as_ref(),
         };
@@ -171,8 +171,8 @@ impl Control {
     /// Returns the tag of a flag's state: the revision that changed it last, and the hash of its text.
     pub(super) fn flag_tag(&self, name: &str) -> String {
         let text_hash = self.text_hash(name);
-        let standing = self.standing.of(name, &text_hash);
-        let revision = standing.map_or(0, |standing| standing.revision);
+        let overrides = self.overrides.of(name, &text_hash);
+        let revision = overrides.map_or(0, |overrides| overrides.revision);
         let text: String = text_hash.chars().take(8).collect();
         format!("{revision}-{text}")
     }
@@ -196,11 +196,11 @@ impl Control {
         self.make(&asked, &by).await.map(drop)
     }
 
-    /// Returns the trips in this process that `standing` does not contain.
-    fn unstored(&self, standing: &Overrides) -> BTreeMap<String, String> {
+    /// Returns the trips in this process that `overrides` does not contain.
+    fn unstored(&self, overrides: &Overrides) -> BTreeMap<String, String> {
         let mut here = self.tripped_here.clone();
         here.retain(|flag, _| {
-            let stands = standing.of(flag, &self.text_hash(flag));
+            let stands = overrides.of(flag, &self.text_hash(flag));
             stands.is_none_or(|stands| stands.trip.is_none())
         });
         here
@@ -208,18 +208,18 @@ impl Control {
 
     /// Applies a state that another replica has stored. If it does not compile here, the previous plan stays.
     pub(super) fn take(&mut self, found: Versioned) {
-        let standing = match Overrides::read(&found.text) {
-            Ok(standing) => standing,
+        let overrides = match Overrides::read(&found.text) {
+            Ok(overrides) => overrides,
             // The revision stays unknown, so that no change from here is ever stored over an unreadable state.
             Err(error) => return self.cannot_take(found.revision, error.to_string()),
         };
-        self.tripped_here = self.unstored(&standing);
-        if standing.kill.is_some() {
+        self.tripped_here = self.unstored(&overrides);
+        if overrides.kill.is_some() {
             self.thrown = None;
         }
-        let kill = self.kill_over(standing.kill.as_ref());
+        let kill = self.kill_over(overrides.kill.as_ref());
         let changes = RuntimeChanges {
-            standing: &standing,
+            overrides: &overrides,
             tripped_here: &self.tripped_here,
             kill: kill.as_ref(),
         };
@@ -236,13 +236,13 @@ impl Control {
                 }
                 self.plan = Arc::new(plan);
                 self.flags = flags;
-                self.standing = standing;
+                self.overrides = overrides;
                 self.trouble = None;
                 self.copy(&found);
             }
             Err(problems) => {
-                // The standing is kept, so that changes from here build on it, but it is not in force.
-                self.standing = standing;
+                // The overrides are kept, so that changes from here build on it, but they are not in force.
+                self.overrides = overrides;
                 // The kill switch acts all the same.
                 self.lay_kill();
                 self.cannot_take(found.revision, problems.to_string());

@@ -60,13 +60,13 @@ impl Control {
         if self.plan.rollout.kill == Kill::Off {
             return None;
         }
-        let by = self.kill_over(self.standing.kill.as_ref())?;
+        let by = self.kill_over(self.overrides.kill.as_ref())?;
         Some(format!("the kill switch was thrown by {}", signed(&by)))
     }
 
     /// Describes the runtime change of a flag.
     fn changed(&self, flag: &str) -> Option<String> {
-        let stands = self.standing.of(flag, &self.text_hash(flag));
+        let stands = self.overrides.of(flag, &self.text_hash(flag));
         let trip = stands.and_then(|stands| stands.trip.as_ref());
         if let Some(trip) = trip {
             return Some(format!("tripped {}: {}", trip.at, trip.reason));

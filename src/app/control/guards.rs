@@ -69,7 +69,7 @@ impl Control {
             };
             let watched = guards.watched.entry(flag.name.clone()).or_default();
             let tally = guards.summed.total().get(&flag.name).unwrap_or(&none);
-            watched.see(flag, self.standing.armed_by(&flag.name), guard);
+            watched.see(flag, self.overrides.armed_by(&flag.name), guard);
             let before = watched.ruling.take();
             let ruling = watched.watch.observe(guard, at, tally);
             if let GuardDecision::Trip(trip) = &ruling
@@ -86,7 +86,7 @@ impl Control {
                     tracing::warn!(flag = flag.name, reason, "the guard of a flag would trip");
                 }
             }
-            let stands = self.standing.of(&flag.name, &raw.text_hash);
+            let stands = self.overrides.of(&flag.name, &raw.text_hash);
             watched.ruling = Some(ruling);
             let action = watched.next_action(flag, guard, stands, at);
             due.extend(action.map(|action| (flag.name.clone(), action)));
@@ -120,9 +120,9 @@ impl Control {
 
     /// Compiles the plan from the current state.
     pub(super) fn lay_anew(&mut self) -> Applied {
-        let kill = self.kill_over(self.standing.kill.as_ref());
+        let kill = self.kill_over(self.overrides.kill.as_ref());
         let changes = RuntimeChanges {
-            standing: &self.standing,
+            overrides: &self.overrides,
             tripped_here: &self.tripped_here,
             kill: kill.as_ref(),
         };

@@ -113,12 +113,12 @@ impl Control {
 
     /// Applies the kill switch to the flags in force, whatever else is stored.
     pub(super) fn lay_kill(&mut self) {
-        let kill = self.kill_over(self.standing.kill.as_ref());
+        let kill = self.kill_over(self.overrides.kill.as_ref());
         if overrides::kill(kill.as_ref()) == self.plan.rollout.kill {
             return;
         }
         let changes = RuntimeChanges {
-            standing: &self.standing,
+            overrides: &self.overrides,
             tripped_here: &self.tripped_here,
             kill: kill.as_ref(),
         };

@@ -1,4 +1,4 @@
-//! The flags with the standing applied. Used by `control`.
+//! The flags with the overrides applied. Used by `control`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use dualgauge_model::rollout::{Arming, Kill, Percent};
 /// The runtime changes that apply on top of the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuntimeChanges<'c> {
-    pub(super) standing: &'c Overrides,
+    pub(super) overrides: &'c Overrides,
     /// The flags that are tripped in this process only, with the reasons.
     pub(super) tripped_here: &'c BTreeMap<String, String>,
     /// The author of the kill switch, if it is on.
@@ -27,7 +27,7 @@ pub(super) fn laid(file_flags: &[RawFlag], changes: RuntimeChanges<'_>) -> Vec<R
     flags
         .map(|mut flag| {
             let plain = FlagOverrides::default();
-            let stands = changes.standing.of(&flag.name.value, &flag.text_hash);
+            let stands = changes.overrides.of(&flag.name.value, &flag.text_hash);
             lay(&mut flag, stands.unwrap_or(&plain));
             if changes.tripped_here.contains_key(&flag.name.value) {
                 flag.arming = Arming::Tripped;
@@ -61,7 +61,7 @@ pub(super) fn plan(
     changes: RuntimeChanges<'_>,
 ) -> Result<Plan, Problems> {
     let mut plan = compile(config, flags)?;
-    let called_off = &changes.standing.called_off;
+    let called_off = &changes.overrides.called_off;
     if !called_off.is_empty() {
         plan.rollout.brownouts = Brownouts::OffFor(called_off.clone());
     }

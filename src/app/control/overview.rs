@@ -77,7 +77,7 @@ impl Control {
             routes: self.config.routes.len(),
             clients: self.plan.rollout.clients.all().len(),
             flags: self.flags.len(),
-            kill: self.kill_over(self.standing.kill.as_ref()),
+            kill: self.kill_over(self.overrides.kill.as_ref()),
             calls,
             timeline: TimelineView {
                 seconds: self.timeline.seconds(),
@@ -91,7 +91,7 @@ impl Control {
     /// Returns the items that need attention, without differences.
     fn attention(&self, readiness: Readiness) -> Vec<AttentionView> {
         let mut items = Vec::new();
-        if let Some(kill) = self.kill_over(self.standing.kill.as_ref()) {
+        if let Some(kill) = self.kill_over(self.overrides.kill.as_ref()) {
             let why = kill.why.map_or(String::new(), |why| format!(": {why}"));
             items.push(AttentionView {
                 severity: Severity::Error,
@@ -103,7 +103,7 @@ impl Control {
         }
         items.extend(self.flags.iter().filter_map(|flag| {
             let name = &flag.name.value;
-            let stands = self.standing.of(name, &flag.text_hash);
+            let stands = self.overrides.of(name, &flag.text_hash);
             let trip = stands.and_then(|stands| stands.trip.as_ref());
             let here = self.tripped_here.get(name);
             let reason = trip.map(|trip| &trip.reason).or(here)?;

@@ -16,11 +16,11 @@ pub(super) const REFUSED: &str =
 
 /// The state that a process starts with.
 pub(super) struct InitialState {
-    pub(super) standing: Overrides,
+    pub(super) overrides: Overrides,
     pub(super) revision: u64,
     pub(super) known: Known,
     pub(super) trouble: Option<String>,
-    /// The file in the state folder that contains the standing, if any.
+    /// The file in the state folder that contains the overrides, if any.
     pub(super) way_out: Option<&'static str>,
     /// The folder for copies of a shared store's state.
     pub(super) copies: Option<SnapshotDir>,
@@ -34,14 +34,14 @@ pub(super) async fn begin(
     tenure: Tenure,
 ) -> Result<InitialState, StartError> {
     let mut copies = copies(config, tenure).await;
-    let (standing, revision, known) = match store.read(0).await {
+    let (overrides, revision, known) = match store.read(0).await {
         Ok(Some(found)) => {
-            let standing = Overrides::read(&found.text)?;
+            let overrides = Overrides::read(&found.text)?;
             if let Some(copies) = copies.as_mut().filter(|_| tenure == Tenure::Own) {
                 copies.note(&found, rfc3339());
                 copies.flush().await;
             }
-            (standing, found.revision, Known::Yes)
+            (overrides, found.revision, Known::Yes)
         }
         Ok(None) => (earlier(config).await?, 0, Known::Yes),
         Err(error) => match store {
@@ -62,7 +62,7 @@ pub(super) async fn begin(
     };
     Ok(InitialState {
         way_out,
-        standing,
+        overrides,
         revision,
         known,
         trouble: None,
@@ -91,11 +91,11 @@ fn without_store(
 ) -> (Overrides, u64, Known) {
     if let Some(SnapshotContents { state, at }) = copied {
         match Overrides::read(&state.text) {
-            Ok(standing) => {
+            Ok(overrides) => {
                 let revision = state.revision;
                 tracing::error!(%error, revision, at, "the store is unavailable; the copy of its last good flags is used");
                 store.mark_known(&state);
-                return (standing, revision, Known::Copied { at });
+                return (overrides, revision, Known::Copied { at });
             }
             Err(damage) => {
                 tracing::warn!(%damage, "the copy of the last good flags is damaged")
@@ -108,9 +108,9 @@ fn without_store(
 
 /// Returns the flips that an earlier version left.
 async fn earlier(config: &RawConfig) -> Result<Overrides, StoreError> {
-    let mut standing = Overrides::default();
+    let mut overrides = Overrides::default();
     let StoreSettings::File { folder } = StoreSettings::new(&config.rollout) else {
-        return Ok(standing);
+        return Ok(overrides);
     };
     let flips = within(START_LIMIT, move || legacy(&folder)).await??;
     for flip in flips.into_iter().flatten() {
@@ -128,9 +128,9 @@ async fn earlier(config: &RawConfig) -> Result<Overrides, StoreError> {
             }),
             ..FlagOverrides::default()
         };
-        standing.flags.insert(flip.flag, stands);
+        overrides.flags.insert(flip.flag, stands);
     }
-    Ok(standing)
+    Ok(overrides)
 }
 
 impl Control {
@@ -181,7 +181,7 @@ impl Control {
     }
 
     /// Checks the store for changes by other replicas. A store that has lost data is restored from the last good
-    /// standing.
+    /// overrides.
     pub async fn sync(&mut self) {
         let before = self.store.health();
         if let Err(error) = self.store.acquire().await {
@@ -247,7 +247,7 @@ impl Control {
     }
 
     pub(super) async fn give_back(&mut self) {
-        let Ok(text) = self.standing.written() else {
+        let Ok(text) = self.overrides.written() else {
             return;
         };
         tracing::warn!(

@@ -31,7 +31,7 @@ impl Control {
     }
 
     fn void_now(&self) -> StaleChanges {
-        let void = self.standing.flags.iter().filter_map(|(name, stands)| {
+        let void = self.overrides.flags.iter().filter_map(|(name, stands)| {
             let mut flags = self.file_flags.iter();
             let reason = match flags.find(|flag| flag.name.value == *name) {
                 Some(flag) if flag.text_hash == stands.text_hash => return None,
@@ -66,7 +66,7 @@ impl Control {
                     }
                     self.copy(&Versioned { revision, text });
                     self.revision = revision;
-                    self.standing = next;
+                    self.overrides = next;
                     self.trouble = None;
                     self.void.clear();
                     return;
@@ -90,10 +90,10 @@ impl Control {
         })
     }
 
-    /// Returns the standing without stale changes; all removals share one revision.
+    /// Returns the overrides without stale changes; all removals share one revision.
     fn without_void(&self, at: SystemTime) -> Overrides {
         let revision = self.revision + 1;
-        let mut next = self.standing.clone();
+        let mut next = self.overrides.clone();
         for (change, by) in self.drops(at) {
             let changed = next.change(&change, revision, &by, |flag| self.text_hash(flag));
             match changed {

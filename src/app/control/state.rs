@@ -31,8 +31,8 @@ pub struct Control {
     pub(super) file_flags: Vec<RawFlag>,
     /// The flags of the flags file, with run-time changes applied.
     pub(super) flags: Vec<RawFlag>,
-    pub(super) standing: Overrides,
-    /// The revision of the standing in the store.
+    pub(super) overrides: Overrides,
+    /// The revision of the overrides in the store.
     pub(super) revision: u64,
     pub(super) store: Store,
     pub(super) known: Known,
@@ -69,7 +69,7 @@ pub(super) struct KillRequest {
     pub(super) error: Option<String>,
 }
 
-/// The origin of the standing: whether the store has ever been read by this process.
+/// The origin of the overrides: whether the store has ever been read by this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
     /// The store was read.
@@ -121,7 +121,7 @@ pub enum StartError {
     /// The store failed.
     #[error("the runtime changes cannot be read")]
     Store(#[from] StoreError),
-    /// The stored state is not a standing.
+    /// The stored state cannot be read as overrides.
     #[error(
         "the runtime changes have an unknown format; repair them, or move them away to start anew"
     )]

@@ -197,7 +197,7 @@ where
         }
     }
 
-    /// Changes the standing, if the requester still waits: one that has timed out must not be surprised by a later
+    /// Changes the overrides, if the requester still waits: one that has timed out must not be surprised by a later
     /// change. The kill switch acts in any case, and before it is stored.
     async fn change(
         &mut self,

@@ -38,10 +38,10 @@ impl Control {
         let flags = self.flags.iter().zip(&self.file_flags);
         FlagsView {
             revision: self.revision,
-            kill: self.kill_over(self.standing.kill.as_ref()),
+            kill: self.kill_over(self.overrides.kill.as_ref()),
             kill_unstored: self.kill_unstored().map(str::to_owned),
             still_translated: self.still_translated(),
-            called_off: self.standing.called_off.iter().cloned().collect(),
+            called_off: self.overrides.called_off.iter().cloned().collect(),
             flags: flags.map(|(flag, file)| self.view(flag, file)).collect(),
         }
     }
@@ -69,7 +69,7 @@ impl Control {
     /// Returns the history of changes, the newest first.
     #[must_use]
     pub fn history(&self) -> Vec<HistoryEntry> {
-        self.standing.history.iter().rev().cloned().collect()
+        self.overrides.history.iter().rev().cloned().collect()
     }
 
     /// Returns one flag.
@@ -85,7 +85,7 @@ impl Control {
     }
 
     fn view(&self, flag: &RawFlag, file: &RawFlag) -> FlagView {
-        let stands = self.standing.of(&flag.name.value, &flag.text_hash);
+        let stands = self.overrides.of(&flag.name.value, &flag.text_hash);
         FlagView {
             name: flag.name.value.clone(),
             client: flag.client.value.clone(),

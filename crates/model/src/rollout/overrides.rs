@@ -1,8 +1,8 @@
 //! Overrides: the changes that people and guards have made at run time on top of the flags file.
 //!
 //! A pure state machine: a [`Change`] leads from one [`Overrides`] to the next or is refused. The history records the
-//! state before and after each change. The store writes a standing as a whole, under one revision. Laws: a refused
-//! change changes nothing; an undo restores the state before; the history is bounded; a standing survives writing and
+//! state before and after each change. The store writes overrides as a whole, under one revision. Laws: a refused
+//! change changes nothing; an undo restores the state before; the history is bounded; overrides survive writing and
 //! reading unchanged.
 //!
 //! Used by `app`, `rollout` and `server`.

@@ -40,7 +40,8 @@ pub struct GuardState {
     #[serde(deserialize_with = "suspicion")]
     suspicion: [u8; Limit::ALL.len()],
     broken: u8,
-    standing: Option<GuardDecision>,
+    #[serde(rename = "standing")]
+    decision: Option<GuardDecision>,
 }
 
 /// The last observation, and the time of the first since the guard started or had a gap.
@@ -61,7 +62,7 @@ impl GuardState {
     /// Returns the trip, if there was one.
     #[must_use]
     pub const fn trip(&self) -> Option<&Trip> {
-        match &self.standing {
+        match &self.decision {
             Some(GuardDecision::Trip(trip)) => Some(trip),
             Some(GuardDecision::Content | GuardDecision::Inconclusive(_)) | None => None,
         }
@@ -106,7 +107,7 @@ impl GuardState {
                     return GuardDecision::Inconclusive(Inconclusive::Suspect(limit));
                 }
                 let trip = self.fast_trip(guard, at, limit, &span);
-                return self.standing.insert(GuardDecision::Trip(trip)).clone();
+                return self.decision.insert(GuardDecision::Trip(trip)).clone();
             }
             Some((_, BurstSignal::Alike)) => {
                 self.broken = 0;
@@ -115,7 +116,7 @@ impl GuardState {
             Some((_, BurstSignal::Fine)) | None => self.broken = 0,
         }
         let young = GuardDecision::Inconclusive(Inconclusive::Young);
-        self.standing.clone().unwrap_or(young)
+        self.decision.clone().unwrap_or(young)
     }
 
     /// Returns the tally since the last observation, if it is known.
@@ -136,11 +137,11 @@ impl GuardState {
             self.marks = Checkpoints::begin(at);
             self.suspicion = [0; Limit::ALL.len()];
             if self
-                .standing
+                .decision
                 .as_ref()
                 .is_some_and(|ruling| !matches!(ruling, GuardDecision::Trip(_)))
             {
-                self.standing = None;
+                self.decision = None;
             }
         }
         if at < seen.at {
@@ -221,7 +222,7 @@ impl GuardState {
             self.keep(guard, old);
         }
         if self.trip().is_none() {
-            self.standing = Some(self.rule(guard, at));
+            self.decision = Some(self.rule(guard, at));
         }
     }
 

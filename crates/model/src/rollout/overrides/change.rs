@@ -87,9 +87,9 @@ pub enum ChangeFault {
 /// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeResult {
-    /// The next standing.
+    /// The next overrides.
     To(Box<Overrides>),
-    /// No change: the standing was so already.
+    /// No change: the overrides were so already.
     Already,
 }
 
@@ -144,7 +144,7 @@ impl Overrides {
         };
         let text_hash = text_hash(flag);
         let mut now = match self.of(flag, &text_hash) {
-            Some(standing) => standing.clone(),
+            Some(overrides) => overrides.clone(),
             None => FlagOverrides {
                 text_hash,
                 ..FlagOverrides::default()
@@ -215,14 +215,14 @@ impl Overrides {
             .ok_or(ChangeFault::NothingToUndo)?;
         entry.undone = true;
         match entry.before.clone() {
-            Reverted::Flag { flag, standing } => self.restore(&flag, standing),
+            Reverted::Flag { flag, overrides } => self.restore(&flag, overrides),
             Reverted::Kill { kill } => self.kill = kill,
             Reverted::Brownouts { called_off } => self.called_off = called_off,
         }
         Ok(())
     }
 
-    /// Restores an earlier standing of a flag. A flag that tripped since then stays tripped until a person re-arms it.
+    /// Restores earlier overrides of a flag. A flag that tripped since then stays tripped until a person re-arms it.
     fn restore(&mut self, flag: &str, before: Option<FlagOverrides>) {
         let now = self.flags.remove(flag).unwrap_or_default();
         let tripped = now.trip.is_some();
@@ -248,10 +248,10 @@ impl Overrides {
         } else {
             change.flag().map(str::to_owned)
         };
-        if let Some(standing) = flag.as_deref().and_then(|flag| self.flags.get_mut(flag)) {
-            standing.revision = revision;
+        if let Some(overrides) = flag.as_deref().and_then(|flag| self.flags.get_mut(flag)) {
+            overrides.revision = revision;
         }
-        let left = |standing: &Overrides| standing.left(change, flag.as_deref());
+        let left = |overrides: &Overrides| overrides.left(change, flag.as_deref());
         let entry = HistoryEntry {
             revision,
             what: change.as_str().to_owned(),
@@ -274,7 +274,7 @@ impl Overrides {
         match (change, flag) {
             (_, Some(flag)) => Reverted::Flag {
                 flag: flag.to_owned(),
-                standing: self.flags.get(flag).cloned(),
+                overrides: self.flags.get(flag).cloned(),
             },
             (Change::CallOff { .. } | Change::CallOn { .. }, None) => Reverted::Brownouts {
                 called_off: self.called_off.clone(),

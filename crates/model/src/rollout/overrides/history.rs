@@ -36,7 +36,7 @@ pub struct HistoryEntry {
     pub undone: bool,
 }
 
-/// The part of a standing that a change affects.
+/// The part of the overrides that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reverted {
@@ -45,7 +45,8 @@ pub enum Reverted {
         /// The name of the flag.
         flag: String,
         /// The overrides of the flag; absent if there are none.
-        standing: Option<FlagOverrides>,
+        #[serde(rename = "standing")]
+        overrides: Option<FlagOverrides>,
     },
     /// The kill switch.
     Kill {
@@ -72,7 +73,7 @@ impl HistoryEntry {
     /// Returns true if the change re-armed a tripped flag.
     fn has_armed(&self) -> bool {
         let is_tripped = |left: &Reverted| match left {
-            Reverted::Flag { standing, .. } => standing
+            Reverted::Flag { overrides, .. } => overrides
                 .as_ref()
                 .is_some_and(|stands| stands.trip.is_some()),
             Reverted::Kill { .. } | Reverted::Brownouts { .. } => false,

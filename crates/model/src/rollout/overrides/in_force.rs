@@ -116,8 +116,8 @@ impl Overrides {
     /// Returns the overrides of a flag whose text in the file has this hash. Overrides for another text do not apply.
     #[must_use]
     pub fn of(&self, flag: &str, text_hash: &str) -> Option<&FlagOverrides> {
-        let standing = self.flags.get(flag);
-        standing.filter(|standing| standing.text_hash == text_hash)
+        let overrides = self.flags.get(flag);
+        overrides.filter(|overrides| overrides.text_hash == text_hash)
     }
 }
 

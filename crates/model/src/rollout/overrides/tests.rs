@@ -26,7 +26,7 @@ fn trip(flag: &str) -> Change {
     }
 }
 
-/// A standing with the number of its revision.
+/// Overrides with the number of their revision.
 #[derive(Debug, Clone, Default)]
 struct Run(Overrides, u64);
 
@@ -51,13 +51,13 @@ fn a_flip_is_recorded_with_author_time_before_and_after() {
     let mut run = Run::default();
     run.to(&flip("a", 5_000)).unwrap();
     run.to(&flip("a", 25_000)).unwrap();
-    let standing = run.0.of("a", "a").unwrap();
-    assert_eq!(standing.flip.as_ref().unwrap().percent.to_string(), "25");
-    assert_eq!(standing.revision, 2);
+    let overrides = run.0.of("a", "a").unwrap();
+    assert_eq!(overrides.flip.as_ref().unwrap().percent.to_string(), "25");
+    assert_eq!(overrides.revision, 2);
     let last = run.0.history.back().unwrap();
     assert_eq!((last.what.as_str(), last.by.who.as_str()), ("flip", "anna"));
     let Reverted::Flag {
-        standing: Some(before),
+        overrides: Some(before),
         ..
     } = &last.before
     else {
@@ -192,8 +192,8 @@ proptest! {
         if run.1 > was.1 && !by_a_guard && !matches!(last, Change::Undo { .. }) {
             let flag = run.0.history.back().unwrap().flag().map(str::to_owned);
             run.to(&Change::Undo { flag }).unwrap();
-            let plain = |standing: &Overrides| {
-                let mut plain = (standing.kill.clone(), standing.called_off.clone(), standing.flags.clone());
+            let plain = |overrides: &Overrides| {
+                let mut plain = (overrides.kill.clone(), overrides.called_off.clone(), overrides.flags.clone());
                 for flag in plain.2.values_mut() {
                     flag.revision = 0;
                 }
@@ -211,13 +211,15 @@ proptest! {
         }
         prop_assert_eq!(Overrides::read(&run.0.written().unwrap()).unwrap(), run.0);
     }
+}
 
-    #[test]
-    fn the_history_is_bounded(changes in prop::collection::vec(0_u32..=100_000, HISTORY + 5..HISTORY + 9)) {
-        let mut run = Run::default();
-        for percent in changes {
-            run.to(&flip("a", percent)).unwrap();
-        }
-        prop_assert!(run.0.history.len() <= HISTORY);
+#[test]
+fn the_history_keeps_the_last_changes() {
+    let mut run = Run::default();
+    for number in 1..=HISTORY + 5 {
+        run.to(&flip("a", u32::try_from(number).unwrap())).unwrap();
+        assert_eq!(run.0.history.len(), number.min(HISTORY));
     }
+    let revisions = run.0.history.iter().map(|entry| entry.revision);
+    assert!(revisions.eq(6..=u64::try_from(HISTORY).unwrap() + 5));
 }
