@@ -42,6 +42,18 @@ const CRATES: &[Crate] = &[
         libraries: Some(&["http", "memchr", "thiserror", "wide"]),
     },
     Crate {
+        folder: "recording",
+        below: &["dualgauge-patterns"],
+        libraries: Some(&[
+            "base64",
+            "bytes",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "time",
+        ]),
+    },
+    Crate {
         folder: "model",
         below: &["dualgauge-patterns", "dualgauge-transport"],
         libraries: Some(&[

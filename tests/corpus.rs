@@ -133,3 +133,13 @@ fn notation() {
         }
     }
 }
+
+#[test]
+fn recording() {
+    for input in corpus("recording") {
+        dualgauge_recording::recording::check_any_cut(&input);
+        for end in (0..input.len()).step_by(7) {
+            dualgauge_recording::recording::check_any_cut(&input[..end]);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Files of recorded calls, as pure values and total functions.
+//!
+//! ```text
+//! recording   the recording format: its types, reader and writer
+//! ```
+//!
+//! This crate uses no clock, socket, file, lock or log: files come and go as bytes, times are arguments. It knows no
+//! route and no plan.
+
+pub mod recording;
