@@ -35,7 +35,6 @@ mod passed_response;
 mod passthrough;
 mod peers;
 mod progress_stream;
-mod protocol_call;
 mod request_body;
 mod request_ids;
 mod request_line;
@@ -142,9 +141,9 @@ pub fn handle(
     match dispatched {
         Err((_, failure)) => pinned(|| reject(request, failure)),
         Ok(_) if is_final_recipient => pinned(|| max_forwards::respond(request)),
-        Ok(Dispatch::Stream(matched)) => pinned(|| event_stream::serve(request, matched)),
-        Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve(request)),
-        Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve(request)),
+        Ok(Dispatch::Stream(matched)) => pinned(|| event_stream::serve_request(request, matched)),
+        Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve_request(request)),
+        Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve_request(request)),
     }
 }
 

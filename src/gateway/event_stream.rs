@@ -2,7 +2,7 @@
 //!
 //! Used by `gateway`.
 
-use std::convert::Infallible;
+use std::mem;
 
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Response, StatusCode, Version, request};
@@ -15,19 +15,18 @@ use super::exchange::{self, HeadDeadline};
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
 use super::identity::identify;
 use super::passthrough::{PassthroughRequest, forward};
-use super::protocol_call::ProtocolCall;
-use super::request_origin::{ClientRequest, RequestOrigin};
+use super::request_origin::ClientRequest;
 use super::request_target::target_uri;
+use super::response::render_annotated;
 use super::response_body::ResponseBody;
-use super::rest::respond;
 use super::runtime_plan::RuntimePlan;
-use super::serve::{ChosenWay, IncomingRequest, choose_way};
+use super::serve::{IdentifiedRequest, IncomingRequest, ProtocolCall, TwoWayCall, serve};
 use super::stream_headers;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Requester, Stage};
-use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_model::rollout::{Identity, Requester, Stage};
+use dualgauge_model::routing;
 use dualgauge_model::sse;
 use dualgauge_model::stream::{Rewriter, StreamMatch};
 use dualgauge_model::stream_format::{StreamFormat, StreamHead};
@@ -38,110 +37,141 @@ use dualgauge_net::{
 use dualgauge_patterns::side::Side;
 
 /// Serves a request for an event stream.
-pub(super) async fn serve(
+pub(super) async fn serve_request(
     request: IncomingRequest,
     matched: StreamMatch,
 ) -> Response<ResponseBody> {
     let IncomingRequest {
-        mut record,
+        record,
         head,
         body,
         origin,
     } = request;
-    let runtime_plan = record.context.runtime_plan().clone();
-    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let answer = open_stream(&mut record, head, body, &origin, matched).await;
-    respond(record, answer, None, cors_origin.as_ref())
-}
-
-async fn open_stream(
-    record: &mut AccessRecord,
-    head: Box<request::Parts>,
-    body: IncomingBody,
-    origin: &RequestOrigin,
-    matched: StreamMatch,
-) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.context.runtime_plan().clone();
-    let plan = &runtime_plan.plan;
-    let identity = identify(&mut record.context, &head.headers, origin);
-    let caller = identity.caller(&plan.rollout.clients);
-    let decision = routing::decide_stream(plan, Requester::new(caller, &head.headers), matched);
-    let mut request = StreamRequest {
-        plan,
-        head: RequestHead::new(&head),
-        origin,
-        stage: decision.stage,
+    let plan = &record.context.runtime_plan().plan;
+    let mut call = StreamRequest {
         matched,
+        stage: Stage::Passthrough,
+        body,
+        cors_origin: cors::origin(plan, &head.headers),
     };
-    record.context.set_stream(matched.stream, decision);
-    let way = choose_way(record, &mut request).await?;
-    let Some(stream_plan) = plan.streams.all().get(matched.stream) else {
-        return Err(rejections::no_route(&head.method, head.uri.path()));
-    };
-    let mut answer = match way {
-        ChosenWay::Local(never) => match never {},
-        ChosenWay::PassThrough(_) => {
-            let upstream = runtime_plan
-                .upstream_of_stream(matched.stream, matched.side)
-                .ok_or_else(|| rejections::no_upstream(matched.side))?;
-            let passthrough = PassthroughRequest::streamed(head, body, None);
-            forward(record, upstream, passthrough, origin).await?
-        }
-        ChosenWay::Translate(_) => {
-            let path = stream_plan.other_path(matched.side, head.uri.path());
-            let path = path.ok_or_else(|| rejections::no_route(&head.method, head.uri.path()))?;
-            let request = ClientRequest {
-                head: &head,
-                origin,
-            };
-            open_translated(record, request, matched, &path).await?
-        }
-    };
-    if let CallResponse::Streaming(stream) = &mut answer {
-        stream.max_age = stream_plan.max_age.or(stream.max_age);
-    }
-    Ok(answer)
+    let origin = &origin;
+    serve(record, ClientRequest { head, origin }, &mut call).await
 }
 
 /// A request for an event stream in the pipeline.
-struct StreamRequest<'a> {
-    plan: &'a Plan,
-    head: RequestHead<'a>,
-    origin: &'a RequestOrigin,
-    /// The stage, which was decided before admission.
-    stage: Stage,
+struct StreamRequest {
     matched: StreamMatch,
+    /// The stage, once the caller is identified.
+    stage: Stage,
+    body: IncomingBody,
+    cors_origin: Option<HeaderValue>,
 }
 
-impl ProtocolCall for StreamRequest<'_> {
-    /// The proxy itself serves no event stream.
-    type Reply = Infallible;
+impl StreamRequest {
+    /// Returns a response that ends at the maximum age of the stream.
+    fn limit_age(&self, plan: &Plan, mut answer: CallResponse) -> CallResponse {
+        let stream_plan = plan.streams.all().get(self.matched.stream);
+        if let CallResponse::Streaming(stream) = &mut answer {
+            let max_age = stream_plan.and_then(|plan| plan.max_age);
+            stream.max_age = max_age.or(stream.max_age);
+        }
+        answer
+    }
+}
 
-    fn answer_locally(&mut self, _: &mut AccessRecord) -> Result<Option<Infallible>, Failure> {
-        Ok(None)
+impl TwoWayCall for StreamRequest {
+    type Head = Box<request::Parts>;
+    type Answer = CallResponse;
+
+    async fn translate(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, Box<request::Parts>>,
+        index: usize,
+    ) -> Result<CallResponse, Failure> {
+        let runtime_plan = record.context.runtime_plan().clone();
+        let plan = &runtime_plan.plan;
+        let (matched, uri) = (self.matched, &request.head.uri);
+        let stream_plan = plan.streams.all().get(index);
+        let path = stream_plan.and_then(|plan| plan.other_path(matched.side, uri.path()));
+        let path = path.ok_or_else(|| rejections::no_route(&request.head.method, uri.path()))?;
+        let answer = open_translated(record, request.borrowed(), matched, &path).await?;
+        Ok(self.limit_age(plan, answer))
+    }
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, Box<request::Parts>>,
+        _: Option<usize>,
+    ) -> Result<CallResponse, Failure> {
+        let runtime_plan = record.context.runtime_plan().clone();
+        let matched = self.matched;
+        let upstream = runtime_plan
+            .upstream_of_stream(matched.stream, matched.side)
+            .ok_or_else(|| rejections::no_upstream(matched.side))?;
+        let body = mem::replace(&mut self.body, IncomingBody::empty());
+        let passthrough = PassthroughRequest::streamed(request.head, body, None);
+        let answer = forward(record, upstream, passthrough, request.origin).await?;
+        Ok(self.limit_age(&runtime_plan.plan, answer))
+    }
+}
+
+impl ProtocolCall for StreamRequest {
+    type Response = Response<ResponseBody>;
+
+    /// Decides at once, because the record tells from then on that the request is for an event stream.
+    fn identify<'h>(
+        &mut self,
+        context: &mut CallContext,
+        request: ClientRequest<'h>,
+    ) -> Identity<'h>
+    where
+        Self: 'h,
+    {
+        let runtime_plan = context.runtime_plan().clone();
+        let plan = &runtime_plan.plan;
+        let headers = &request.head.headers;
+        let identity = identify(context, headers, request.origin);
+        let caller = identity.caller(&plan.rollout.clients);
+        let requester = Requester::new(caller, headers);
+        let decision = routing::decide_stream(plan, requester, self.matched);
+        self.stage = decision.stage;
+        context.set_stream(self.matched.stream, decision);
+        identity
     }
 
     /// Returns the index of the stream, which takes the place of a route.
-    async fn select_route(&mut self, _: &mut CallContext) -> Result<Option<usize>, Failure> {
+    async fn select_route(
+        &mut self,
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+    ) -> Result<Option<usize>, Failure> {
         Ok(Some(self.matched.stream))
     }
 
-    fn decide(&mut self, _: &mut CallContext, _: Option<usize>) -> Stage {
+    fn decide(
+        &mut self,
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+        _: Option<usize>,
+    ) -> Stage {
         self.stage
     }
 
-    fn check_origin(&self) -> Result<(), Failure> {
-        routing::check_origin(self.plan, self.head, self.origin.entry())
+    fn unserved(&self, _: &CallContext, request: &IdentifiedRequest<'_>, stream: usize) -> Failure {
+        match request.plan().streams.all().get(stream) {
+            Some(stream) => rejections::retired_stream(stream, self.matched.side),
+            None => rejections::no_route(&request.head.method, request.head.uri.path()),
+        }
     }
 
-    /// An event stream has no end that could be compared.
-    fn attach_shadow(&mut self, _: &AccessRecord, _: Stage) {}
-
-    fn unserved(&self, _: &CallContext, stream: usize) -> Failure {
-        match self.plan.streams.all().get(stream) {
-            Some(stream) => rejections::retired_stream(stream, self.matched.side),
-            None => rejections::no_route(self.head.method, self.head.uri.path()),
-        }
+    async fn respond(
+        &mut self,
+        record: Box<AccessRecord>,
+        result: Result<CallResponse, Failure>,
+    ) -> Response<ResponseBody> {
+        render_annotated(record, result, None, self.cors_origin.as_ref())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::access_record::AccessRecord;
 use super::call_response::{CallResponse, FullResponse, rpc_message};
-use super::request_origin::{ClientRequest, RequestOrigin};
+use super::request_origin::ClientRequest;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, RequestId};
 use dualgauge_model::local_reply::blame_of;
@@ -21,10 +21,10 @@ use dualgauge_patterns::rope::Rope;
 pub(super) fn answer_rest(
     record: &mut AccessRecord,
     plan: &Plan,
-    head: RequestHead<'_>,
-    origin: &RequestOrigin,
+    request: ClientRequest<'_>,
 ) -> Result<Option<CallResponse>, Failure> {
-    let found = routing::local(plan, head, origin.entry());
+    let head = RequestHead::new(request.head);
+    let found = routing::local(plan, head, request.origin.entry());
     if !matches!(found, Ok(None)) {
         record.context.handle_locally(DecisionReason::Local);
     }

@@ -15,6 +15,7 @@ use super::call_context::CallContext;
 use super::call_response::{BodyTranslation, CallResponse, StreamingResponse, UpgradeResponse};
 use super::exchange::{self, HeadDeadline};
 use super::headers::{self, IdentityFields, InboundHop};
+use super::request_body::RequestBody;
 use super::request_origin::RequestOrigin;
 use super::resource_challenges;
 use super::stream_end::is_event_stream;
@@ -49,6 +50,14 @@ pub(super) struct PassthroughRequest {
 }
 
 impl PassthroughRequest {
+    /// Creates a call with the body as it came.
+    pub(super) fn unchanged(head: Box<request::Parts>, content: RequestBody) -> PassthroughRequest {
+        match content {
+            RequestBody::Streaming(body, copy) => PassthroughRequest::streamed(head, body, copy),
+            RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
+        }
+    }
+
     /// Creates a call whose body was already read; it is forwarded unchanged.
     pub(super) fn from_bytes(mut head: Box<request::Parts>, body: Bytes) -> PassthroughRequest {
         head.headers.remove(EXPECT);

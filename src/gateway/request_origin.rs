@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -263,9 +264,19 @@ impl RequestOrigin {
     }
 }
 
-/// The head of a client's request, and where it came from.
+/// The head of a client's request, owned or borrowed, and where it came from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ClientRequest<'a> {
-    pub(super) head: &'a request::Parts,
+pub(super) struct ClientRequest<'a, H = &'a request::Parts> {
+    pub(super) head: H,
     pub(super) origin: &'a RequestOrigin,
+}
+
+impl<H: Deref<Target = request::Parts>> ClientRequest<'_, H> {
+    /// Returns the request with a borrowed head.
+    pub(super) fn borrowed(&self) -> ClientRequest<'_> {
+        ClientRequest {
+            head: &self.head,
+            origin: self.origin,
+        }
+    }
 }

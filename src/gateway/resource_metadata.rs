@@ -16,14 +16,13 @@ use super::call_response::{CallResponse, FullResponse, StreamingResponse};
 use super::failures::{unreadable_response, upstream_timeout};
 use super::headers;
 use super::passthrough::{PassthroughRequest, forward};
-use super::request_origin::RequestOrigin;
+use super::request_origin::ClientRequest;
 use super::request_target::upstream_uri;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::mcp::{PublicUrl, ResourceNaming, name_resource};
 use dualgauge_model::plan::Transport;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::DecisionReason;
 use dualgauge_model::routing::MetadataRequest;
 use dualgauge_net::{Lease, collect_accounted};
 use dualgauge_patterns::rope::Rope;
@@ -32,22 +31,18 @@ use dualgauge_patterns::side::Side;
 /// The maximum size of a document in bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// Serves a request for metadata.
+/// Sends a request for metadata to the server.
 pub(super) async fn serve(
     record: &mut AccessRecord,
-    head: &request::Parts,
-    origin: &RequestOrigin,
-    request: MetadataRequest<'_>,
+    request: ClientRequest<'_>,
+    metadata: &MetadataRequest<'_>,
 ) -> Result<CallResponse, Failure> {
-    record.context.admit()?;
-    record
-        .context
-        .handle_locally(DecisionReason::ResourceMetadata);
+    let ClientRequest { head, origin } = request;
     let runtime_plan = record.context.runtime_plan().clone();
-    let upstream = runtime_plan.metadata_upstream(request.index);
+    let upstream = runtime_plan.metadata_upstream(metadata.index);
     let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
     let public = runtime_plan.plan.public_url.as_ref();
-    let targets = request.targets();
+    let targets = metadata.targets();
     let mut rest = targets.iter();
     while let Some(target) = rest.next() {
         let head = outgoing_head(head, upstream, target, public)?;
@@ -60,7 +55,7 @@ pub(super) async fn serve(
             (CallResponse::Streaming(stream), Some(public))
                 if stream.response.status() == StatusCode::OK =>
             {
-                let url = public.resource(request.resource);
+                let url = public.resource(metadata.resource);
                 let depth = runtime_plan.plan.limits.depth;
                 let name = |document: &Bytes| name_resource(document, &url, depth);
                 let served = rewrite(record, *stream, upstream, LIMIT, name).await?;

@@ -36,6 +36,25 @@ pub(super) fn render(
     }
 }
 
+/// Renders the result of a request, with the annotations of its route and, if the proxy wrote it, the CORS headers.
+pub(super) fn render_annotated(
+    record: Box<AccessRecord>,
+    result: Result<CallResponse, Failure>,
+    observer: Option<Observer>,
+    cors_origin: Option<&HeaderValue>,
+) -> Response<ResponseBody> {
+    let runtime_plan = record.context.runtime_plan().clone();
+    let plan = &runtime_plan.plan;
+    let is_built_by_proxy = record.context.is_built_by_proxy();
+    let annotations = ResponseAnnotations::new(&record.context);
+    let mut response = render(record, result, observer);
+    annotations.write(plan, response.headers_mut());
+    if let Some(cors) = plan.cors.as_ref().filter(|_| is_built_by_proxy) {
+        cors.mark(cors_origin, response.headers_mut());
+    }
+    response
+}
+
 /// Renders a response. A streamed body owns the record and reports it at its end.
 pub(super) fn render_response(
     record: Box<AccessRecord>,

@@ -1,40 +1,43 @@
-//! The REST side: one call per HTTP request. Used by `gateway`, `event_stream` and `rpc`.
+//! The REST side: one call per HTTP request. Used by `gateway` and `rpc`.
 
-mod call;
+mod metadata;
 mod replay;
 
+use std::mem;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use http::{HeaderValue, Response, request};
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::CallResponse;
-use super::exchange::with_total_timeout;
-use super::identity::identify;
 use super::old_failure::OldMessage;
 use super::passthrough::{PassthroughRequest, forward};
-use super::request_body::RequestBody;
-use super::request_origin::RequestOrigin;
-use super::response::{self, ResponseAnnotations};
+use super::request_body::{self, BodyHead, RequestBody};
+use super::request_origin::{ClientRequest, RequestOrigin};
+use super::response::render_annotated;
 use super::response_body::ResponseBody;
 use super::response_observer::Observer;
 use super::runtime_plan::RuntimePlan;
-use super::serve::{ChosenWay, IncomingRequest, choose_way};
-use super::{agent_card, cors, resource_metadata, translate};
+use super::serve::{IdentifiedRequest, IncomingRequest, ProtocolCall, TwoWayCall, serve};
+use super::sessions::SessionLookup;
+use super::{agent_card, cors, local_reply, translate};
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::requested_card;
-use dualgauge_model::dialect;
+use dualgauge_model::dialect::{self, OldCall};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
-use dualgauge_model::routing::{self, RequestHead};
+use dualgauge_model::rollout::{Requester, Stage};
+use dualgauge_model::routing::{self, RequestHead, RouteMatch};
 use dualgauge_net::pinned;
 use dualgauge_patterns::side::Side;
 
-use call::RestCall;
+use metadata::MetadataCall;
 use replay::ShadowCall;
 
 /// Serves one REST call.
-pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
+pub(super) async fn serve_request(request: IncomingRequest) -> Response<ResponseBody> {
     let IncomingRequest {
         record,
         head,
@@ -46,136 +49,224 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
 
 /// Serves one REST call whose body may already be read.
 pub(super) async fn serve_content(
-    mut record: Box<AccessRecord>,
+    record: Box<AccessRecord>,
     head: Box<request::Parts>,
     content: RequestBody,
     origin: RequestOrigin,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let mut kept = CallEnd {
-        old: OldMessage::new(&runtime_plan.plan, &head),
-        observer: None,
-    };
-    let answer = with_total_timeout(&mut record, async |record| {
-        serve_call(record, head, content, &origin, &mut kept).await
-    })
-    .await;
-    let CallEnd { old, observer } = kept;
-    let answer = match (answer, old) {
-        (Err(failure), Some(old)) => pinned(|| old.render(&mut record, failure)).await,
-        (answer, _) => answer,
-    };
-    respond(record, answer, observer, cors_origin.as_ref())
-}
-
-/// State of a call that is needed after it has ended, also by its total timeout.
-struct CallEnd {
-    /// The message of a client in an old dialect.
-    old: Option<OldMessage>,
-    /// The receiver of the control's response, if the call has a candidate.
-    observer: Option<Observer>,
-}
-
-/// Renders the response for a REST client, with the annotations of the route and the CORS headers.
-pub(super) fn respond(
-    record: Box<AccessRecord>,
-    answer: Result<CallResponse, Failure>,
-    observer: Option<Observer>,
-    cors_origin: Option<&HeaderValue>,
-) -> Response<ResponseBody> {
-    let runtime_plan = record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
-    let is_built_by_proxy = record.context.is_built_by_proxy();
-    let annotations = ResponseAnnotations::new(&record.context);
-    let mut response = response::render(record, answer, observer);
-    annotations.write(plan, response.headers_mut());
-    if let Some(cors) = plan.cors.as_ref().filter(|_| is_built_by_proxy) {
-        cors.mark(cors_origin, response.headers_mut());
-    }
-    response
-}
-
-async fn serve_call(
-    record: &mut AccessRecord,
-    head: Box<request::Parts>,
-    content: RequestBody,
-    origin: &RequestOrigin,
-    kept: &mut CallEnd,
-) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.context.runtime_plan().clone();
-    let identity = identify(&mut record.context, &head.headers, origin);
-    if let Some(request) = routing::metadata_request(&runtime_plan.plan, RequestHead::new(&head)) {
+    let cors_origin = cors::origin(plan, &head.headers);
+    let origin = &origin;
+    if let Some(metadata) = routing::metadata_request(plan, RequestHead::new(&head)) {
+        let mut call = MetadataCall {
+            metadata,
+            cors_origin,
+        };
+        let request = ClientRequest {
+            head: &*head,
+            origin,
+        };
         // Boxed, because few calls need it: inline, it takes memory in the future of every call.
-        return pinned(|| resource_metadata::serve(record, &head, origin, request)).await;
+        return pinned(|| serve(record, request, &mut call)).await;
     }
     let mut call = RestCall {
-        runtime_plan: &runtime_plan,
-        head: RequestHead::new(&head),
-        parts: &head,
-        origin,
-        caller: identity.caller(&runtime_plan.plan.rollout.clients),
         content,
-        shadow_call: ShadowCall::default(),
+        observer: None,
         server: None,
+        old: OldMessage::new(plan, &head),
+        cors_origin,
     };
-    let way = choose_way(record, &mut call).await;
-    let RestCall {
-        content,
-        shadow_call,
-        server,
-        ..
-    } = call;
-    kept.observer = shadow_call.candidate;
-    let content = content.with_copy(shadow_call.copy);
-    let failing = match &way {
-        Ok(ChosenWay::Translate(route)) => Some(*route),
-        Ok(ChosenWay::Local(_) | ChosenWay::PassThrough(_)) => None,
-        Err(_) => record.context.route(),
-    };
-    let content = match &mut kept.old {
-        // Boxed, because few calls need it: inline, it takes memory in the future of every call.
-        Some(old) => pinned(|| old.keep_body(&mut record.context, content, failing)).await,
-        None => Ok(content),
-    };
-    match way? {
-        ChosenWay::Local(answer) => Ok(answer),
-        ChosenWay::Translate(index) => {
-            translate::serve_rest_call(record, index, head, content?, origin).await
-        }
-        ChosenWay::PassThrough(route) => {
-            pass_through(record, server.or(route), head, content?, origin).await
-        }
-    }
+    serve(record, ClientRequest { head, origin }, &mut call).await
 }
 
-/// Sends a call to the server of its own side: that of a route, if one is given.
-async fn pass_through(
-    record: &mut AccessRecord,
-    route: Option<usize>,
-    mut head: Box<request::Parts>,
+/// A REST call in the pipeline.
+struct RestCall {
+    /// The body, until it is sent.
     content: RequestBody,
-    origin: &RequestOrigin,
-) -> Result<CallResponse, Failure> {
-    let runtime_plan = record.context.runtime_plan().clone();
-    let upstream =
-        passthrough_upstream(&runtime_plan, route, RequestHead::new(&head)).ok_or_else(|| {
-            let treatment = runtime_plan.plan.unrouted;
-            rejections::unrouted(treatment, &head.method, head.uri.path())
-        })?;
-    if let Some(card) = requested_card(&runtime_plan.plan, RequestHead::new(&head)) {
-        agent_card::ask_for_whole(&mut head);
-        let call = unchanged(head, content);
-        // Boxed, because few calls need it: inline, it takes memory in the future of every call.
-        return pinned(|| agent_card::pass_through(record, upstream, call, origin, card)).await;
-    }
-    forward(record, upstream, unchanged(head, content), origin).await
+    /// The receiver of the control's response, if the call has a candidate.
+    observer: Option<Observer>,
+    /// The route whose server gets the call if it passes, if the body has selected it.
+    server: Option<usize>,
+    /// The message of a client in an old dialect.
+    old: Option<OldMessage>,
+    cors_origin: Option<HeaderValue>,
 }
 
-fn unchanged(head: Box<request::Parts>, content: RequestBody) -> PassthroughRequest {
-    match content {
-        RequestBody::Streaming(body, copy) => PassthroughRequest::streamed(head, body, copy),
-        RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
+impl RestCall {
+    fn take_content(&mut self) -> RequestBody {
+        mem::replace(&mut self.content, RequestBody::Read(Bytes::new()))
+    }
+
+    /// Reads a body that is needed to match the route.
+    async fn read_body(&mut self, context: &mut CallContext) -> Result<Bytes, Failure> {
+        let body = match self.take_content() {
+            RequestBody::Streaming(body, _) => request_body::read_timed(context, body).await?,
+            RequestBody::Read(body) => body,
+        };
+        self.content = RequestBody::Read(body.clone());
+        Ok(body)
+    }
+
+    /// Returns the body to send. `failing` is the route whose outcomes write a failure of the call.
+    async fn content_to_send(
+        &mut self,
+        context: &mut CallContext,
+        failing: Option<usize>,
+    ) -> Result<RequestBody, Failure> {
+        let content = self.take_content();
+        match &mut self.old {
+            // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+            Some(old) => pinned(|| old.keep_body(context, content, failing)).await,
+            None => Ok(content),
+        }
+    }
+}
+
+impl TwoWayCall for RestCall {
+    type Head = Box<request::Parts>;
+    type Answer = CallResponse;
+
+    async fn translate(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, Box<request::Parts>>,
+        index: usize,
+    ) -> Result<CallResponse, Failure> {
+        let content = self.content_to_send(&mut record.context, Some(index));
+        let content = content.await?;
+        translate::serve_rest_call(record, index, request.borrowed(), content).await
+    }
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, Box<request::Parts>>,
+        index: Option<usize>,
+    ) -> Result<CallResponse, Failure> {
+        let content = self.content_to_send(&mut record.context, None).await?;
+        let ClientRequest { mut head, origin } = request;
+        let runtime_plan = record.context.runtime_plan().clone();
+        let plan = &runtime_plan.plan;
+        let server = self.server.or(index);
+        let upstream = passthrough_upstream(&runtime_plan, server, RequestHead::new(&head));
+        let upstream = upstream
+            .ok_or_else(|| rejections::unrouted(plan.unrouted, &head.method, head.uri.path()))?;
+        if let Some(card) = requested_card(plan, RequestHead::new(&head)) {
+            agent_card::ask_for_whole(&mut head);
+            let call = PassthroughRequest::unchanged(head, content);
+            // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+            return pinned(|| agent_card::pass_through(record, upstream, call, origin, card)).await;
+        }
+        let call = PassthroughRequest::unchanged(head, content);
+        forward(record, upstream, call, origin).await
+    }
+}
+
+impl ProtocolCall for RestCall {
+    type Response = Response<ResponseBody>;
+
+    const AWAITS_BODY: bool = true;
+
+    fn answer_locally(
+        &mut self,
+        record: &mut AccessRecord,
+        request: &IdentifiedRequest<'_>,
+    ) -> Result<Option<CallResponse>, Failure> {
+        let plan = request.plan();
+        let local = local_reply::answer_rest(record, plan, request.client_request())?;
+        Ok(local.or_else(|| cors::answer_preflight(record, plan, request.caller, request.head())))
+    }
+
+    async fn select_route(
+        &mut self,
+        context: &mut CallContext,
+        request: &IdentifiedRequest<'_>,
+    ) -> Result<Option<usize>, Failure> {
+        let (plan, head) = (request.plan(), request.head());
+        let requester = Requester::new(request.caller, head.headers);
+        match routing::match_route(plan, head)? {
+            RouteMatch::Route(route) => Ok(Some(route)),
+            RouteMatch::Unrouted => Ok(None),
+            RouteMatch::Near(nearby) => {
+                routing::pass_near(plan, requester, &nearby, context.wall_time())?;
+                Ok(None)
+            }
+            RouteMatch::ByBody(group) => {
+                let body = self.read_body(context).await?;
+                let worker = context.worker();
+                let body_head = BodyHead {
+                    headers: head.headers,
+                    content: plan.routes.body_content(group),
+                };
+                let json = request_body::read_json(body_head, body, &plan.limits, worker, None);
+                let json = json.await.ok().flatten();
+                let call = OldCall {
+                    requester,
+                    head,
+                    at: context.wall_time(),
+                };
+                let selected = dialect::by_body(plan, group, call, json.as_ref())?;
+                self.server = selected.server;
+                Ok(selected.route)
+            }
+        }
+    }
+
+    fn decide(
+        &mut self,
+        context: &mut CallContext,
+        request: &IdentifiedRequest<'_>,
+        route: Option<usize>,
+    ) -> Stage {
+        let sessions = SessionLookup {
+            table: context.worker().sessions(),
+            runtime_plan: request.runtime_plan,
+            caller: request.caller,
+        };
+        let session = sessions.for_rest(request.head(), route);
+        let requester = Requester::new(request.caller, &request.head.headers);
+        context.decide(request.plan(), requester.with_session(session), route)
+    }
+
+    fn attach_shadow(
+        &mut self,
+        record: &AccessRecord,
+        request: &IdentifiedRequest<'_>,
+        stage: Stage,
+    ) {
+        // Most calls have no candidate.
+        if stage.candidate().is_some() {
+            let ShadowCall { candidate, copy } =
+                replay::shadow_call(record, request, stage, &self.content);
+            self.observer = candidate;
+            self.content = self.take_content().with_copy(copy);
+        }
+    }
+
+    async fn prepare_refusal(&mut self, context: &mut CallContext) {
+        if self.old.is_some() {
+            let failing = context.route();
+            // The failure of the call is the one to report, not that of its body.
+            let _ = self.content_to_send(context, failing).await;
+        }
+    }
+
+    async fn respond(
+        &mut self,
+        mut record: Box<AccessRecord>,
+        result: Result<CallResponse, Failure>,
+    ) -> Response<ResponseBody> {
+        let result = match (result, self.old.take()) {
+            (Err(failure), Some(old)) => pinned(|| old.render(&mut record, failure)).await,
+            (result, _) => result,
+        };
+        render_annotated(
+            record,
+            result,
+            self.observer.take(),
+            self.cors_origin.as_ref(),
+        )
     }
 }
 

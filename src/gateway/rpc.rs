@@ -12,7 +12,6 @@ mod in_flight;
 mod input;
 mod invalid;
 mod message;
-mod methods;
 mod progress_stream;
 mod reading;
 mod replay;
@@ -20,6 +19,7 @@ mod rpc_request;
 mod server_messages;
 mod server_requests;
 mod session_stream;
+mod unread;
 mod websocket_session;
 
 use std::rc::Rc;
@@ -46,7 +46,7 @@ use reading::{RpcBody, read};
 use rpc_request::{BatchContext, RpcCaller, RpcRequest};
 
 /// Serves one HTTP request to an RPC path.
-pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
+pub(super) async fn serve_request(request: IncomingRequest) -> Response<ResponseBody> {
     let plan = &request.record.context.runtime_plan().plan;
     if routing::takes_event_stream(plan, RequestHead::new(&request.head)) {
         return pinned(|| event_session::serve(request)).await;
@@ -63,7 +63,14 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
         if let Some(sockets) = runtime_plan.plan.face.sockets.filter(|_| is_handshake) {
             return websocket_session::accept(request_record, head, origin, sockets);
         }
-        return methods::forward_other_method(request_record, head, body, origin).await;
+        if session_stream::is_about_session(&runtime_plan, &head) {
+            return match head.method {
+                Method::DELETE => session_stream::end(request_record, &head, &origin),
+                _ => session_stream::serve(request_record, &head, &origin),
+            };
+        }
+        let content = RequestBody::Streaming(body, None);
+        return unread::forward_other_method(request_record, head, content, &origin).await;
     }
     let identity = identify(&mut request_record.context, &head.headers, &origin);
     let since = body.is_awaited().then(clock::now);

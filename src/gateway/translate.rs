@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
@@ -21,7 +21,7 @@ use super::legacy_socket::send_rpc_call;
 use super::offloaded_parsing::{self, RouteHandle};
 use super::passed_response::passed_response;
 use super::request_body::{self, BodyHead, RequestBody};
-use super::request_origin::{ClientRequest, RequestOrigin};
+use super::request_origin::ClientRequest;
 use super::routed_link_call::{LinkCall, send_over_link};
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
 use super::streamed_call;
@@ -50,17 +50,17 @@ use dualgauge_patterns::side::Side;
 pub(super) async fn serve_rest_call(
     record: &mut AccessRecord,
     index: usize,
-    head: Box<request::Parts>,
+    request: ClientRequest<'_>,
     body: RequestBody,
-    origin: &RequestOrigin,
 ) -> Result<CallResponse, Failure> {
+    let head = request.head;
     let runtime_plan = record.context.runtime_plan().clone();
     let route = runtime_plan.plan.routes.route(index);
     let limits = &runtime_plan.plan.limits;
     // Everything that can reject the call without its body runs before the body is read, and before `100 Continue`.
     let context = context(limits);
     let segments = Segments::split(head.uri.path());
-    let rest_head = RequestHead::new(&head).rest(&segments);
+    let rest_head = RequestHead::new(head).rest(&segments);
     let reader =
         translate::read_rest_call(route, rest_head, context).map_err(rejections::bind_failure)?;
     if !route.has_request_body() && !body.is_empty() {
@@ -90,10 +90,6 @@ pub(super) async fn serve_rest_call(
     if let Some(rule) = &route.subscription {
         return pinned(|| subscribe(record, handle, rule, call, &head.headers)).await;
     }
-    let request = ClientRequest {
-        head: &head,
-        origin,
-    };
     let sent = RpcCallParts::new(&call.method, call.params, call.headers);
     match send_rpc(record, route, sent, request).await? {
         RpcSent::Reply(reply) if route.pass.includes(reply.response.status.as_u16()) => Ok(

@@ -17,7 +17,7 @@ use super::routing;
 use dualgauge_patterns::side::Side;
 
 /// An item of a batch that passes through.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct BatchMember {
     /// The call, where one can be read.
     pub call: Option<Call>,

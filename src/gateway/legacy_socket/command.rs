@@ -2,6 +2,7 @@
 //!
 //! Used by `legacy_socket::call` and `rpc::websocket_session`.
 
+use std::mem;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,13 +13,11 @@ use super::call::{queue_request, record_result, to_failure};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::failures::memory_exhausted;
-use crate::gateway::identity::identify;
-use crate::gateway::protocol_call::ProtocolCall;
 use crate::gateway::request_line::RequestLine;
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
-use crate::gateway::serve::{ChosenWay, choose_way};
+use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::gateway::sessions::SessionLookup;
 use crate::gateway::translate::{RpcCallParts, RpcSent, parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
@@ -27,8 +26,9 @@ use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketReq
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
 use dualgauge_model::outcome::RpcAnswer;
+use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Caller, DecisionReason, Requester, Stage};
+use dualgauge_model::rollout::{DecisionReason, Requester, Stage};
 use dualgauge_model::route::Route;
 use dualgauge_net::BudgetExhausted;
 use dualgauge_patterns::json::Json;
@@ -42,16 +42,6 @@ pub(in crate::gateway) struct FrameClient<'a> {
     pub(in crate::gateway) origin: &'a RequestOrigin,
     /// The number of the client's socket.
     pub(in crate::gateway) socket: u64,
-}
-
-/// A frame to serve.
-struct FrameInfo<'a> {
-    frame: Json,
-    /// The text as received.
-    text: Bytes,
-    /// The result of reserving memory for the frame.
-    reservation: Result<(), BudgetExhausted>,
-    route: Option<(usize, &'a Route)>,
 }
 
 /// The outcome of serving a frame.
@@ -75,33 +65,20 @@ pub(in crate::gateway) async fn serve_frame(
         version: Version::HTTP_11,
         ..RequestLine::for_call(client.head, client.origin)
     };
-    let mut record = AccessRecord::begin(client.worker, &runtime_plan, Side::Rest, line);
-    let routes = &runtime_plan.plan.routes;
-    let selected = routes.select_frame(&frame);
-    let info = FrameInfo {
-        frame: frame.clone(),
+    let record = AccessRecord::begin(client.worker, &runtime_plan, Side::Rest, line);
+    let mut call = FrameCall {
+        worker: client.worker,
+        socket: client.socket,
+        route: runtime_plan.plan.routes.select_frame(&frame),
+        frame,
         text,
         reservation,
-        route: selected.map(|index| (index, routes.route(index))),
     };
-    match serve_command(&mut record, client, info, &runtime_plan).await {
-        Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
-        // The record continues with the server's reply.
-        Ok(Disposition::Forwarded(pending, upstream, limit)) => {
-            FrameOutcome::Forwarded(Box::new(PassthroughFrame {
-                record,
-                route: selected,
-                frame,
-                pending,
-                upstream,
-                limit,
-            }))
-        }
-        Err(failure) => {
-            record.set_failure(failure.reason.row().status, &failure);
-            FrameOutcome::Replied(failure_frame(&runtime_plan, selected, &frame, &failure))
-        }
-    }
+    let request = ClientRequest {
+        head: client.head,
+        origin: client.origin,
+    };
+    serve(record, request, &mut call).await
 }
 
 /// Formats a failure for the client, if an outcome of the route can express it.
@@ -132,97 +109,159 @@ enum Disposition {
     Forwarded(PendingReply, Rc<LegacySocketUpstream>, Duration),
 }
 
-async fn serve_command(
-    record: &mut AccessRecord,
-    client: &FrameClient<'_>,
-    info: FrameInfo<'_>,
-    runtime_plan: &RuntimePlan,
-) -> Result<Disposition, Failure> {
-    let identity = identify(&mut record.context, &client.head.headers, client.origin);
-    let mut call = FrameCall {
-        client,
-        info: &info,
-        runtime_plan,
-        caller: identity.caller(&runtime_plan.plan.rollout.clients),
-    };
-    match choose_way(record, &mut call).await? {
-        ChosenWay::Local(text) => Ok(Disposition::Replied(text)),
-        ChosenWay::Translate(index) => {
-            let route = runtime_plan.plan.routes.route(index);
-            translate(record, client, route, info.frame).await
-        }
-        ChosenWay::PassThrough(_) => forward(record, client, info).await,
+/// A frame in the pipeline. It has no second run, because it belongs to the session of its socket.
+struct FrameCall<'a> {
+    worker: &'a Worker,
+    /// The number of the client's socket.
+    socket: u64,
+    frame: Json,
+    /// The text as received.
+    text: Bytes,
+    /// The result of reserving memory for the frame.
+    reservation: Result<(), BudgetExhausted>,
+    route: Option<usize>,
+}
+
+impl<'a> TwoWayCall for FrameCall<'a> {
+    type Head = &'a request::Parts;
+    type Answer = Disposition;
+
+    /// The origin was checked when the WebSocket was accepted.
+    fn check_origin(&self, _: &Plan, _: ClientRequest<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn translate(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, &'a request::Parts>,
+        index: usize,
+    ) -> Result<Disposition, Failure> {
+        let runtime_plan = record.context.runtime_plan().clone();
+        let route = runtime_plan.plan.routes.route(index);
+        translate(record, request, route, self.frame.clone()).await
+    }
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, &'a request::Parts>,
+        _: Option<usize>,
+    ) -> Result<Disposition, Failure> {
+        self.forward(&record.context, request.origin)
     }
 }
 
-/// A frame in the pipeline.
-struct FrameCall<'a> {
-    client: &'a FrameClient<'a>,
-    info: &'a FrameInfo<'a>,
-    runtime_plan: &'a RuntimePlan,
-    caller: Caller<'a>,
-}
-
 impl ProtocolCall for FrameCall<'_> {
-    type Reply = Option<Bytes>;
+    type Response = FrameOutcome;
 
     fn answer_locally(
         &mut self,
         record: &mut AccessRecord,
-    ) -> Result<Option<Option<Bytes>>, Failure> {
-        self.info.reservation.map_err(memory_exhausted)?;
-        let plan = &self.runtime_plan.plan;
-        let reply = plan.locals.frame(&self.info.frame, context(&plan.limits));
+        request: &IdentifiedRequest<'_>,
+    ) -> Result<Option<Disposition>, Failure> {
+        self.reservation.map_err(memory_exhausted)?;
+        let plan = request.plan();
+        let reply = plan.locals.frame(&self.frame, context(&plan.limits));
         Ok(reply.map(|reply| {
             record.context.handle_locally(DecisionReason::Local);
             record.set_local_response(200, None);
-            frame_text(reply)
+            Disposition::Replied(frame_text(reply))
         }))
     }
 
-    async fn select_route(&mut self, _: &mut CallContext) -> Result<Option<usize>, Failure> {
-        Ok(self.info.route.map(|(index, _)| index))
+    async fn select_route(
+        &mut self,
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+    ) -> Result<Option<usize>, Failure> {
+        Ok(self.route)
     }
 
-    fn decide(&mut self, context: &mut CallContext, route: Option<usize>) -> Stage {
+    fn decide(
+        &mut self,
+        context: &mut CallContext,
+        request: &IdentifiedRequest<'_>,
+        route: Option<usize>,
+    ) -> Stage {
         let sessions = SessionLookup {
-            table: self.client.worker.sessions(),
-            runtime_plan: self.runtime_plan,
-            caller: self.caller,
+            table: self.worker.sessions(),
+            runtime_plan: request.runtime_plan,
+            caller: request.caller,
         };
-        let session = Some(sessions.for_socket(self.client.socket));
-        let requester =
-            Requester::new(self.caller, &self.client.head.headers).with_session(session);
-        context.decide(&self.runtime_plan.plan, requester, route)
+        let session = Some(sessions.for_socket(self.socket));
+        let requester = Requester::new(request.caller, &request.head.headers);
+        context.decide(request.plan(), requester.with_session(session), route)
     }
 
-    /// The origin was checked when the WebSocket was accepted.
-    fn check_origin(&self) -> Result<(), Failure> {
-        Ok(())
+    async fn respond(
+        &mut self,
+        mut record: Box<AccessRecord>,
+        result: Result<Disposition, Failure>,
+    ) -> FrameOutcome {
+        match result {
+            Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
+            // The record continues with the server's reply.
+            Ok(Disposition::Forwarded(pending, upstream, limit)) => {
+                FrameOutcome::Forwarded(Box::new(PassthroughFrame {
+                    record,
+                    route: self.route,
+                    frame: self.frame.clone(),
+                    pending,
+                    upstream,
+                    limit,
+                }))
+            }
+            Err(failure) => {
+                record.set_failure(failure.reason.row().status, &failure);
+                let runtime_plan = record.context.runtime_plan();
+                let text = failure_frame(runtime_plan, self.route, &self.frame, &failure);
+                FrameOutcome::Replied(text)
+            }
+        }
     }
+}
 
-    /// Frames have no second run: they belong to the session of their socket.
-    fn attach_shadow(&mut self, _: &AccessRecord, _: Stage) {}
-
-    fn unserved(&self, context: &CallContext, route: usize) -> Failure {
-        context.unserved_failure(&self.runtime_plan.plan, route)
+impl FrameCall<'_> {
+    /// Forwards the frame unchanged over the client's socket at the server. Frames are written in order of arrival.
+    fn forward(
+        &mut self,
+        context: &CallContext,
+        origin: &RequestOrigin,
+    ) -> Result<Disposition, Failure> {
+        let runtime_plan = context.runtime_plan();
+        let upstream = match self.route {
+            Some(_) => context.upstream(Side::Rest),
+            None => runtime_plan.default_frames_upstream(),
+        };
+        let upstream = upstream.and_then(Upstream::frames);
+        let upstream = upstream
+            .ok_or_else(|| rejections::no_frame(&self.frame))?
+            .clone();
+        let route = self
+            .route
+            .map(|index| runtime_plan.plan.routes.route(index));
+        let route_timeout = route.and_then(|route| route.timeout);
+        let limit = route_timeout.unwrap_or(upstream.plan().timeout);
+        let request = SocketRequest::Passed {
+            frame: self.frame.clone(),
+            text: mem::take(&mut self.text),
+        };
+        let pending = queue_request(context, origin, &upstream, request, limit)?;
+        Ok(Disposition::Forwarded(pending, upstream, limit))
     }
 }
 
 /// Translates a command, and sends it to the RPC upstream.
 async fn translate(
     record: &mut AccessRecord,
-    client: &FrameClient<'_>,
+    request: ClientRequest<'_>,
     route: &Route,
     frame: Json,
 ) -> Result<Disposition, Failure> {
     let context = context(&record.context.runtime_plan().plan.limits);
     let call = command_to_rpc(route, frame, context).map_err(rejections::bind_failure)?;
     record.add_dropped(call.dropped);
-    let request = ClientRequest {
-        head: client.head,
-        origin: client.origin,
-    };
     let sent = RpcCallParts {
         method: &call.method,
         params: call.params,
@@ -250,32 +289,6 @@ async fn translate(
     }
     record_result(record, code);
     Ok(Disposition::Replied(frame_text(translated.answer)))
-}
-
-/// Forwards a frame unchanged over the client's socket at the server. Frames are written in order of arrival.
-async fn forward(
-    record: &mut AccessRecord,
-    client: &FrameClient<'_>,
-    info: FrameInfo<'_>,
-) -> Result<Disposition, Failure> {
-    let index = info.route.map(|(index, _)| index);
-    let runtime_plan = record.context.runtime_plan().clone();
-    let upstream = match index {
-        Some(_) => record.context.upstream(Side::Rest),
-        None => runtime_plan.default_frames_upstream(),
-    };
-    let upstream = upstream.and_then(Upstream::frames);
-    let upstream = upstream
-        .ok_or_else(|| rejections::no_frame(&info.frame))?
-        .clone();
-    let route_timeout = info.route.and_then(|(_, route)| route.timeout);
-    let limit = route_timeout.unwrap_or(upstream.plan().timeout);
-    let request = SocketRequest::Passed {
-        frame: info.frame,
-        text: info.text,
-    };
-    let pending = queue_request(&record.context, client.origin, &upstream, request, limit)?;
-    Ok(Disposition::Forwarded(pending, upstream, limit))
 }
 
 /// A forwarded frame. Dropping it means that the client has left.

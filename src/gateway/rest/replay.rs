@@ -12,8 +12,9 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, FullResponse, rest_failure};
 use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::request_body::RequestBody;
-use crate::gateway::request_origin::RequestOrigin;
+use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::response_observer::Observer;
+use crate::gateway::serve::{self, IdentifiedRequest, TwoWayCall};
 use crate::gateway::shadow::{self, ReplayFuture, ReplayableCall, headers_size};
 use crate::gateway::translate;
 use crate::upstream::Upstream;
@@ -21,7 +22,6 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, FailureCodes, Reason};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Stage, Way};
-use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_net::{BodyCopy, CopyUnavailable};
 use dualgauge_patterns::side::Side;
 
@@ -42,18 +42,14 @@ pub(super) struct ShadowCall {
     pub(super) copy: Option<BodyCopy>,
 }
 
-/// Creates the candidate of a call, if it may have one.
+/// Creates the candidate of a call whose stage has one, if it may have one.
 pub(super) fn shadow_call(
     record: &AccessRecord,
+    request: &IdentifiedRequest<'_>,
     stage: Stage,
-    head: &request::Parts,
     body: &RequestBody,
-    origin: &RequestOrigin,
 ) -> ShadowCall {
-    // Most calls have no candidate, so this check comes before reading the headers.
-    if stage.candidate().is_none() {
-        return ShadowCall::default();
-    }
+    let head = request.head;
     let is_conditional = CONDITIONS
         .iter()
         .any(|name| head.headers.contains_key(name));
@@ -70,7 +66,7 @@ pub(super) fn shadow_call(
         RequestBody::Streaming(..) if body.is_empty() => copy.finish(),
         RequestBody::Streaming(..) => {}
     }
-    let call = RestReplay::new(head, copy.clone(), origin);
+    let call = RestReplay::new(head, copy.clone(), request.origin);
     ShadowCall {
         candidate: shadow::candidate(record, Box::new(call)),
         copy: Some(copy),
@@ -100,35 +96,54 @@ impl RestReplay {
         }
     }
 
-    async fn send_again(
-        &self,
-        record: &mut AccessRecord,
-        way: Way,
-    ) -> Result<CallResponse, Failure> {
+    async fn send(&self, record: &mut AccessRecord, way: Way) -> Result<CallResponse, Failure> {
         let Ok(body) = self.body.whole() else {
             // Unreachable: the caller checks first that the copy is complete.
             return Err(Failure::new(Reason::Internal, "the body was not read"));
         };
-        let (head, origin) = (self.head.clone(), &self.origin);
-        match (way, record.context.route()) {
-            (Way::New, Some(route)) => {
-                let plan = &record.context.runtime_plan().plan;
-                routing::check_origin(plan, RequestHead::new(&head), origin.entry())?;
-                translate::serve_rest_call(record, route, head, RequestBody::Read(body), origin)
-                    .await
-            }
-            (Way::Old, _) | (Way::New, None) => {
-                let upstream = record.context.upstream(Side::Rest).and_then(Upstream::http);
-                let upstream = upstream.cloned();
-                let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
-                let passthrough = if body.is_empty() && !head.headers.contains_key(CONTENT_LENGTH) {
-                    PassthroughRequest::empty(head)
-                } else {
-                    PassthroughRequest::from_bytes(head, body)
-                };
-                forward(record, &upstream, passthrough, origin).await
-            }
-        }
+        let request = ClientRequest {
+            head: self.head.clone(),
+            origin: &self.origin,
+        };
+        serve::send_again(record, request, &mut SecondRun { body }, way).await
+    }
+}
+
+/// A second run of a REST call.
+struct SecondRun {
+    body: Bytes,
+}
+
+impl TwoWayCall for SecondRun {
+    type Head = Box<request::Parts>;
+    type Answer = CallResponse;
+
+    async fn translate(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, Box<request::Parts>>,
+        index: usize,
+    ) -> Result<CallResponse, Failure> {
+        let body = RequestBody::Read(self.body.clone());
+        translate::serve_rest_call(record, index, request.borrowed(), body).await
+    }
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        request: ClientRequest<'_, Box<request::Parts>>,
+        _: Option<usize>,
+    ) -> Result<CallResponse, Failure> {
+        let ClientRequest { head, origin } = request;
+        let upstream = record.context.upstream(Side::Rest).and_then(Upstream::http);
+        let upstream = upstream.cloned();
+        let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
+        let has_length = head.headers.contains_key(CONTENT_LENGTH);
+        let passthrough = match self.body.is_empty() && !has_length {
+            true => PassthroughRequest::empty(head),
+            false => PassthroughRequest::from_bytes(head, self.body.clone()),
+        };
+        forward(record, &upstream, passthrough, origin).await
     }
 }
 
@@ -154,7 +169,7 @@ impl ReplayableCall for RestReplay {
     }
 
     fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a> {
-        Box::pin(self.send_again(record, way))
+        Box::pin(RestReplay::send(self, record, way))
     }
 
     fn render_failure(&self, failure: &Failure, codes: &FailureCodes) -> FullResponse {

@@ -9,16 +9,18 @@ use std::rc::Rc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::Response;
+use http::{Response, request};
 
 use super::rpc_request::{BatchContext, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{CallResponse, FullResponse, rpc_message};
 use crate::gateway::passthrough::InterimResponses;
+use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
+use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::gateway::shadow;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::batch::{self, BatchMember, PassthroughBatch};
@@ -26,6 +28,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{self, MessageItem};
 use dualgauge_model::posted::{Handling, MessageFault, Poster, takes_envelopes};
+use dualgauge_model::rollout::{Identity, Stage};
 use dualgauge_model::routing::RequestHead;
 use dualgauge_patterns::rope::Rope;
 
@@ -126,51 +129,16 @@ impl RpcRequest {
         };
         // A candidate is compared with one item of the answer, so the answer streams through that item's record.
         let first = items.iter().position(has_candidate).unwrap_or(0);
-        let mut item = items.swap_remove(first);
-        item.observer = self.candidate(&item, None);
-        for item in &items {
-            // Counts the skip: no item but the first has a candidate.
-            self.candidate(item, Some(Skip::BatchLimit));
-        }
-        let mut others = PassedItems::hold(items);
-        let admitted = item.record.context.admit();
-        let sent = match admitted {
-            Ok(()) => {
-                let (body, interims) = (self.body.clone(), InterimResponses::Forwarded);
-                self.forward(&mut item.record, upstream, body, interims)
-                    .await
-            }
-            Err(failure) => Err(failure),
+        let BatchItem { record, member, .. } = items.swap_remove(first);
+        let mut call = PassedBatch {
+            request: self,
+            upstream,
+            first,
+            member,
+            observer: None,
+            others: PassedItems::hold(items),
         };
-        let mut items = others.take();
-        let answer = match sent {
-            Ok(answer) => answer,
-            Err(failure) => {
-                items.push(item);
-                // Restores the order of the items.
-                let last = items.len() - 1;
-                items.swap(first, last);
-                return self.fail_batch(items, &failure);
-            }
-        };
-        let expects_reply = |member: &BatchMember| member.id.is_some() || member.call.is_none();
-        let mut members = std::iter::once(&item).chain(&items);
-        if !members.any(|item| expects_reply(&item.member)) {
-            return self.discard_replies(upstream, item, items, answer).await;
-        }
-        let status = match &answer {
-            CallResponse::Streaming(stream) => stream.response.status(),
-            CallResponse::Full(full) => full.status,
-            CallResponse::Upgrade(tunnel) => tunnel.head.status,
-        };
-        let mut others = Vec::with_capacity(items.len());
-        for mut other in items {
-            other.record.set_response(status.as_u16());
-            other.record.copy_upstream_time(&item.record);
-            others.push(*other.record);
-        }
-        let response = response::render_response(item.record, answer, item.observer);
-        response::hold_records(response, others)
+        serve(record, self.client_request(), &mut call).await
     }
 
     /// Starts the record of an item of a batch that passes as one message.
@@ -196,8 +164,12 @@ impl RpcRequest {
     }
 
     /// Returns the candidate of an item; counts the reason if it has none or `skip` is set.
-    fn candidate(&self, item: &BatchItem, skip: Option<Skip>) -> Option<Observer> {
-        let BatchItem { record, member, .. } = item;
+    fn candidate(
+        &self,
+        record: &AccessRecord,
+        member: &BatchMember,
+        skip: Option<Skip>,
+    ) -> Option<Observer> {
         let call = member.call.as_ref()?;
         let may_repeat = self.may_repeat(call);
         let may_repeat = may_repeat.and(skip.map_or(Ok(()), Err));
@@ -219,7 +191,7 @@ impl RpcRequest {
     async fn discard_replies(
         &self,
         upstream: &Rc<HttpUpstream>,
-        BatchItem { mut record, .. }: BatchItem,
+        mut record: Box<AccessRecord>,
         items: Vec<BatchItem>,
         answer: CallResponse,
     ) -> Response<ResponseBody> {
@@ -252,6 +224,118 @@ impl RpcRequest {
             Some(reply) => self.respond(reply.full, reply.observers),
             None => self.no_reply_response(),
         }
+    }
+}
+
+/// A batch that passes as one message, in the pipeline: as the call of its first item.
+struct PassedBatch<'a> {
+    request: &'a RpcRequest,
+    upstream: &'a Rc<HttpUpstream>,
+    /// The place of the first item in the batch.
+    first: usize,
+    member: BatchMember,
+    /// The observer of the response, if the first item has one.
+    observer: Option<Observer>,
+    others: PassedItems,
+}
+
+impl<'a> TwoWayCall for PassedBatch<'a> {
+    type Head = &'a request::Parts;
+    type Answer = CallResponse;
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        _: ClientRequest<'_, &'a request::Parts>,
+        _: Option<usize>,
+    ) -> Result<CallResponse, Failure> {
+        let (body, interims) = (self.request.body.clone(), InterimResponses::Forwarded);
+        self.request
+            .forward(record, self.upstream, body, interims)
+            .await
+    }
+}
+
+impl ProtocolCall for PassedBatch<'_> {
+    type Response = Response<ResponseBody>;
+
+    /// The caller was identified for all messages of the request.
+    fn identify<'h>(&mut self, _: &mut CallContext, _: ClientRequest<'h>) -> Identity<'h>
+    where
+        Self: 'h,
+    {
+        self.request.rpc_caller.identity.borrowed()
+    }
+
+    async fn select_route(
+        &mut self,
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+    ) -> Result<Option<usize>, Failure> {
+        Ok(self.member.route)
+    }
+
+    /// The decision was recorded when the batch was found to pass.
+    fn decide(
+        &mut self,
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+        _: Option<usize>,
+    ) -> Stage {
+        self.member.decision.stage
+    }
+
+    fn attach_shadow(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>, _: Stage) {
+        self.observer = self.request.candidate(record, &self.member, None);
+        for BatchItem { record, member, .. } in &self.others.0 {
+            // Counts the skip: no item but the first has a candidate.
+            self.request
+                .candidate(record, member, Some(Skip::BatchLimit));
+        }
+    }
+
+    async fn respond(
+        &mut self,
+        record: Box<AccessRecord>,
+        result: Result<CallResponse, Failure>,
+    ) -> Response<ResponseBody> {
+        let mut items = self.others.take();
+        let observer = self.observer.take();
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(failure) => {
+                items.push(BatchItem {
+                    record,
+                    member: self.member.clone(),
+                    observer,
+                });
+                // Restores the order of the items.
+                let last = items.len() - 1;
+                items.swap(self.first, last);
+                return self.request.fail_batch(items, &failure);
+            }
+        };
+        let expects_reply = |member: &BatchMember| member.id.is_some() || member.call.is_none();
+        let mut members = items.iter().map(|item| &item.member);
+        if !expects_reply(&self.member) && !members.any(expects_reply) {
+            let replies = self
+                .request
+                .discard_replies(self.upstream, record, items, answer);
+            return replies.await;
+        }
+        let status = match &answer {
+            CallResponse::Streaming(stream) => stream.response.status(),
+            CallResponse::Full(full) => full.status,
+            CallResponse::Upgrade(tunnel) => tunnel.head.status,
+        };
+        let mut others = Vec::with_capacity(items.len());
+        for mut other in items {
+            other.record.set_response(status.as_u16());
+            other.record.copy_upstream_time(&record);
+            others.push(*other.record);
+        }
+        let response = response::render_response(record, answer, observer);
+        response::hold_records(response, others)
     }
 }
 

@@ -9,22 +9,18 @@ use std::rc::Rc;
 use http::{Response, request};
 
 use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
+use super::unread::UnreadRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, rpc_failure};
-use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::request_body::RequestBody;
-use crate::gateway::request_origin::RequestOrigin;
-use crate::gateway::request_target::upstream_uri;
+use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
-use crate::gateway::{cors, rest};
-use crate::upstream::Upstream;
+use crate::gateway::{cors, rest, serve};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{MessageItem, RequestId};
 use dualgauge_model::posted::{self, Handling, Posted, Poster, classify};
-use dualgauge_model::rejections;
 use dualgauge_model::routing::{self, RequestHead};
-use dualgauge_patterns::side::Side;
 
 /// The caller and the head of such a request.
 pub(super) struct InvalidRequestContext {
@@ -61,7 +57,14 @@ pub(super) async fn serve(
         }
         (Posted::Unread(fault, upstream_index), content) => {
             record.set_fault(fault, Handling::Forwarded);
-            forward_unread(record, head, content, &origin, upstream_index).await
+            let mut call = UnreadRequest {
+                content,
+                caller: Some(&rpc_caller),
+                upstream: Some(upstream_index),
+                cors_origin: cors::origin(plan, &head.headers),
+            };
+            let origin = &origin;
+            serve::serve(record, ClientRequest { head, origin }, &mut call).await
         }
         (Posted::Refused(fault, id, failure), _) => {
             record.set_fault(fault, Handling::Refused);
@@ -112,37 +115,6 @@ fn respond_with_error(
     record.set_failure(full.status.as_u16(), failure);
     let mut response = response::render_response(record, CallResponse::Full(Box::new(full)), None);
     cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
-    response
-}
-
-/// Forwards a request whose method was not read.
-async fn forward_unread(
-    mut record: Box<AccessRecord>,
-    mut head: Box<request::Parts>,
-    content: RequestBody,
-    origin: &RequestOrigin,
-    upstream_index: usize,
-) -> Response<ResponseBody> {
-    let runtime_plan = record.context.runtime_plan().clone();
-    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
-    let upstream = runtime_plan
-        .upstream_at(upstream_index)
-        .and_then(Upstream::http);
-    let forwarding = async {
-        let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-        head.uri = upstream_uri(&upstream.plan().path, head.uri.query())?;
-        let passthrough = match content {
-            RequestBody::Streaming(body, copy) => PassthroughRequest::streamed(head, body, copy),
-            RequestBody::Read(body) => PassthroughRequest::from_bytes(head, body),
-        };
-        forward(&mut record, upstream, passthrough, origin).await
-    };
-    let answer = forwarding.await;
-    let failed = answer.is_err();
-    let mut response = response::render(record, answer, None);
-    if let Some(cors) = runtime_plan.plan.cors.as_ref().filter(|_| failed) {
-        cors.mark(cors_origin.as_ref(), response.headers_mut());
-    }
     response
 }
 

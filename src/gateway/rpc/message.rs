@@ -2,7 +2,7 @@
 //!
 //! Used by `rpc` and its modules.
 
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, request};
 
 use super::cancel::CancelRequest;
 use super::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
@@ -13,11 +13,11 @@ use crate::gateway::call_response::{
 };
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::passthrough::InterimResponses;
-use crate::gateway::protocol_call::ProtocolCall;
+use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
-use crate::gateway::serve::{ChosenWay, choose_way};
+use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::gateway::{cors, local_reply, shadow};
 use crate::telemetry::metrics::McpCall;
 use crate::upstream::Upstream;
@@ -28,7 +28,7 @@ use dualgauge_model::mcp::{self, CallEra, ClientInfo, Era, ResultType};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Requester, Stage, Way};
+use dualgauge_model::rollout::{Identity, Requester, Stage, Way};
 use dualgauge_model::routing;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
@@ -81,27 +81,50 @@ impl RpcRequest {
         item: MessageItem,
         batch: BatchContext<'_>,
     ) -> (ItemReply, ResponseAnnotations) {
-        let mut observer = None;
-        let mut tool_error = None;
         let (id, result) = match item {
+            MessageItem::Call(call) => {
+                record.set_rpc_method(&call.method);
+                self.count_era(&record.context, &call);
+                let mut call = RpcCall {
+                    request: self,
+                    call: &call,
+                    batch,
+                    cancelled: None,
+                    observer: None,
+                };
+                return serve(record, self.client_request(), &mut call).await;
+            }
             MessageItem::Invalid(Invalid { id, why, .. }) => {
-                (Some(id), Err(Failure::new(Reason::InvalidRequest, why)))
+                (id, Err(Failure::new(Reason::InvalidRequest, why)))
             }
             MessageItem::Response(message) => (
-                Some(RequestId::null()),
+                RequestId::null(),
                 self.forward_client_response(&mut record, message, batch)
                     .await,
             ),
-            MessageItem::Call(call) => {
-                record.set_rpc_method(&call.method);
-                let result = self
-                    .serve_call(&mut record, &call, batch, &mut observer)
-                    .await;
-                let failure = result.as_ref().err();
-                tool_error = failure.and_then(|one| self.tool_error(&record.context, &call, one));
-                (call.id, result)
-            }
         };
+        let served = ServedMessage {
+            id: Some(&id),
+            result,
+            observer: None,
+            tool_error: None,
+        };
+        self.reply(record, served, batch)
+    }
+
+    /// Returns the reply to a message, and the annotations of its route.
+    fn reply(
+        &self,
+        mut record: Box<AccessRecord>,
+        served: ServedMessage<'_>,
+        batch: BatchContext<'_>,
+    ) -> (ItemReply, ResponseAnnotations) {
+        let ServedMessage {
+            id,
+            result,
+            observer,
+            tool_error,
+        } = served;
         let annotations = ResponseAnnotations::new(&record.context);
         let reply = match (result, id) {
             (Ok(CallResult::Answer(full)), Some(_)) if batch.reserve_answer(full.body.len()) => {
@@ -112,7 +135,7 @@ impl RpcRequest {
                     observer.skip(Skip::Large);
                 }
                 let failure = answers_too_large(&self.runtime_plan.plan);
-                self.fail(record, failure, Some(&id), None)
+                self.fail(record, failure, Some(id), None)
             }
             (Ok(CallResult::Answer(_) | CallResult::Nothing | CallResult::Cancelled), _) => {
                 record.set_client_status(self.no_reply_status().as_u16());
@@ -129,8 +152,9 @@ impl RpcRequest {
                 let is_reported = failure.reason.answers_notifications();
                 let is_reported =
                     is_reported && matches!(batch, BatchContext::Single) && self.socket.is_none();
-                let id = id.or_else(|| is_reported.then(RequestId::null));
-                self.fail(record, failure, id.as_ref(), observer)
+                let null = RequestId::null();
+                let id = id.or_else(|| is_reported.then_some(&null));
+                self.fail(record, failure, id, observer)
             }
         };
         (reply, annotations)
@@ -278,43 +302,15 @@ impl RpcRequest {
             None => ClientInfo::of_headers(&self.head.headers),
         }
     }
+}
 
-    /// Serves one call.
-    async fn serve_call(
-        &self,
-        record: &mut AccessRecord,
-        call: &Call,
-        batch: BatchContext<'_>,
-        observer: &mut Option<Observer>,
-    ) -> Result<CallResult, Failure> {
-        self.count_era(&record.context, call);
-        let mut pipeline_call = RpcCall {
-            request: self,
-            call,
-            batch,
-            cancelled: None,
-            observer,
-        };
-        let way = choose_way(record, &mut pipeline_call).await?;
-        let cancelled = pipeline_call.cancelled;
-        match way {
-            ChosenWay::Local(answer) => Ok(CallResult::Answer(answer)),
-            ChosenWay::Translate(index) => self.translate(record, index, call, batch).await,
-            ChosenWay::PassThrough(route) => {
-                let Some(upstream) = self.runtime_plan.upstream(route, Side::Rpc) else {
-                    self.check_valid()?;
-                    return Err(rejections::unknown_method(&self.runtime_plan.plan, call));
-                };
-                match cancelled.filter(|_| upstream.http().is_some()) {
-                    None => self.forward_call(record, upstream, call, batch).await,
-                    Some(cancelled) => {
-                        self.forward_cancellation(record, upstream, cancelled, batch)
-                            .await
-                    }
-                }
-            }
-        }
-    }
+/// A message before it is replied to.
+struct ServedMessage<'a> {
+    id: Option<&'a RequestId>,
+    result: Result<CallResult, Failure>,
+    observer: Option<Observer>,
+    /// The response to a call of a published tool that has invalid arguments.
+    tool_error: Option<Box<FullResponse>>,
 }
 
 /// A JSON-RPC call in the pipeline.
@@ -324,7 +320,8 @@ struct RpcCall<'a> {
     batch: BatchContext<'a>,
     /// The call that this one cancels, if it is a cancellation.
     cancelled: Option<CancelRequest<'a>>,
-    observer: &'a mut Option<Observer>,
+    /// The receiver of the control's response, if the call has a candidate.
+    observer: Option<Observer>,
 }
 
 impl RpcCall<'_> {
@@ -343,13 +340,61 @@ impl RpcCall<'_> {
     }
 }
 
+impl<'a> TwoWayCall for RpcCall<'a> {
+    type Head = &'a request::Parts;
+    type Answer = CallResult;
+
+    async fn translate(
+        &mut self,
+        record: &mut AccessRecord,
+        _: ClientRequest<'_, &'a request::Parts>,
+        index: usize,
+    ) -> Result<CallResult, Failure> {
+        let request = self.request;
+        request
+            .translate(record, index, self.call, self.batch)
+            .await
+    }
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        _: ClientRequest<'_, &'a request::Parts>,
+        index: Option<usize>,
+    ) -> Result<CallResult, Failure> {
+        let (request, call, batch) = (self.request, self.call, self.batch);
+        let Some(upstream) = request.runtime_plan.upstream(index, Side::Rpc) else {
+            request.check_valid()?;
+            return Err(rejections::unknown_method(self.plan(), call));
+        };
+        let cancelled = self.cancelled.take();
+        match cancelled.filter(|_| upstream.http().is_some()) {
+            None => request.forward_call(record, upstream, call, batch).await,
+            Some(cancelled) => {
+                request
+                    .forward_cancellation(record, upstream, cancelled, batch)
+                    .await
+            }
+        }
+    }
+}
+
 impl ProtocolCall for RpcCall<'_> {
-    type Reply = Box<FullResponse>;
+    type Response = (ItemReply, ResponseAnnotations);
+
+    /// The caller was identified for all messages of the request.
+    fn identify<'h>(&mut self, _: &mut CallContext, _: ClientRequest<'h>) -> Identity<'h>
+    where
+        Self: 'h,
+    {
+        self.request.rpc_caller.identity.borrowed()
+    }
 
     fn answer_locally(
         &mut self,
         record: &mut AccessRecord,
-    ) -> Result<Option<Box<FullResponse>>, Failure> {
+        _: &IdentifiedRequest<'_>,
+    ) -> Result<Option<CallResult>, Failure> {
         let (request, call) = (self.request, self.call);
         let plan = &request.runtime_plan.plan;
         if self.batch.is_full() {
@@ -374,30 +419,35 @@ impl ProtocolCall for RpcCall<'_> {
         {
             full.headers.insert(&MCP_SESSION, session);
         }
-        Ok(local.map(Box::new))
+        Ok(local.map(|full| CallResult::Answer(Box::new(full))))
     }
 
-    async fn select_route(&mut self, _: &mut CallContext) -> Result<Option<usize>, Failure> {
+    async fn select_route(
+        &mut self,
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+    ) -> Result<Option<usize>, Failure> {
         let call = self.call;
         Ok(self.plan().select_rpc(&call.method, call.params.as_ref()))
     }
 
-    fn decide(&mut self, context: &mut CallContext, route: Option<usize>) -> Stage {
+    fn decide(
+        &mut self,
+        context: &mut CallContext,
+        identified: &IdentifiedRequest<'_>,
+        route: Option<usize>,
+    ) -> Stage {
         let request = self.request;
         let headers = &request.head.headers;
         let sessions = request.sessions();
         let session = sessions
             .for_rpc(headers, self.call, route)
             .or_else(|| Some(sessions.for_socket(request.socket?.number)));
-        let requester = Requester::new(request.caller(), headers).with_session(session);
+        let requester = Requester::new(identified.caller, headers).with_session(session);
         context.decide(&request.runtime_plan.plan, requester, route)
     }
 
-    fn check_origin(&self) -> Result<(), Failure> {
-        self.request.check_origin()
-    }
-
-    fn attach_shadow(&mut self, record: &AccessRecord, stage: Stage) {
+    fn attach_shadow(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>, stage: Stage) {
         let request = self.request;
         let takes_new_path = stage.control() == Some(Way::New);
         let may_repeat = match takes_new_path && request.fault.is_some() {
@@ -406,15 +456,32 @@ impl ProtocolCall for RpcCall<'_> {
         };
         if shadow::may_attach(&record.context, stage, may_repeat) {
             let call = request.replayable(self.call, self.batch);
-            *self.observer = shadow::candidate(record, Box::new(call));
+            self.observer = shadow::candidate(record, Box::new(call));
         }
     }
 
-    fn unserved(&self, context: &CallContext, route: usize) -> Failure {
+    fn unserved(&self, context: &CallContext, _: &IdentifiedRequest<'_>, route: usize) -> Failure {
         match self.request.check_valid() {
             Ok(()) => context.unserved_failure(self.plan(), route),
             Err(fault) => fault,
         }
+    }
+
+    async fn respond(
+        &mut self,
+        record: Box<AccessRecord>,
+        result: Result<CallResult, Failure>,
+    ) -> (ItemReply, ResponseAnnotations) {
+        let (request, call) = (self.request, self.call);
+        let failure = result.as_ref().err();
+        let tool_error = failure.and_then(|one| request.tool_error(&record.context, call, one));
+        let served = ServedMessage {
+            id: call.id.as_ref(),
+            result,
+            observer: self.observer.take(),
+            tool_error,
+        };
+        request.reply(record, served, self.batch)
     }
 }
 

@@ -5,14 +5,18 @@
 use std::cell::Cell;
 
 use bytes::Bytes;
+use http::request;
 
 use super::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, FullResponse, rpc_failure};
+use crate::gateway::request_origin::ClientRequest;
+use crate::gateway::serve::{self, TwoWayCall};
 use crate::gateway::shadow::{ReplayFuture, ReplayableCall, headers_size};
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, FailureCodes, Reason};
 use dualgauge_model::jsonrpc::{Call, RequestId, parse_response, split_batch};
+use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::Way;
 use dualgauge_patterns::side::Side;
@@ -76,26 +80,10 @@ impl RpcRequest {
 }
 
 impl ReplayableRpc {
-    /// Makes the call on the given way.
-    async fn send_again(
-        &self,
-        record: &mut AccessRecord,
-        way: Way,
-    ) -> Result<CallResponse, Failure> {
-        let result = match (way, record.context.route()) {
-            (Way::New, Some(_)) if self.request.fault.is_some() => {
-                let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
-                return Err(Failure::new(Reason::InvalidRequest, message));
-            }
-            (Way::New, Some(route)) => {
-                self.request.check_origin()?;
-                let remaining = Cell::new(self.request.runtime_plan.plan.limits.answer);
-                let batch = self.batch(&remaining);
-                let request = &self.request;
-                request.translate(record, route, &self.call, batch).await?
-            }
-            (Way::Old, _) | (Way::New, None) => self.forward(record).await?,
-        };
+    /// Sends the call on the given way.
+    async fn send(&self, record: &mut AccessRecord, way: Way) -> Result<CallResponse, Failure> {
+        let request = self.request.client_request();
+        let result = serve::send_again(record, request, &mut SecondRun(self), way).await?;
         match result {
             CallResult::Answer(full) => Ok(CallResponse::Full(full)),
             CallResult::Forwarded(answer) | CallResult::Streamed(answer) => Ok(answer),
@@ -103,21 +91,59 @@ impl ReplayableRpc {
         }
     }
 
-    async fn forward(&self, record: &mut AccessRecord) -> Result<CallResult, Failure> {
-        let upstream = record.context.upstream(Side::Rpc).cloned();
-        let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-        let remaining = Cell::new(self.request.runtime_plan.plan.limits.answer);
-        let batch = self.batch(&remaining);
-        self.request
-            .forward_call(record, &upstream, &self.call, batch)
-            .await
-    }
-
     fn batch<'a>(&self, remaining: &'a Cell<usize>) -> BatchContext<'a> {
         match self.sent {
             SentAs::Single => BatchContext::Single,
             SentAs::InBatch | SentAs::InForwardedBatch => BatchContext::Batch(remaining),
         }
+    }
+}
+
+/// A second run of a call.
+struct SecondRun<'a>(&'a ReplayableRpc);
+
+impl<'a> TwoWayCall for SecondRun<'a> {
+    type Head = &'a request::Parts;
+    type Answer = CallResult;
+
+    /// An invalid message fails here, whatever its origin.
+    fn check_origin(&self, _: &Plan, _: ClientRequest<'_>) -> Result<(), Failure> {
+        let SecondRun(ReplayableRpc { request, .. }) = self;
+        if request.fault.is_some() {
+            let message = "the message is not valid JSON-RPC 2.0, or not sent as JSON";
+            return Err(Failure::new(Reason::InvalidRequest, message));
+        }
+        request.check_origin()
+    }
+
+    async fn translate(
+        &mut self,
+        record: &mut AccessRecord,
+        _: ClientRequest<'_, &'a request::Parts>,
+        index: usize,
+    ) -> Result<CallResult, Failure> {
+        let SecondRun(replay) = self;
+        let remaining = Cell::new(replay.request.runtime_plan.plan.limits.answer);
+        let batch = replay.batch(&remaining);
+        let translated = replay.request.translate(record, index, &replay.call, batch);
+        translated.await
+    }
+
+    async fn pass_through(
+        &mut self,
+        record: &mut AccessRecord,
+        _: ClientRequest<'_, &'a request::Parts>,
+        _: Option<usize>,
+    ) -> Result<CallResult, Failure> {
+        let SecondRun(replay) = self;
+        let upstream = record.context.upstream(Side::Rpc).cloned();
+        let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
+        let remaining = Cell::new(replay.request.runtime_plan.plan.limits.answer);
+        let batch = replay.batch(&remaining);
+        let forwarded = replay
+            .request
+            .forward_call(record, &upstream, &replay.call, batch);
+        forwarded.await
     }
 }
 
@@ -153,7 +179,7 @@ impl ReplayableCall for ReplayableRpc {
     }
 
     fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a> {
-        Box::pin(self.send_again(record, way))
+        Box::pin(ReplayableRpc::send(self, record, way))
     }
 
     fn render_failure(&self, failure: &Failure, codes: &FailureCodes) -> FullResponse {

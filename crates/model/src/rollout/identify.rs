@@ -128,6 +128,16 @@ impl Identity<'_> {
         self.proof == Proof::Authenticated
     }
 
+    /// Returns the identity with a borrowed key.
+    #[must_use]
+    pub fn borrowed(&self) -> Identity<'_> {
+        Identity {
+            client: self.client,
+            proof: self.proof,
+            key: self.key.as_deref().map(Cow::Borrowed),
+        }
+    }
+
     /// Returns the identity with an owned key.
     #[must_use]
     pub fn into_owned(self) -> Identity<'static> {
