@@ -143,3 +143,13 @@ fn recording() {
         }
     }
 }
+
+#[test]
+fn har() {
+    for input in corpus("har") {
+        dualgauge_recording::har::check_any_file(&input);
+        for end in (0..input.len()).step_by(7) {
+            dualgauge_recording::har::check_any_file(&input[..end]);
+        }
+    }
+}

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! recording   the recording format: its types, reader and writer
+//! har         HTTP Archive (HAR) 1.2, read and written
 //! ```
 //!
 //! This crate uses no clock, socket, file, lock or log: files come and go as bytes, times are arguments. It knows no
 //! route and no plan.
 
+pub mod har;
 pub mod recording;
