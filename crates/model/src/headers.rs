@@ -44,12 +44,27 @@ pub fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
 }
 
 impl HttpPass {
+    /// Copies the headers that pass from one message to another, but for those that `Connection` names.
+    pub fn copy(&self, from: &HeaderMap, to: &mut HeaderMap) {
+        let of_connection = named_by_connection(from);
+        for name in &self.headers {
+            to.remove(name);
+            if of_connection.contains(name) {
+                continue;
+            }
+            for value in from.get_all(name) {
+                to.append(name, value.clone());
+            }
+        }
+    }
+
     /// Returns the headers of a response that passes.
     #[must_use]
     pub fn response_headers(&self, from: &HeaderMap) -> HeaderMap {
         let mut headers = from_response(from.clone());
         self.copy(from, &mut headers);
         if let Some(kind) = from.get(CONTENT_TYPE) {
+            // A body cannot be read without it.
             headers.insert(CONTENT_TYPE, kind.clone());
         }
         headers
@@ -255,6 +270,19 @@ mod tests {
             prop_assert!(from_response(headers.clone()).contains_key(&name));
             headers.insert(CONNECTION, name.clone().into());
             prop_assert!(!from_response(headers).contains_key(&name));
+        }
+
+        #[test]
+        fn a_header_that_is_of_the_connection_does_not_pass(
+            name in "x-session-id|set-cookie",
+        ) {
+            let name = HeaderName::try_from(name).unwrap();
+            let pass = HttpPass { statuses: vec![409], headers: vec![name.clone()] };
+            let mut headers = HeaderMap::new();
+            headers.insert(name.clone(), HeaderValue::from_static("5"));
+            prop_assert!(pass.response_headers(&headers).contains_key(&name));
+            headers.insert(CONNECTION, name.clone().into());
+            prop_assert!(!pass.response_headers(&headers).contains_key(&name));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `old.pass`: HTTP responses that both dialects of an old RPC server share. Used throughout `model`, and by `gateway`.
 
-use http::{HeaderMap, HeaderName};
+use http::HeaderName;
 
 /// HTTP responses that mean the same to the clients of both dialects, such as a challenge: they pass unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,15 +16,5 @@ impl HttpPass {
     #[must_use]
     pub fn includes(&self, status: u16) -> bool {
         self.statuses.contains(&status)
-    }
-
-    /// Copies the headers that pass from one message to another.
-    pub fn copy(&self, from: &HeaderMap, to: &mut HeaderMap) {
-        for name in &self.headers {
-            to.remove(name);
-            for value in from.get_all(name) {
-                to.append(name, value.clone());
-            }
-        }
     }
 }

@@ -2,6 +2,8 @@
 
 mod old;
 
+use std::cmp::Reverse;
+
 use http::{HeaderMap, Method};
 
 use super::arrange::Arrangement;
@@ -15,6 +17,7 @@ use super::overlaps::{OverlapGroup, TableError, duplicate_names, has_literals, n
 use super::path::PathMatch;
 use super::query::Query;
 use super::segments::Segments;
+use super::template::QueryItem;
 use super::url::fits_path;
 use super::wire::Wire;
 use crate::form::BodyFormat;
@@ -418,7 +421,7 @@ impl RouteTable {
     }
 
     /// Selects among routes of one path and method whose literals the query has: the most specific that matches, or
-    /// else the nearest, which is one whose path fits, with the most names of the query.
+    /// else the nearest, which is one whose path fits, with the most names of the query, and the fewest that are missing.
     fn among_rest(&self, routes: &[usize], head: RestHead<'_>) -> Option<usize> {
         if let [route] = routes
             && !self.route(*route).rest_call.has_literal()
@@ -433,8 +436,11 @@ impl RouteTable {
         let likeness = |route: &&usize| {
             let route = self.route(**route);
             let items = route.rest_call.query.iter();
-            let named = items.filter(|item| query.has(&item.key)).count();
-            (fits_path(route, head.segments, TERMS.depth), named)
+            let (named, others): (Vec<_>, Vec<_>) = items.partition(|item| query.has(&item.key));
+            let is_required = |item: &&&QueryItem| !item.words.may_be_absent();
+            let missing = others.iter().filter(is_required).count();
+            let fits = fits_path(route, head.segments, TERMS.depth);
+            (fits, named.len(), Reverse(missing))
         };
         let possible = || routes.iter().filter(possible);
         // `max_by_key` returns the last of equals; the first one in the group is needed, hence `rev`.

@@ -328,6 +328,20 @@ fn the_nearest_route_is_one_whose_path_fits() {
 }
 
 #[test]
+fn a_route_without_a_required_name_is_nearer_than_one_whose_name_is_missing() {
+    let table = table(&[
+        ("GET /pool", "query"),
+        ("GET /pool?id={id}", "by_id"),
+        ("GET /pool?name={name}&kind={kind}", "by_name"),
+    ])
+    .unwrap();
+    // The message names `name__contains`, not the `id` that the call needs as little as `name`.
+    assert_eq!(selected(&table, "GET /pool?name__contains=a"), "r0");
+    assert_eq!(selected(&table, "GET /pool?id=1&x=1"), "r1");
+    assert_eq!(selected(&table, "GET /pool?kind=a&x=1"), "r2");
+}
+
+#[test]
 fn an_order_brings_no_other_route_of_the_path_along() {
     let wide = Row {
         rest: "POST /a/{x=**}",
