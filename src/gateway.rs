@@ -35,6 +35,8 @@ mod passed_response;
 mod passthrough;
 mod peers;
 mod progress_stream;
+mod recorded_call;
+mod replay;
 mod request_body;
 mod request_ids;
 mod request_line;
@@ -86,6 +88,11 @@ pub use cancellation::CancellationRegistry;
 pub use event_sessions::EventSessions;
 pub use offload::Offload;
 pub use peers::Peer as CountedPeer;
+pub use recorded_call::{
+    Control, ControlOrigin, HeaderExtent, NotRun, RecordedCall, RecordedControl, ReplayReport,
+    ReplayedCall, UnsafeCalls,
+};
+pub use replay::replay;
 pub use request_ids::RequestIdAllocator;
 pub use request_origin::{HeaderReadTime, RequestOrigin};
 pub use response_body::ResponseBody;

@@ -1,6 +1,7 @@
 //! The REST side: one call per HTTP request. Used by `gateway` and `rpc`.
 
 mod metadata;
+mod recorded;
 mod replay;
 
 use std::mem;
@@ -32,6 +33,8 @@ use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
 use dualgauge_net::pinned;
 use dualgauge_patterns::side::Side;
+
+pub(super) use recorded::prepare as prepare_recorded;
 
 use metadata::MetadataCall;
 use replay::ShadowCall;

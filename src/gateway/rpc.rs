@@ -14,6 +14,7 @@ mod invalid;
 mod message;
 mod progress_stream;
 mod reading;
+mod recorded;
 mod replay;
 mod rpc_request;
 mod server_messages;
@@ -41,6 +42,8 @@ use dualgauge_model::jsonrpc;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::websocket;
 use dualgauge_net::pinned;
+
+pub(super) use recorded::prepare as prepare_recorded;
 
 use reading::{RpcBody, read};
 use rpc_request::{BatchContext, RpcCaller, RpcRequest};

@@ -4,6 +4,7 @@
 //! mod                 which calls get a candidate, and when it starts
 //! replay              the calls that can be sent a second time
 //! recorded_response   responses stored for comparison
+//! recorded            calls from a recording, run and compared
 //! comparison          a pair of responses, compared
 //! offload             the thread for long comparisons
 //! runner              the shared state of all candidates of a worker
@@ -19,6 +20,7 @@
 
 mod comparison;
 mod offload;
+mod recorded;
 mod recorded_response;
 mod replay;
 mod run;
@@ -44,6 +46,7 @@ use dualgauge_model::shadow_limits;
 use dualgauge_net::{BodyCopy, CopyUnavailable, pinned};
 
 pub use offload::{ComparePool, CompareThread};
+pub(super) use recorded::RecordedRun;
 pub(super) use recorded_response::headers_size;
 pub(super) use replay::{ReplayFuture, ReplayableCall};
 pub(super) use runner::ShadowRunner;

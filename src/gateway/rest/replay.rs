@@ -49,15 +49,7 @@ pub(super) fn shadow_call(
     stage: Stage,
     body: &RequestBody,
 ) -> ShadowCall {
-    let head = request.head;
-    let is_conditional = CONDITIONS
-        .iter()
-        .any(|name| head.headers.contains_key(name));
-    let precondition = match is_conditional {
-        true => Err(Skip::Conditional),
-        false => Ok(()),
-    };
-    if !shadow::may_attach(&record.context, stage, precondition) {
+    if !shadow::may_attach(&record.context, stage, may_repeat(request.head)) {
         return ShadowCall::default();
     }
     let copy = record.context.worker().shadow_runner().new_copy();
@@ -66,15 +58,26 @@ pub(super) fn shadow_call(
         RequestBody::Streaming(..) if body.is_empty() => copy.finish(),
         RequestBody::Streaming(..) => {}
     }
-    let call = RestReplay::new(head, copy.clone(), request.origin);
+    let call = RestReplay::new(request.head, copy.clone(), request.origin);
     ShadowCall {
         candidate: shadow::candidate(record, Box::new(call)),
         copy: Some(copy),
     }
 }
 
+/// Fails if a call is not replayed because of its headers.
+pub(super) fn may_repeat(head: &request::Parts) -> Result<(), Skip> {
+    let is_conditional = CONDITIONS
+        .iter()
+        .any(|name| head.headers.contains_key(name));
+    match is_conditional {
+        true => Err(Skip::Conditional),
+        false => Ok(()),
+    }
+}
+
 /// A REST call stored so that it can be sent again.
-struct RestReplay {
+pub(super) struct RestReplay {
     /// The request head as it arrived.
     head: Box<request::Parts>,
     /// A copy of the body, taken while it passes through.
@@ -83,7 +86,11 @@ struct RestReplay {
 }
 
 impl RestReplay {
-    fn new(head: &request::Parts, body: BodyCopy, origin: &RequestOrigin) -> RestReplay {
+    pub(super) fn new(
+        head: &request::Parts,
+        body: BodyCopy,
+        origin: &RequestOrigin,
+    ) -> RestReplay {
         let mut head = head.clone();
         // A second run must not use the client's connection.
         head.extensions.remove::<OnUpgrade>();

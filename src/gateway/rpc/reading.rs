@@ -73,6 +73,17 @@ pub(super) async fn read(
         return Ok(RpcBody::Other(RequestBody::Streaming(body, None), unread));
     }
     let body = request_body::read_raw(body, &plan.limits, context.worker()).await?;
+    parse(context, headers, body, fault).await
+}
+
+/// Parses a body that is read. `fault` is the reason why translation rejects it from its headers alone.
+pub(super) async fn parse(
+    context: &CallContext,
+    headers: &HeaderMap,
+    body: Bytes,
+    fault: Option<Failure>,
+) -> Result<RpcBody, Failure> {
+    let plan = &context.runtime_plan().plan;
     if fault.is_none()
         && let Ok(incoming) =
             offloaded_parsing::parse_messages(context.worker(), &body, &plan.limits).await?

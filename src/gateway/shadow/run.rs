@@ -29,6 +29,7 @@ use dualgauge_model::compare::{
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{DecisionReason, Stage, Way};
+use dualgauge_model::route::Route;
 use dualgauge_net::{BodyCopy, CountGuard};
 use dualgauge_patterns::side::Side;
 
@@ -48,7 +49,7 @@ pub(super) struct RunnableCandidate {
 }
 
 /// The call that the candidate belongs to.
-struct CandidateInfo {
+pub(super) struct CandidateInfo {
     worker: Rc<Worker>,
     runtime_plan: Rc<RuntimePlan>,
     route: usize,
@@ -168,7 +169,7 @@ impl From<Verdict> for Uncompared {
 }
 
 impl CandidateInfo {
-    fn new(context: &CallContext) -> Option<CandidateInfo> {
+    pub(super) fn new(context: &CallContext) -> Option<CandidateInfo> {
         Some(CandidateInfo {
             worker: context.worker().clone(),
             runtime_plan: context.runtime_plan().clone(),
@@ -189,20 +190,35 @@ impl CandidateInfo {
         }
     }
 
-    fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan {
         &self.runtime_plan.plan
     }
 
-    fn runner(&self) -> &Rc<ShadowRunner> {
+    pub(super) fn runner(&self) -> &Rc<ShadowRunner> {
         self.worker.shadow_runner()
     }
 
-    fn route_name(&self) -> Arc<str> {
-        Arc::from(self.plan().routes.route(self.route).name.as_str())
+    /// Returns the route of the call.
+    pub(super) fn route(&self) -> &Route {
+        self.plan().routes.route(self.route)
+    }
+
+    /// Returns the side of the call.
+    pub(super) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Returns the way of the candidate.
+    pub(super) fn candidate_way(&self) -> Option<Way> {
+        self.stage.candidate()
+    }
+
+    pub(super) fn route_name(&self) -> Arc<str> {
+        Arc::from(self.route().name.as_str())
     }
 
     /// Returns the candidate's response; `None` when the process shuts down.
-    async fn run_candidate(
+    pub(super) async fn run_candidate(
         &self,
         record: &mut AccessRecord,
         call: &dyn ReplayableCall,
@@ -226,14 +242,10 @@ impl CandidateInfo {
         Some(Ok(failure_response(call, record, &failure)))
     }
 
-    /// Compares two responses. Decoded bytes are charged to `budget`.
-    async fn compare(
-        &self,
-        pair: ResponsePair,
-        budget: &BodyCopy,
-    ) -> Result<Compared, NotCompared> {
+    /// Returns the rules and limits of a comparison.
+    pub(super) fn compare_context(&self, budget: &BodyCopy) -> Result<CompareContext, NotCompared> {
         let rules = self.plan().comparing.get(self.route).cloned();
-        let context = CompareContext {
+        Ok(CompareContext {
             rules: rules.ok_or(Verdict::CandidateFailed)?,
             side: self.side,
             method: self.method.clone(),
@@ -242,7 +254,16 @@ impl CandidateInfo {
                 salt: self.worker.salt(),
             },
             decode_budget: budget.left(),
-        };
+        })
+    }
+
+    /// Compares two responses. Decoded bytes are charged to `budget`.
+    pub(super) async fn compare(
+        &self,
+        pair: ResponsePair,
+        budget: &BodyCopy,
+    ) -> Result<Compared, NotCompared> {
+        let context = self.compare_context(budget)?;
         let limit = self.plan().candidates.timeout;
         let comparison = pair.compare(context, self.worker.compare_pool());
         let compared = match self.runner().run(limit, comparison).await {
@@ -259,7 +280,7 @@ impl CandidateInfo {
     }
 
     /// Repeats the control call, and learns which fields differ between two control responses.
-    async fn repeat_control(
+    pub(super) async fn repeat_control(
         &self,
         mut noise: AccessRecord,
         call: &dyn ReplayableCall,
@@ -294,7 +315,7 @@ impl CandidateInfo {
     }
 
     /// Returns a short description of a response; only the status if it is long or has a content coding.
-    fn describe(&self, response: &RecordedResponse) -> RunEnding {
+    pub(super) fn describe(&self, response: &RecordedResponse) -> RunEnding {
         if !response.is_short() {
             return RunEnding::Status(response.status.as_u16());
         }
@@ -303,7 +324,7 @@ impl CandidateInfo {
     }
 
     fn call_info(&self) -> CallInfo {
-        let route = self.plan().routes.route(self.route);
+        let route = self.route();
         let call = match self.side {
             Side::Rest => &route.rest,
             Side::Rpc => &route.rpc,
@@ -355,7 +376,7 @@ impl CandidateInfo {
             let places = pointers.get(..MAX_POINTERS).unwrap_or(pointers).join(" ");
             tracing::info!(
                 target: "dualgauge::mismatch",
-                route = %self.plan().routes.route(self.route).name,
+                route = %self.route().name,
                 client = self.client_name(),
                 side = self.side.as_str(),
                 stage = self.stage.as_str(),
@@ -390,7 +411,7 @@ impl CandidateInfo {
     fn log_failed(&self, failed: &FailedCandidate) {
         tracing::info!(
             target: "dualgauge::mismatch",
-            route = %self.plan().routes.route(self.route).name,
+            route = %self.route().name,
             client = self.client_name(),
             side = self.side.as_str(),
             stage = self.stage.as_str(),
@@ -414,7 +435,7 @@ impl CandidateInfo {
 
     /// Returns the number of events of a second response that are read: as many as the control has, and one more if the
     /// control is complete.
-    fn events_to_read(&self, control: &RecordedResponse) -> usize {
+    pub(super) fn events_to_read(&self, control: &RecordedResponse) -> usize {
         let events = control.events(self.side, self.plan().limits.depth);
         let Some(events) = events else {
             return STREAM_EVENTS;

@@ -1,0 +1,56 @@
+//! REST calls from a recording. Used by `replay` and `rpc::recorded`.
+
+use super::call::RestCall;
+use super::replay::{RestReplay, ShadowCall, may_repeat};
+use crate::gateway::access_record::AccessRecord;
+use crate::gateway::identity::identify;
+use crate::gateway::protocol_call::ProtocolCall;
+use crate::gateway::recorded_call::{NotRun, Preparation, PreparedCall};
+use crate::gateway::request_body::RequestBody;
+use crate::gateway::shadow::ReplayableCall;
+use dualgauge_model::rollout::{Decision, DecisionReason};
+use dualgauge_model::routing::RequestHead;
+
+/// Finds the route of a call, and returns the call ready to be sent.
+pub(in crate::gateway) async fn prepare(
+    mut record: Box<AccessRecord>,
+    preparation: Preparation<'_>,
+) -> PreparedCall {
+    let call = route_and_store(&mut record, preparation).await;
+    PreparedCall { record, call }
+}
+
+async fn route_and_store(
+    record: &mut AccessRecord,
+    preparation: Preparation<'_>,
+) -> Result<Box<dyn ReplayableCall>, NotRun> {
+    let Preparation {
+        head,
+        body,
+        origin,
+        stage,
+    } = preparation;
+    let runtime_plan = record.context.runtime_plan().clone();
+    let identity = identify(&mut record.context, &head.headers, origin);
+    let mut call = RestCall {
+        runtime_plan: &runtime_plan,
+        head: RequestHead::new(head),
+        parts: head,
+        origin,
+        caller: identity.caller(&runtime_plan.plan.rollout.clients),
+        content: RequestBody::Read(body.clone()),
+        shadow_call: ShadowCall::default(),
+        server: None,
+    };
+    if call.answer_locally(record)?.is_some() {
+        return Err(NotRun::Local);
+    }
+    let route = call.select_route(&mut record.context).await?;
+    let route = route.ok_or(NotRun::Unrouted)?;
+    let decision = Decision::plain(stage, DecisionReason::Default);
+    record.context.set_decision(Some(route), decision);
+    may_repeat(head)?;
+    let copy = record.context.worker().shadow_runner().new_copy();
+    copy.store_complete(body);
+    Ok(Box::new(RestReplay::new(head, copy, origin)))
+}
