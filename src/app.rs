@@ -8,6 +8,7 @@ mod hot_restart;
 pub mod inherited_sockets;
 mod link_thread;
 mod open_files;
+pub mod replay;
 pub mod run;
 pub mod service_manager;
 mod signals;

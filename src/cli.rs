@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `reload`, `health`,
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `replay`, `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `reload`, `health`,
 //! `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
@@ -25,6 +25,7 @@ mod mcp;
 mod mismatches;
 mod plural;
 mod reload;
+mod replay;
 mod rest;
 mod routes;
 mod run;
@@ -108,6 +109,17 @@ enum CliCommand {
     /// `--reset`.
     #[command(after_help = mismatches::EXAMPLES)]
     Mismatches(mismatches::MismatchesArguments),
+    /// Make recorded calls again, and compare the responses
+    ///
+    /// Reads a recording or a HAR file, and sends each safe call as the stage shadow would: translated to the new side,
+    /// unchanged to the old side, or both. Then it prints verdicts by route and field, times, and the calls that were
+    /// skipped with the reasons. No process needs to run. Calls of routes that are not safe are sent only with `--unsafe`.
+    ///
+    /// The exit code is 0 if calls were compared and all are equal; 1 if a call differs or fails on the side that it is
+    /// sent to; 2 if nothing is proven: the command line, the configuration or the file cannot be used, no call was
+    /// compared, or a signal ended the replay before a call differed.
+    #[command(after_help = replay::EXAMPLES)]
+    Replay(Box<replay::ReplayArguments>),
     /// Draft a route table from OpenAPI and OpenRPC documents, a running server or a command
     ///
     /// Reads OpenAPI 3.0 to 3.2, Swagger 2.0 and OpenRPC 1.x, as JSON or YAML. Asks a server for its `rpc.discover` or
@@ -192,6 +204,7 @@ pub fn main() -> ExitCode {
         CliCommand::Routes(arguments) => routes::routes(&arguments),
         CliCommand::Explain(arguments) => explain::explain(&arguments),
         CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),
+        CliCommand::Replay(arguments) => replay::replay(&arguments),
         CliCommand::Import(arguments) => import::import(&arguments),
         CliCommand::Mcp(arguments) => mcp::mcp(&arguments),
         CliCommand::Kit(arguments) => kit::kit(&arguments),

@@ -90,7 +90,7 @@ pub use offload::Offload;
 pub use peers::Peer as CountedPeer;
 pub use recorded_call::{
     Control, ControlOrigin, HeaderExtent, NotRun, RecordedCall, RecordedControl, ReplayReport,
-    ReplayedCall, UnsafeCalls,
+    ReplayTerms, ReplayedCall, UnsafeCalls,
 };
 pub use replay::replay;
 pub use request_ids::RequestIdAllocator;

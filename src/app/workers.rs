@@ -1,6 +1,6 @@
 //! The worker threads, each with its own runtime and listener.
 //!
-//! Used by `bound_addresses`, `run`, `signals` and `usage_counts`.
+//! Used by `bound_addresses`, `replay`, `run`, `signals` and `usage_counts`.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::compare_thread::CompareThread;
-use crate::gateway::{Offload, Sessions, Shared, Worker};
+use crate::gateway::{ComparePool, Offload, Sessions, Shared, Worker};
 use crate::server::listen::{self, Listeners, WorkerCommand, WorkerConfig};
 use crate::telemetry::log::{buffer_lines, flush_lines, flushing_lines};
 use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapshot};
@@ -44,6 +44,35 @@ pub struct Workers {
     comparing: CompareThread,
     ended: mpsc::Receiver<io::Result<()>>,
     address: SocketAddr,
+}
+
+/// Returns the state that this number of workers share.
+pub(super) fn shared(
+    names: &Arc<LabelNames>,
+    spans: Option<&Spans>,
+    memory: MemoryBudget,
+    compare_pool: &ComparePool,
+    workers: usize,
+) -> Shared {
+    Shared {
+        names: names.clone(),
+        salt: salt(),
+        sessions: Arc::default(),
+        cancellations: Arc::default(),
+        client_requests: Arc::default(),
+        event_sessions: Arc::default(),
+        log_levels: Arc::default(),
+        session_streams: Arc::default(),
+        suspended_calls: Arc::default(),
+        request_ids: Arc::default(),
+        compare_pool: compare_pool.clone(),
+        offload: Offload::for_workers(workers),
+        ids: IdGenerator::new(0),
+        spans: spans.cloned(),
+        memory,
+        open_files: getrlimit(Resource::Nofile).current,
+        share: WorkerShare { worker: 0, workers },
+    }
 }
 
 /// Returns the shared state as one worker has it.
@@ -74,26 +103,8 @@ impl Workers {
         let address = listener.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
-        let (worker, workers) = (0, listeners.len());
-        let common = Shared {
-            names: names.clone(),
-            salt: salt(),
-            sessions: Arc::default(),
-            cancellations: Arc::default(),
-            client_requests: Arc::default(),
-            event_sessions: Arc::default(),
-            log_levels: Arc::default(),
-            session_streams: Arc::default(),
-            suspended_calls: Arc::default(),
-            request_ids: Arc::default(),
-            compare_pool: comparing.compare_pool().clone(),
-            offload: Offload::for_workers(workers),
-            ids: IdGenerator::new(0),
-            spans: spans.cloned(),
-            memory,
-            open_files: getrlimit(Resource::Nofile).current,
-            share: WorkerShare { worker, workers },
-        };
+        let pool = comparing.compare_pool();
+        let common = shared(names, spans, memory, pool, listeners.len());
         let mut workers = Workers {
             commands: Vec::new(),
             installs: Arc::default(),

@@ -8,6 +8,7 @@ use super::admin::AdminFault;
 use super::import::ImportFault;
 use super::kit::KitFault;
 use super::mcp::McpFault;
+use super::replay::ReplayFault;
 use super::rest::RestFault;
 use crate::app::run::RunError;
 
@@ -26,6 +27,8 @@ pub(super) enum CommandError {
     Kit(#[from] KitFault),
     #[error(transparent)]
     Mcp(#[from] McpFault),
+    #[error(transparent)]
+    Replay(#[from] ReplayFault),
     #[error(transparent)]
     Rest(#[from] RestFault),
     #[error(transparent)]

@@ -111,20 +111,7 @@ impl ServeArguments {
 
     /// Returns the headers for the upstream server, with their placeholders replaced.
     pub(super) fn headers(&self) -> Result<Vec<(String, String)>, DraftedServerFault> {
-        let headers = self.header.iter().map(|header| {
-            // The value may be a secret, so the message contains only the name.
-            let name = header.split(':').next().unwrap_or_default().trim();
-            let wrong = || DraftedServerFault::Header(name.to_owned());
-            let (_, value) = header.split_once(':').ok_or_else(wrong)?;
-            let value = expanded("--header", value.trim())?;
-            let is_name = http::HeaderName::from_bytes(name.as_bytes()).is_ok();
-            let is_value = !value.is_empty() && http::HeaderValue::from_str(&value).is_ok();
-            match is_name && is_value {
-                true => Ok((name.to_ascii_lowercase(), value)),
-                false => Err(wrong()),
-            }
-        });
-        headers.collect()
+        headers(&self.header)
     }
 
     /// Returns the tables of the main file that say who may call, and from where.
@@ -400,6 +387,27 @@ pub(super) fn without_credentials(url: &str) -> String {
         }
         None => printable(url),
     }
+}
+
+/// Returns the headers of `--header` options, with their placeholders replaced.
+///
+/// # Errors
+/// [`DraftedServerFault`] for a text that is no header, or a placeholder that names nothing.
+pub(super) fn headers(texts: &[String]) -> Result<Vec<(String, String)>, DraftedServerFault> {
+    let headers = texts.iter().map(|header| {
+        // The value may be a secret, so the message contains only the name.
+        let name = header.split(':').next().unwrap_or_default().trim();
+        let wrong = || DraftedServerFault::Header(name.to_owned());
+        let (_, value) = header.split_once(':').ok_or_else(wrong)?;
+        let value = expanded("--header", value.trim())?;
+        let is_name = http::HeaderName::from_bytes(name.as_bytes()).is_ok();
+        let is_value = !value.is_empty() && http::HeaderValue::from_str(&value).is_ok();
+        match is_name && is_value {
+            true => Ok((name.to_ascii_lowercase(), value)),
+            false => Err(wrong()),
+        }
+    });
+    headers.collect()
 }
 
 /// Replaces `{env:NAME}` and `{file:PATH}`.

@@ -13,7 +13,7 @@ use super::request_origin::RequestOrigin;
 use super::shadow::ReplayableCall;
 use dualgauge_model::compare::{Difference, RunEnding, Skip, Verdict};
 use dualgauge_model::failure::Failure;
-use dualgauge_model::rollout::Stage;
+use dualgauge_model::rollout::{Glob, Stage};
 use dualgauge_patterns::side::Side;
 
 /// A request from a recording.
@@ -86,6 +86,15 @@ pub enum UnsafeCalls {
     Sent,
 }
 
+/// The calls that are sent.
+#[derive(Debug, Clone)]
+pub struct ReplayTerms {
+    /// The treatment of calls that may have an effect.
+    pub unsafe_calls: UnsafeCalls,
+    /// The names of the routes whose calls are sent; `None` for all.
+    pub only: Option<Glob>,
+}
+
 /// The reason why a recorded call was not run, or not compared.
 #[derive(Debug)]
 pub enum NotRun {
@@ -93,6 +102,8 @@ pub enum NotRun {
     Skipped(Skip),
     /// No route matches.
     Unrouted,
+    /// Its route is not selected.
+    NotSelected,
     /// The proxy itself answers.
     Local,
     /// The request is no call: a response of a client, or another method on an RPC path.
@@ -142,6 +153,7 @@ impl NotRun {
         match self {
             NotRun::Skipped(skip) => skip.as_str(),
             NotRun::Unrouted => "unrouted",
+            NotRun::NotSelected => "not_selected",
             NotRun::Local => "local",
             NotRun::NoCall => "no_call",
             NotRun::Refused(_) => "refused",

@@ -8,13 +8,14 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use http::Request;
 use http::header::ORIGIN;
 
 use super::access_record::AccessRecord;
 use super::recorded_call::{
-    Control, NotRun, Preparation, PreparedCall, RecordedCall, ReplayedCall, UnsafeCalls,
+    Control, NotRun, Preparation, PreparedCall, RecordedCall, ReplayTerms, ReplayedCall,
 };
 use super::request_line::RequestLine;
 use super::request_origin::RequestOrigin;
@@ -33,7 +34,7 @@ pub async fn replay(
     worker: Rc<Worker>,
     call: RecordedCall,
     control: Control,
-    unsafe_calls: UnsafeCalls,
+    terms: &ReplayTerms,
 ) -> Vec<ReplayedCall> {
     let mut replayed = Vec::new();
     for prepared in prepare(&worker, call, control.stage()).await {
@@ -41,14 +42,17 @@ pub async fn replay(
         let context = &record.context;
         let plan = &context.runtime_plan().plan;
         let route = context.route().map(|route| plan.routes.route(route));
-        let (side, route) = (context.side(), route.map(|route| route.name.as_str().into()));
+        let side = context.side();
+        let route: Option<Arc<str>> = route.map(|route| route.name.as_str().into());
+        let is_selected = is_selected(terms, route.as_deref());
         let result = match call {
+            _ if !is_selected => Err(NotRun::NotSelected),
             Ok(call) => {
                 let run = RecordedRun {
                     record: &record,
                     call: &*call,
                 };
-                run.run(control.clone(), unsafe_calls).await
+                run.run(control.clone(), terms.unsafe_calls).await
             }
             Err(why) => Err(why),
         };
@@ -60,6 +64,14 @@ pub async fn replay(
         });
     }
     replayed
+}
+
+/// Returns true if calls of a route are sent. Calls without a route are listed whatever is selected.
+fn is_selected(terms: &ReplayTerms, route: Option<&str>) -> bool {
+    match (&terms.only, route) {
+        (Some(only), Some(route)) => only.fits(route),
+        (Some(_) | None, None) | (None, Some(_)) => true,
+    }
 }
 
 impl Control {

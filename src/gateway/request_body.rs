@@ -112,10 +112,7 @@ pub(super) async fn read_json(
 }
 
 /// Returns why translation rejects the body of an RPC request from its headers alone: content type or content coding.
-pub(super) fn message_fault(
-    headers: &HeaderMap,
-    body: &impl hyper::body::Body,
-) -> Option<Failure> {
+pub(super) fn message_fault(headers: &HeaderMap, body: &impl hyper::body::Body) -> Option<Failure> {
     match coding(headers) {
         Ok(ContentEncoding::Identity) if body.is_end_stream() => None,
         Ok(ContentEncoding::Identity) => rejections::media_type(headers).err(),

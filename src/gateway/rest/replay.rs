@@ -86,11 +86,7 @@ pub(super) struct RestReplay {
 }
 
 impl RestReplay {
-    pub(super) fn new(
-        head: &request::Parts,
-        body: BodyCopy,
-        origin: &RequestOrigin,
-    ) -> RestReplay {
+    pub(super) fn new(head: &request::Parts, body: BodyCopy, origin: &RequestOrigin) -> RestReplay {
         let mut head = head.clone();
         // A second run must not use the client's connection.
         head.extensions.remove::<OnUpgrade>();

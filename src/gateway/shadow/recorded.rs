@@ -21,8 +21,8 @@ use crate::telemetry::clock;
 use dualgauge_model::compare::{
     ComparedResponse, Comparison, RepeatOutcome, Run, STREAM_EVENTS, Skip, Verdict, compare,
 };
-use dualgauge_model::route::Effect;
 use dualgauge_model::rollout::Way;
+use dualgauge_model::route::Effect;
 use dualgauge_model::shadow_limits;
 use dualgauge_net::BodyCopy;
 
@@ -111,7 +111,9 @@ impl RecordedRun<'_> {
         let response = RecordedResponse {
             status: control.status,
             headers: control.headers,
-            body: self.call.extract_own_part(control.body.clone().unwrap_or_default()),
+            body: self
+                .call
+                .extract_own_part(control.body.clone().unwrap_or_default()),
             source,
             stream: format.map(|format| RecordedStream {
                 format,

@@ -1,0 +1,64 @@
+//! Errors of `dualgauge replay`. Used by `replay`, `input` and `cli::command_error`.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::cli::drafted_server::DraftedServerFault;
+use dualgauge_recording::har::HarError;
+use dualgauge_recording::recording::ReadError;
+
+/// The reason why a file cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum ReplayFault {
+    /// A header of the command line cannot be used.
+    #[error(transparent)]
+    Header(#[from] DraftedServerFault),
+    /// The file cannot be read.
+    #[error("`{path}` cannot be read")]
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
+    /// The file is a recording that cannot be used.
+    #[error("`{path}` cannot be replayed")]
+    Recording {
+        /// The path.
+        path: PathBuf,
+        /// The fault.
+        source: ReadError,
+    },
+    /// The file is a HAR file that cannot be used.
+    #[error("`{path}` cannot be replayed")]
+    Har {
+        /// The path.
+        path: PathBuf,
+        /// The fault.
+        source: HarError,
+    },
+    /// The file is something else.
+    #[error(
+        "`{path}` is neither a recording of dualgauge nor a HAR file: {what}; make one with `dualgauge record`, or export one from a browser's network tools"
+    )]
+    Foreign {
+        /// The path.
+        path: PathBuf,
+        /// What it looks like.
+        what: &'static str,
+    },
+    /// The configuration cannot be reported on.
+    #[error("the output cannot be written")]
+    Output(#[from] io::Error),
+    /// The JUnit file cannot be written.
+    #[error("`{path}` cannot be written")]
+    Write {
+        /// The path.
+        path: PathBuf,
+        /// The system error.
+        source: io::Error,
+    },
+    /// The worker cannot start.
+    #[error("the replay cannot start")]
+    Start(#[source] io::Error),
+}
