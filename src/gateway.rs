@@ -12,8 +12,6 @@ mod call_context;
 mod call_response;
 mod cancellation;
 mod client_requests;
-mod cors;
-mod decoded_exchange;
 mod event_sessions;
 mod event_stream;
 mod event_translation;
@@ -27,11 +25,9 @@ mod legacy_socket;
 mod link_call;
 mod local_reply;
 mod log_levels;
-mod max_forwards;
 mod offload;
 mod offloaded_parsing;
 mod old_failure;
-mod passed_response;
 mod passthrough;
 mod peers;
 mod progress_stream;
@@ -48,16 +44,18 @@ mod response;
 mod response_body;
 mod response_observer;
 mod rest;
-mod routed_link_call;
 mod rpc;
 mod rpc_reply;
+mod rpc_request;
 mod runtime_plan;
 mod serve;
+mod session_listener;
 mod session_streams;
 mod session_table;
 mod sessions;
 mod shadow;
 mod shared_state;
+mod socket_call;
 mod stream_end;
 mod stream_headers;
 mod streamed_call;
@@ -104,6 +102,7 @@ pub use worker::{ConnectionGuard, Worker};
 
 use access_record::AccessRecord;
 use request_line::RequestLine;
+use request_origin::ClientRequest;
 use serve::IncomingRequest;
 
 /// Serves one HTTP request. The call starts here: dropping the future before its first poll cancels the call.
@@ -128,7 +127,7 @@ pub fn handle(
     }
     let is_trusted = || plan.rollout.clients.hops().trusts(origin.peer().address());
     plan.identity_headers.clean(&mut head.headers, is_trusted);
-    let is_final_recipient = max_forwards::decrement(&mut head);
+    let is_final_recipient = headers::decrement_max_forwards(&mut head);
     let dispatched = dispatch(&worker, &runtime_plan, &head, &origin);
     let side = match &dispatched {
         Ok(Dispatch::Side(side)) | Err((side, _)) => *side,
@@ -147,7 +146,7 @@ pub fn handle(
     };
     match dispatched {
         Err((_, failure)) => pinned(|| reject(request, failure)),
-        Ok(_) if is_final_recipient => pinned(|| max_forwards::respond(request)),
+        Ok(_) if is_final_recipient => pinned(|| respond_as_recipient(request)),
         Ok(Dispatch::Stream(matched)) => pinned(|| event_stream::serve_request(request, matched)),
         Ok(Dispatch::Side(Side::Rest)) => pinned(|| rest::serve_request(request)),
         Ok(Dispatch::Side(Side::Rpc)) => pinned(|| rpc::serve_request(request)),
@@ -159,9 +158,27 @@ async fn reject(request: IncomingRequest, failure: Failure) -> Response<Response
     let (side, runtime_plan) = (record.context.side(), record.context.runtime_plan().clone());
     let mut response = response::render_failure(record, failure, None);
     if side == Side::Rpc {
-        cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
+        response::add_cors_headers(&runtime_plan.plan, &head.headers, &mut response);
     }
     response
+}
+
+/// Responds to a request whose final recipient is the proxy.
+async fn respond_as_recipient(request: IncomingRequest) -> Response<ResponseBody> {
+    let IncomingRequest {
+        mut record,
+        head,
+        origin,
+        ..
+    } = request;
+    identity::identify(&mut record.context, &head.headers, &origin);
+    let request = ClientRequest {
+        head: &*head,
+        origin: &origin,
+    };
+    let admitted = record.context.admit();
+    let answer = admitted.and_then(|()| local_reply::answer_as_recipient(&mut record, request));
+    response::render(record, answer, None)
 }
 
 /// The part of the gateway that serves a request.

@@ -1,13 +1,17 @@
-//! Keeps the layers of `src/lib.rs` and of the crates: imports go down only, and the pure crates know no clock, socket,
-//! file or log.
+//! Keeps the layers of `src/lib.rs`, of `gateway` and of the crates: imports go down only, and the pure crates know no
+//! clock, socket, file or log.
 
 #![expect(
     clippy::unwrap_used,
     reason = "sources that cannot be read fail the test"
 )]
 
+mod source_graph;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use source_graph::{Module, all_files, edges};
 
 /// A crate of the workspace.
 struct Crate {
@@ -94,6 +98,148 @@ const LAYERS: &[&[&str]] = &[
     &["app"],
     &["cli"],
 ];
+
+/// A layer of `gateway`.
+struct Layer {
+    /// Its files, without `.rs`; a folder belongs to the layer of its file unless it is listed itself.
+    files: &'static [&'static str],
+}
+
+/// The layers of `gateway`, from top to bottom: no file names one of a layer above its own.
+const GATEWAY_LAYERS: &[Layer] = &[
+    // The entry: chooses the adapter of a request.
+    Layer {
+        files: &["gateway"],
+    },
+    // The adapters of the protocols.
+    Layer {
+        files: &[
+            "gateway/event_stream",
+            "gateway/legacy_socket",
+            "gateway/rest",
+            "gateway/rpc",
+        ],
+    },
+    // The pipeline.
+    Layer {
+        files: &["gateway/serve"],
+    },
+    // The ways of a call.
+    Layer {
+        files: &[
+            "gateway/agent_card",
+            "gateway/link_call",
+            "gateway/local_reply",
+            "gateway/passthrough",
+            "gateway/resource_metadata",
+            "gateway/socket_call",
+            "gateway/streamed_call",
+            "gateway/subscribed_call",
+            "gateway/translate",
+        ],
+    },
+    // The steps that ways and adapters share: reading, sending, observing, responding.
+    Layer {
+        files: &[
+            "gateway/call_response",
+            "gateway/event_translation",
+            "gateway/exchange",
+            "gateway/failures",
+            "gateway/headers",
+            "gateway/identity",
+            "gateway/offloaded_parsing",
+            "gateway/old_failure",
+            "gateway/progress_stream",
+            "gateway/request_body",
+            "gateway/resource_challenges",
+            "gateway/response",
+            "gateway/response_body",
+            "gateway/response_observer",
+            "gateway/rpc_reply",
+            "gateway/rpc_request",
+            "gateway/session_listener",
+            "gateway/sessions",
+            "gateway/shadow",
+            "gateway/stream_end",
+            "gateway/stream_headers",
+            "gateway/subscription_events",
+            "gateway/translated_stream",
+            "gateway/tunnel",
+            "gateway/undelivered",
+            "gateway/upstream_stream",
+        ],
+    },
+    // The context of a call, and the state that calls share.
+    Layer {
+        files: &[
+            "gateway/access_record",
+            "gateway/call_context",
+            "gateway/cancellation",
+            "gateway/client_requests",
+            "gateway/event_sessions",
+            "gateway/guard_recorder",
+            "gateway/labels",
+            "gateway/log_levels",
+            "gateway/offload",
+            "gateway/peers",
+            "gateway/request_ids",
+            "gateway/request_line",
+            "gateway/request_origin",
+            "gateway/request_target",
+            "gateway/runtime_plan",
+            "gateway/session_streams",
+            "gateway/session_table",
+            "gateway/shadow/offload",
+            "gateway/shadow/runner",
+            "gateway/shared_state",
+            "gateway/suspended_calls",
+            "gateway/token_cache",
+            "gateway/worker",
+        ],
+    },
+];
+
+/// Returns the layer of a file of `gateway`: that of the longest listed path.
+fn gateway_layer(module: &Module) -> Option<usize> {
+    let path = module.join("/");
+    let listed = GATEWAY_LAYERS
+        .iter()
+        .enumerate()
+        .flat_map(|(at, layer)| layer.files.iter().map(move |file| (at, *file)));
+    let own = listed.filter(|(_, file)| {
+        let rest = path.strip_prefix(file);
+        let is_entry = *file == "gateway";
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') && !is_entry)
+    });
+    let longest = own.max_by_key(|(_, file)| file.len());
+    longest.map(|(at, _)| at)
+}
+
+#[test]
+fn no_file_of_the_gateway_names_one_of_a_layer_above() {
+    let files = all_files();
+    let edges = edges(&files);
+    let mut faults = Vec::new();
+    for module in files.keys().filter(|module| module[0] == "gateway") {
+        let Some(own) = gateway_layer(module) else {
+            faults.push(format!("{} has no layer", module.join("/")));
+            continue;
+        };
+        for named in edges.get(module).into_iter().flatten() {
+            if gateway_layer(named).is_some_and(|layer| layer < own) {
+                let (module, named) = (module.join("/"), named.join("/"));
+                faults.push(format!("{module} names {named}, which is above it"));
+            }
+        }
+    }
+    for file in GATEWAY_LAYERS.iter().flat_map(|layer| layer.files) {
+        let module: Module = file.split('/').map(str::to_owned).collect();
+        if !files.contains_key(&module) {
+            faults.push(format!("{file} does not exist"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
 
 /// Names that a pure crate must not use.
 const IMPURE: &[&str] = &[

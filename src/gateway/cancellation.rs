@@ -5,16 +5,18 @@
 //! identity, or its WebSocket. Laws: a session cannot cancel calls of another session; an entry lives as long as its
 //! call; keys are keyed hashes, never the session id itself.
 //!
-//! Used by `rpc`, `sessions`, `shared_state` and `worker`.
+//! Used by `link_call`, `passthrough`, `rpc`, `sessions`, `shared_state` and `worker`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderName, HeaderValue};
 
 use crate::upstream::link::CancelSignal;
+use dualgauge_model::failure::Failure;
 use dualgauge_model::mcp::SESSION_PREFIX;
 use dualgauge_model::rollout::Caller;
 
@@ -173,6 +175,25 @@ impl Drop for CancellableCall {
                 shard.remove(&self.key);
             }
         }
+    }
+}
+
+/// Awaits a call; returns `None` if the client cancels it first.
+///
+/// The caller pins the future: passing it by value would store it twice in the caller's own future.
+pub(super) async fn unless_cancelled<T>(
+    call: Option<&CancellableCall>,
+    call_future: Pin<&mut impl Future<Output = Result<T, Failure>>>,
+) -> Result<Option<T>, Failure> {
+    let Some(call) = call else {
+        return call_future.await.map(Some);
+    };
+    // Both branches may be dropped: a link request is then withdrawn, and the connection of an HTTP exchange is
+    // closed.
+    tokio::select! {
+        biased;
+        () = call.cancel_signal.cancelled() => Ok(None),
+        reply = call_future => reply.map(Some),
     }
 }
 

@@ -10,14 +10,13 @@ use http::{Method, Response, StatusCode, Version, request};
 use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::{BodyTranslation, CallResponse, StreamingResponse};
-use super::cors;
 use super::exchange::{self, HeadDeadline};
 use super::headers::{self, HasBody, IdentityFields, translated_headers};
 use super::identity::identify;
 use super::passthrough::{PassthroughRequest, forward};
 use super::request_origin::ClientRequest;
 use super::request_target::target_uri;
-use super::response::render_annotated;
+use super::response::{self, render_annotated};
 use super::response_body::ResponseBody;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{IdentifiedRequest, IncomingRequest, ProtocolCall, TwoWayCall, serve};
@@ -52,7 +51,7 @@ pub(super) async fn serve_request(
         matched,
         stage: Stage::Passthrough,
         body,
-        cors_origin: cors::origin(plan, &head.headers),
+        cors_origin: response::cors_origin(plan, &head.headers),
     };
     let origin = &origin;
     serve(record, ClientRequest { head, origin }, &mut call).await

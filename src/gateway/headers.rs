@@ -5,8 +5,8 @@
 
 use std::net::IpAddr;
 
-use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, TE, UPGRADE, VIA};
-use http::{HeaderMap, Method, Version};
+use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, MAX_FORWARDS, TE, UPGRADE, VIA};
+use http::{HeaderMap, Method, Version, request};
 
 use super::call_context::CallContext;
 use super::request_origin::{ClientRequest, RequestOrigin};
@@ -211,4 +211,34 @@ pub(super) fn strip_trace_secrets(
         }
     }
     outgoing
+}
+
+/// Decrements `Max-Forwards` of TRACE and OPTIONS (RFC 9110 §7.6.2); returns true if the proxy is the final recipient. Other methods and invalid values are
+/// left unchanged.
+pub(super) fn decrement_max_forwards(head: &mut request::Parts) -> bool {
+    match head.method {
+        Method::TRACE | Method::OPTIONS => decrement_hops(&mut head.headers),
+        _ => false,
+    }
+}
+
+#[cold]
+fn decrement_hops(headers: &mut HeaderMap) -> bool {
+    let mut values = headers.get_all(MAX_FORWARDS).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return false;
+    };
+    let digits = value.as_bytes();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return false;
+    }
+    // A number that exceeds 64 bits is larger than any number of hops.
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    match number.unwrap_or(u64::MAX) {
+        0 => true,
+        number => {
+            headers.insert(MAX_FORWARDS, (number - 1).into());
+            false
+        }
+    }
 }

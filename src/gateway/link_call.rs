@@ -1,6 +1,11 @@
 //! One request over a link within a time limit, and the failures that result from it.
 //!
-//! Used by `legacy_socket::call`, `rpc::dispatch` and `translate`.
+//! Used by `rpc`, `socket_call`, `subscribed_call` and `translate`.
+
+mod era_bridge;
+mod input;
+mod message;
+mod server_requests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +25,17 @@ use crate::upstream::link::{
     SubscriptionReceiver, SuspendedCall,
 };
 use dualgauge_model::failure::{Advice, Failure, Reason};
-use dualgauge_model::jsonrpc::{RequestId, RequestTemplate, ended_subscription};
+use dualgauge_model::jsonrpc::{
+    self, Call, ExtraMembers, RequestId, RequestTemplate, ended_subscription,
+};
 use dualgauge_model::mcp::{InputCapabilities, LogFilter};
 use dualgauge_model::pending::{Outbound, RequestError, RetryRule, ServerRequests};
 use dualgauge_model::plan::UpstreamPlan;
 use dualgauge_model::rejections;
+use dualgauge_model::route::Route;
 use dualgauge_model::subscription::SubscriptionRule;
 use dualgauge_net::BudgetExhausted;
+use dualgauge_patterns::rope::Rope;
 
 /// The id of a response written by the proxy; no call on a link has it.
 const NO_ID: u64 = 0;
@@ -46,6 +55,13 @@ pub(super) struct LinkRequest<'a> {
     pub(super) input: InputCapabilities,
 }
 
+/// A call of a JSON-RPC client, and the link that it is sent over.
+#[derive(Clone, Copy)]
+struct LinkedCall<'a> {
+    link: &'a LinkUpstream,
+    call: &'a Call,
+}
+
 /// A message for a link.
 struct LinkMessage {
     outbound: Outbound,
@@ -61,6 +77,43 @@ pub(super) enum CallProgress {
     Reply(RpcReply),
     /// The server sent a request during the call, and waits for the answer.
     ServerRequest(ServerRequest),
+}
+
+/// The parts of a call that is sent over a link.
+pub(super) struct RoutedCall<'a> {
+    pub(super) method: &'a str,
+    pub(super) params: Rope,
+    pub(super) members: ExtraMembers<'a>,
+}
+
+/// Sends a call over a link, with an id that no other call has.
+pub(super) async fn send_over_link(
+    record: &mut AccessRecord,
+    link: &LinkUpstream,
+    route: &Route,
+    call: RoutedCall<'_>,
+) -> Result<Option<RpcReply>, Failure> {
+    let RoutedCall {
+        method,
+        params,
+        members,
+    } = call;
+    let limit = route.timeout.unwrap_or(link.plan().timeout);
+    if !route.expects_reply {
+        let message = jsonrpc::notification(method, params, members);
+        send_notification(record, link, method, message.into_bytes(), limit).await?;
+        return Ok(None);
+    }
+    let request = LinkRequest {
+        method,
+        call: RequestTemplate::new(method, params, members),
+        retry_rule: RetryRule::of(route.effect),
+        cancel_signal: None,
+        subscription: None,
+        logs: LogFilter::All,
+        input: InputCapabilities::default(),
+    };
+    send(record, link, request, limit).await.map(Some)
 }
 
 /// Sends a request whose caller answers no requests of the server, and returns the response.

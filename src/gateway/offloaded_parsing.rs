@@ -11,7 +11,7 @@ use http::HeaderMap;
 
 use super::failures::memory_exhausted;
 use super::offload::{is_long, is_long_coded};
-use super::rpc_reply::{RpcReply, context, read_response};
+use super::rpc_reply::{RpcReply, context, no_response, read_response};
 use super::worker::Worker;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::form::FormType;
@@ -103,6 +103,19 @@ pub(super) async fn parse_response(
     let body = body.clone();
     let job = move || jsonrpc::parse_response(&body, depth);
     pinned(|| worker.offload().run(job)).await
+}
+
+/// Parses the response to a call that was sent under an id of the proxy, and checks that it has this id.
+pub(super) async fn parse_reply(
+    worker: &Worker,
+    reply: &RpcReply,
+    limits: &Limits,
+) -> Result<jsonrpc::Response, Failure> {
+    let response = parse_response(worker, &reply.response.body, limits.depth).await?;
+    let response =
+        response.map_err(|fault| no_response(&reply.response, fault, limits.error_text))?;
+    reply::check_id(&response, reply.id)?;
+    Ok(response)
 }
 
 /// Decodes and parses a body that must be JSON or a form; `None` for an empty one. Second runs charge the memory to `budget`.

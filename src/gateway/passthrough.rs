@@ -1,5 +1,7 @@
 //! Passthrough of calls: the request is forwarded as it arrived, and so is the response. Used throughout `gateway`.
 
+mod message;
+
 use std::future::poll_fn;
 use std::mem;
 use std::rc::Rc;
@@ -29,6 +31,8 @@ use dualgauge_net::{
 };
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
+
+pub(super) use message::PassedCall;
 
 /// The handling of a server's interim responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Rendering: responses and failures become HTTP for the side of the request, and complete the call's record.
+//! Rendering: responses and failures become HTTP for the side of the request, and complete the call's record. Responses
+//! that the proxy wrote get the CORS headers, passed ones do not.
 //!
 //! Used throughout `gateway`.
 
@@ -17,6 +18,7 @@ use super::stream_end::{GracefulStreamEnd, is_event_stream};
 use super::tunnel;
 use super::upstream_stream::StreamBody;
 use dualgauge_model::compare::Skip;
+use dualgauge_model::cors;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::RequestId;
 use dualgauge_model::plan::Plan;
@@ -225,6 +227,23 @@ pub(super) fn respond_then(full: FullResponse, observers: Vec<Observer>) -> Resp
     *response.status_mut() = full.status;
     *response.headers_mut() = full.headers;
     response
+}
+
+/// Returns the origin of a request, if the plan configures CORS.
+pub(super) fn cors_origin(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
+    plan.cors.as_ref()?;
+    cors::origin(headers).cloned()
+}
+
+/// Adds the CORS headers to a response that the proxy wrote for a request with the headers `request_headers`.
+pub(super) fn add_cors_headers(
+    plan: &Plan,
+    request_headers: &HeaderMap,
+    answer: &mut Response<ResponseBody>,
+) {
+    if let Some(cors) = &plan.cors {
+        cors.mark(cors::origin(request_headers), answer.headers_mut());
+    }
 }
 
 /// Headers that the proxy adds to responses: the deprecation of the route and, if configured, the decision that served

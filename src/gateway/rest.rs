@@ -17,13 +17,13 @@ use super::old_failure::OldMessage;
 use super::passthrough::{PassthroughRequest, forward};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
-use super::response::render_annotated;
+use super::response::{self, render_annotated};
 use super::response_body::ResponseBody;
 use super::response_observer::Observer;
 use super::runtime_plan::RuntimePlan;
 use super::serve::{IdentifiedRequest, IncomingRequest, ProtocolCall, TwoWayCall, serve};
 use super::sessions::SessionLookup;
-use super::{agent_card, cors, local_reply, translate};
+use super::{agent_card, local_reply, translate};
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::requested_card;
 use dualgauge_model::dialect::{self, OldCall};
@@ -59,7 +59,7 @@ pub(super) async fn serve_content(
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
-    let cors_origin = cors::origin(plan, &head.headers);
+    let cors_origin = response::cors_origin(plan, &head.headers);
     let origin = &origin;
     if let Some(metadata) = routing::metadata_request(plan, RequestHead::new(&head)) {
         let mut call = MetadataCall {
@@ -178,7 +178,9 @@ impl ProtocolCall for RestCall {
     ) -> Result<Option<CallResponse>, Failure> {
         let plan = request.plan();
         let local = local_reply::answer_rest(record, plan, request.client_request())?;
-        Ok(local.or_else(|| cors::answer_preflight(record, plan, request.caller, request.head())))
+        Ok(local.or_else(|| {
+            local_reply::answer_preflight(record, plan, request.caller, request.head())
+        }))
     }
 
     async fn select_route(

@@ -6,19 +6,15 @@ mod batch;
 mod cancel;
 mod client_channel;
 mod dispatch;
-mod era_bridge;
 mod event_session;
 mod in_flight;
-mod input;
 mod invalid;
 mod message;
 mod progress_stream;
 mod reading;
 mod recorded;
 mod replay;
-mod rpc_request;
 mod server_messages;
-mod server_requests;
 mod session_stream;
 mod unread;
 mod websocket_session;
@@ -31,7 +27,6 @@ use super::call_context::CallContext;
 use super::response_body::ResponseBody;
 use super::serve::IncomingRequest;
 use crate::gateway::access_record::AccessRecord;
-use crate::gateway::cors;
 use crate::gateway::exchange::with_total_timeout;
 use crate::gateway::identity::{identify, identify_by_message};
 use crate::gateway::request_body::RequestBody;
@@ -45,8 +40,8 @@ use dualgauge_net::pinned;
 
 pub(super) use recorded::prepare as prepare_recorded;
 
+use crate::gateway::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use reading::{RpcBody, read};
-use rpc_request::{BatchContext, RpcCaller, RpcRequest};
 
 /// Serves one HTTP request to an RPC path.
 pub(super) async fn serve_request(request: IncomingRequest) -> Response<ResponseBody> {
@@ -87,7 +82,7 @@ pub(super) async fn serve_request(request: IncomingRequest) -> Response<Response
         Ok(read) => read,
         Err(failure) => {
             let mut response = response::render_failure(request_record, failure, None);
-            cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
+            response::add_cors_headers(&runtime_plan.plan, &head.headers, &mut response);
             return response;
         }
     };

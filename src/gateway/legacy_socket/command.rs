@@ -1,6 +1,6 @@
 //! A command frame of a client: one call, from its record to the reply.
 //!
-//! Used by `legacy_socket::call` and `rpc::websocket_session`.
+//! Used by `rpc::websocket_session`.
 
 use std::mem;
 use std::rc::Rc;
@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Version, request};
 
-use super::call::{queue_request, record_result, to_failure};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::failures::memory_exhausted;
@@ -19,6 +18,7 @@ use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::gateway::sessions::SessionLookup;
+use crate::gateway::socket_call::{queue_request, record_result, to_failure};
 use crate::gateway::translate::{RpcCallParts, RpcSent, parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;

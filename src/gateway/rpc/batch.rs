@@ -11,7 +11,6 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use http::{Response, request};
 
-use super::rpc_request::{BatchContext, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{CallResponse, FullResponse, rpc_message};
@@ -20,6 +19,7 @@ use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
+use crate::gateway::rpc_request::{BatchContext, ItemReply, RpcRequest};
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::gateway::shadow;
 use crate::upstream::HttpUpstream;

@@ -4,14 +4,11 @@
 //! a call that was sent unchanged.
 //! Law: a server never gets a client's id that it may know as the id of another call.
 
-use std::pin::Pin;
-
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
-use crate::gateway::cancellation::CancellableCall;
+use crate::gateway::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::upstream::Upstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, Call, RequestId};
@@ -96,24 +93,5 @@ impl RpcRequest {
         let depth = self.runtime_plan.plan.limits.depth;
         let id = Json::parse(id.clone(), depth).ok().and_then(RequestId::new);
         self.socket.is_none() && id.is_none_or(|id| id.is_portable())
-    }
-}
-
-/// Awaits a call; returns `None` if the client cancels it first.
-///
-/// The caller pins the future: passing it by value would store it twice in the caller's own future.
-pub(super) async fn unless_cancelled<T>(
-    call: Option<&CancellableCall>,
-    call_future: Pin<&mut impl Future<Output = Result<T, Failure>>>,
-) -> Result<Option<T>, Failure> {
-    let Some(call) = call else {
-        return call_future.await.map(Some);
-    };
-    // Both branches may be dropped: a link request is then withdrawn, and the connection of an HTTP exchange is
-    // closed.
-    tokio::select! {
-        biased;
-        () = call.cancel_signal.cancelled() => Ok(None),
-        reply = call_future => reply.map(Some),
     }
 }

@@ -11,7 +11,6 @@ use super::client_channel::EventChannel;
 use super::websocket_session::WebSocketSession;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::acknowledgement;
-use crate::gateway::cors;
 use crate::gateway::event_sessions::{EventSession, Undeliverable};
 use crate::gateway::exchange::with_total_timeout;
 use crate::gateway::identity::identify;
@@ -44,7 +43,7 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     let identity = identify(&mut record.context, &head.headers, &origin);
     let runtime_plan = record.context.runtime_plan().clone();
     let caller = identity.caller(&runtime_plan.plan.rollout.clients);
-    let cors_origin = cors::origin(&runtime_plan.plan, &head.headers);
+    let cors_origin = response::cors_origin(&runtime_plan.plan, &head.headers);
     let answered = match head.method {
         Method::POST => {
             let message = read(&mut record, &head, body, &origin).await;

@@ -8,7 +8,6 @@ use std::rc::Rc;
 
 use http::{Response, request};
 
-use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use super::unread::UnreadRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, rpc_failure};
@@ -16,7 +15,8 @@ use crate::gateway::request_body::RequestBody;
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
-use crate::gateway::{cors, rest, serve};
+use crate::gateway::rpc_request::{BatchContext, RpcCaller, RpcRequest};
+use crate::gateway::{rest, serve};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{MessageItem, RequestId};
 use dualgauge_model::posted::{self, Handling, Posted, Poster, classify};
@@ -61,7 +61,7 @@ pub(super) async fn serve(
                 content,
                 caller: Some(&rpc_caller),
                 upstream: Some(upstream_index),
-                cors_origin: cors::origin(plan, &head.headers),
+                cors_origin: response::cors_origin(plan, &head.headers),
             };
             let origin = &origin;
             serve::serve(record, ClientRequest { head, origin }, &mut call).await
@@ -114,7 +114,7 @@ fn respond_with_error(
     let full = rpc_failure(failure, &runtime_plan.plan.face.failure_codes, id);
     record.set_failure(full.status.as_u16(), failure);
     let mut response = response::render_response(record, CallResponse::Full(Box::new(full)), None);
-    cors::add_headers(&runtime_plan.plan, &head.headers, &mut response);
+    response::add_cors_headers(&runtime_plan.plan, &head.headers, &mut response);
     response
 }
 

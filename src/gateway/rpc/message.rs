@@ -5,7 +5,6 @@
 use http::{Response, StatusCode, request};
 
 use super::cancel::CancelRequest;
-use super::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{
@@ -17,8 +16,9 @@ use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::response_observer::Observer;
+use crate::gateway::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
-use crate::gateway::{cors, local_reply, shadow};
+use crate::gateway::{local_reply, shadow};
 use crate::telemetry::metrics::McpCall;
 use crate::upstream::Upstream;
 use dualgauge_model::compare::Skip;
@@ -44,7 +44,7 @@ impl RpcRequest {
         &self,
         mut response: Response<ResponseBody>,
     ) -> Response<ResponseBody> {
-        cors::add_headers(&self.runtime_plan.plan, &self.head.headers, &mut response);
+        response::add_cors_headers(&self.runtime_plan.plan, &self.head.headers, &mut response);
         response
     }
 

@@ -7,11 +7,11 @@
 use std::pin::Pin;
 use std::rc::Rc;
 
-use super::rpc_request::{BatchContext, ItemReply, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::progress_stream::{ProgressReply, ProgressStream};
 use crate::gateway::response::ResponseAnnotations;
 use crate::gateway::response_body::ResponseBody;
+use crate::gateway::rpc_request::{BatchContext, ItemReply, RpcRequest};
 use crate::gateway::stream_headers;
 use crate::upstream::link::channel;
 use dualgauge_model::jsonrpc::{Call, LISTEN, MessageItem};

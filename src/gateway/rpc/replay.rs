@@ -7,10 +7,10 @@ use std::cell::Cell;
 use bytes::Bytes;
 use http::request;
 
-use super::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, FullResponse, rpc_failure};
 use crate::gateway::request_origin::ClientRequest;
+use crate::gateway::rpc_request::{BatchContext, CallResult, RpcRequest};
 use crate::gateway::serve::{self, TwoWayCall};
 use crate::gateway::shadow::{ReplayFuture, ReplayableCall, headers_size};
 use dualgauge_model::compare::Skip;

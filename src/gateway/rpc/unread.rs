@@ -8,18 +8,18 @@ use std::mem;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, request};
 
-use super::rpc_request::RpcCaller;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::CallResponse;
-use crate::gateway::cors;
 use crate::gateway::identity::identify;
+use crate::gateway::local_reply;
 use crate::gateway::passthrough::{PassthroughRequest, forward};
 use crate::gateway::request_body::RequestBody;
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::request_target::upstream_uri;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
+use crate::gateway::rpc_request::RpcCaller;
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::upstream::Upstream;
 use dualgauge_model::failure::Failure;
@@ -39,7 +39,7 @@ pub(super) async fn forward_other_method(
         content,
         caller: None,
         upstream: plan.upstreams.of(None, Side::Rpc),
-        cors_origin: cors::origin(plan, &head.headers),
+        cors_origin: response::cors_origin(plan, &head.headers),
     };
     serve(record, ClientRequest { head, origin }, &mut call).await
 }
@@ -103,7 +103,12 @@ impl ProtocolCall for UnreadRequest<'_> {
         request: &IdentifiedRequest<'_>,
     ) -> Result<Option<CallResponse>, Failure> {
         let (plan, caller) = (request.plan(), request.caller);
-        Ok(cors::answer_preflight(record, plan, caller, request.head()))
+        Ok(local_reply::answer_preflight(
+            record,
+            plan,
+            caller,
+            request.head(),
+        ))
     }
 
     async fn select_route(

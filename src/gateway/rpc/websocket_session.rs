@@ -34,13 +34,12 @@ use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::CancelScope;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
-use crate::gateway::legacy_socket::{
-    FrameClient, FrameOutcome, format_event, serve_frame, socket_context,
-};
+use crate::gateway::legacy_socket::{FrameClient, FrameOutcome, format_event, serve_frame};
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::runtime_plan::RuntimePlan;
+use crate::gateway::socket_call::socket_context;
 use crate::gateway::worker::Worker;
 use crate::upstream::link::Notification;
 use crate::upstream::{Activity, IdleAction, IdleTimer, LegacyServerMessage, Upstream};

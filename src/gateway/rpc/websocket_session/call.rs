@@ -17,7 +17,7 @@ use crate::gateway::offloaded_parsing;
 use crate::gateway::request_line::RequestLine;
 use crate::gateway::rpc::batch::BatchReply;
 use crate::gateway::rpc::in_flight::{InboundMessage, OutboundMessage};
-use crate::gateway::rpc::rpc_request::{BatchContext, ClientSocket, RpcCaller, RpcRequest};
+use crate::gateway::rpc_request::{BatchContext, ClientSocket, RpcCaller, RpcRequest};
 use crate::gateway::runtime_plan::RuntimePlan;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::{self, RequestId};

@@ -12,7 +12,7 @@ use crate::gateway::cancellation::CancelScope;
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::rpc::client_channel::{ClientChannel, EventChannel};
 use crate::gateway::rpc::in_flight::InFlight;
-use crate::gateway::rpc::session_stream::{self, Listener, SessionListener};
+use crate::gateway::session_listener::{self, Listener, SessionListener};
 use crate::gateway::session_streams::SessionStreams;
 use crate::gateway::worker::Worker;
 use dualgauge_model::plan::ClientSocketPlan;
@@ -75,7 +75,7 @@ impl WebSocketSession {
                 continue;
             };
             let scope = CancelScope::Socket(self.number);
-            let streams = session_stream::open_streams(&self.worker, scope);
+            let streams = session_listener::open_streams(&self.worker, scope);
             let listeners = streams.map(|(way, stream)| SessionListener {
                 worker: self.worker.clone(),
                 stream,
@@ -83,7 +83,7 @@ impl WebSocketSession {
                 client: Listener::Socket(client.clone()),
             });
             tokio::select! {
-                () = session_stream::listen(&listeners) => {}
+                () = session_listener::listen(&listeners) => {}
                 // The client begins anew.
                 () = self.begun.notified() => self.begun.notify_one(),
             }

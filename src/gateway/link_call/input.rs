@@ -4,20 +4,19 @@
 //! The proxy keeps nothing about a client: its capabilities are part of its session id. Laws: a call has a bounded number
 //! of rounds; each waits for a bounded time, and not after the client has left.
 //!
-//! Used by `rpc::dispatch` and `rpc::message`.
+//! Used by `link_call::message` and `rpc::message`.
 
 use http::HeaderMap;
 use tokio::time::timeout;
 
-use super::dispatch::LinkedCall;
-use super::rpc_request::RpcRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::client_requests::ClientRequest;
 use crate::gateway::exchange::remaining_time;
-use crate::gateway::link_call::{self, LinkRequest};
+use crate::gateway::link_call::{self, LinkRequest, LinkedCall};
 use crate::gateway::offloaded_parsing;
 use crate::gateway::rpc_reply::RpcReply;
+use crate::gateway::rpc_request::RpcRequest;
 use crate::upstream::link::NotificationSender;
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::jsonrpc::{Call, ResponseReply};
@@ -217,7 +216,7 @@ impl RpcRequest {
     }
 
     /// Hands a client's response to the call that asked for it. Returns false if none did.
-    pub(super) fn take_client_response(&self, response: &Json) -> bool {
+    pub(in crate::gateway) fn take_client_response(&self, response: &Json) -> bool {
         let id = response.member("id").and_then(|id| id.text()?.ok());
         let (Some(id), Some(session)) = (id, self.scope()) else {
             return false;

@@ -1,15 +1,15 @@
-//! Calls to a server that uses frames. Used by `legacy_socket::command`, `rpc` and `translate`.
+//! Calls to a server that uses frames, over the client's socket there. Used by `legacy_socket`, `rpc` and `translate`.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::gateway::access_record::AccessRecord;
-use crate::gateway::call_context::CallContext;
-use crate::gateway::exchange::ensure_client_open;
-use crate::gateway::link_call;
-use crate::gateway::request_origin::RequestOrigin;
-use crate::gateway::runtime_plan::RuntimePlan;
-use crate::gateway::worker::Worker;
+use super::access_record::AccessRecord;
+use super::call_context::CallContext;
+use super::exchange::ensure_client_open;
+use super::link_call;
+use super::request_origin::RequestOrigin;
+use super::runtime_plan::RuntimePlan;
+use super::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{
     LegacySocketUpstream, PendingReply, SocketCall, SocketCallError, SocketContext, SocketReply,
@@ -27,7 +27,7 @@ use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
 /// Sends a call over the client's socket at the server, and waits for the answer.
-pub(in crate::gateway) async fn send_rpc_call(
+pub(super) async fn send_rpc_call(
     record: &mut AccessRecord,
     route: &Route,
     call: &Call,
@@ -91,10 +91,7 @@ pub(super) fn queue_request(
 }
 
 /// Returns what the sockets of a worker need of it.
-pub(in crate::gateway) fn socket_context(
-    worker: &Rc<Worker>,
-    runtime_plan: &RuntimePlan,
-) -> SocketContext {
+pub(super) fn socket_context(worker: &Rc<Worker>, runtime_plan: &RuntimePlan) -> SocketContext {
     let counter = worker.clone();
     SocketContext {
         plan: runtime_plan.plan.clone(),

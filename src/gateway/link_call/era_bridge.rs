@@ -1,6 +1,6 @@
 //! Calls between an MCP client and a server of another era, over a link. The decisions are in `dualgauge_model::mcp`.
 //!
-//! Used by `rpc::dispatch`.
+//! Used by `link_call::message`.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,15 +9,14 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
-use super::dispatch::LinkedCall;
-use super::rpc_request::{CallResult, RpcRequest};
-use super::session_stream::{self, has_session_streams};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{FullResponse, rpc_message, status};
 use crate::gateway::exchange::remaining_time;
-use crate::gateway::link_call;
+use crate::gateway::link_call::{self, LinkedCall};
 use crate::gateway::offloaded_parsing;
 use crate::gateway::resource_challenges;
+use crate::gateway::rpc_request::{CallResult, RpcRequest};
+use crate::gateway::session_listener::{self, has_session_streams};
 use crate::gateway::session_streams::{NewResource, ServedSession};
 use crate::upstream::link::LinkUpstream;
 use dualgauge_model::failure::{Blame, Failure};
@@ -118,11 +117,11 @@ impl RpcRequest {
             return None;
         }
         let (session, uri) = (self.scope()?, uri_of(call)?);
-        let way = session_stream::way_of(&self.runtime_plan, link);
+        let way = session_listener::way_of(&self.runtime_plan, link);
         let served = ServedSession { session, way };
         let resource = self.worker.session_streams().subscribe(served, uri)?;
         if link.server_era() != ServerEra::Stateless {
-            session_stream::hold(&self.worker, served);
+            session_listener::hold(&self.worker, served);
         }
         let limit = remaining_time(&record.context, INCLUDED).ok()?;
         let included = timeout(limit, resource.is_included());
@@ -132,7 +131,7 @@ impl RpcRequest {
     }
 
     /// Lets the stream of the session have the changes of the candidate's lists: a call of the session goes there.
-    pub(super) fn note_candidate(&self) {
+    pub(in crate::gateway) fn note_candidate(&self) {
         if let Some(session) = self.scope() {
             let way = Way::New;
             let served = ServedSession { session, way };
@@ -234,17 +233,17 @@ impl RpcRequest {
     pub(super) fn error_head(
         &self,
         record: &mut AccessRecord,
-        linked: Option<LinkedCall<'_>>,
+        linked: LinkedCall<'_>,
         error: &ErrorObject,
     ) -> AnswerHead {
-        let rejected = linked.and_then(|linked| self.reject(record, linked, error));
+        let rejected = self.reject(record, linked, error);
         rejected.unwrap_or_else(|| {
             record.set_error(200, error.code, Blame::of_code(error.code));
-            // A message on a socket has no status.
-            let http_call = linked.filter(|_| self.socket.is_none());
-            AnswerHead::with_status(http_call.map_or(200, |linked| {
-                self.client_revision(linked.call).status(error.code)
-            }))
+            AnswerHead::with_status(match self.socket {
+                None => self.client_revision(linked.call).status(error.code),
+                // A message on a socket has no status.
+                Some(_) => 200,
+            })
         })
     }
 

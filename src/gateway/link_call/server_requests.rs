@@ -4,19 +4,18 @@
 //! request on the event stream of its call. The form of the messages is in [`OpenRequest`]. Laws: only a client that
 //! declared the capability is asked; a client that does not answer costs its own call at most.
 //!
-//! Used by `rpc::dispatch` and `rpc::input`.
+//! Used by `link_call::input` and `link_call::message`.
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use tokio::time::timeout;
 
-use super::dispatch::LinkedCall;
 use super::input::no_input;
-use super::rpc_request::RpcRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::exchange::remaining_time;
-use crate::gateway::link_call::{self, CallProgress, LinkRequest, ResumedCall};
+use crate::gateway::link_call::{self, CallProgress, LinkRequest, LinkedCall, ResumedCall};
 use crate::gateway::rpc_reply::RpcReply;
+use crate::gateway::rpc_request::RpcRequest;
 use crate::gateway::suspended_calls::{CallOwner, WaitingCall};
 use crate::upstream::link::{CallListener, LinkUpstream, ServerRequest, SuspendedCall};
 use dualgauge_model::failure::{Failure, Reason};

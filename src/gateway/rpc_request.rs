@@ -1,26 +1,28 @@
 //! The context of the messages of one request, and the results of serving one.
 //!
-//! Used throughout `rpc`.
+//! Used by `link_call`, `passthrough` and `rpc`.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http::{Response, StatusCode, request};
+use http::{HeaderValue, Response, StatusCode, request};
 
-use crate::gateway::access_record::AccessRecord;
-use crate::gateway::call_context::CallStart;
-use crate::gateway::call_response::{CallResponse, FullResponse};
-use crate::gateway::request_line::RequestLine;
-use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
-use crate::gateway::response_body::ResponseBody;
-use crate::gateway::response_observer::Observer;
-use crate::gateway::runtime_plan::RuntimePlan;
-use crate::gateway::sessions::SessionLookup;
-use crate::gateway::undelivered::UndeliveredRecords;
-use crate::gateway::worker::Worker;
-use dualgauge_model::failure::Failure;
-use dualgauge_model::mcp::{ClientInfo, InputCapabilities};
+use super::access_record::AccessRecord;
+use super::call_context::{CallContext, CallStart};
+use super::call_response::{CallResponse, FullResponse};
+use super::cancellation::{CancelScope, CancellableCall, CancellationRegistry, MCP_SESSION};
+use super::request_line::RequestLine;
+use super::request_origin::{ClientRequest, RequestOrigin};
+use super::response_body::ResponseBody;
+use super::response_observer::Observer;
+use super::runtime_plan::RuntimePlan;
+use super::sessions::SessionLookup;
+use super::undelivered::UndeliveredRecords;
+use super::worker::Worker;
+use dualgauge_model::failure::{Failure, Reason};
+use dualgauge_model::jsonrpc::{self, Call, RequestId};
+use dualgauge_model::mcp::{ClientInfo, ClientRevision, InputCapabilities};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Caller, Identity};
 use dualgauge_model::routing::{self, RequestHead};
@@ -227,6 +229,64 @@ impl RpcRequest {
         match &self.undelivered {
             None => drop(record),
             Some(undelivered) => undelivered.add(*record),
+        }
+    }
+
+    /// Returns the kind of MCP revision that the client of a call uses.
+    pub(super) fn client_revision(&self, call: &Call) -> ClientRevision {
+        match self.socket {
+            None => ClientRevision::of_headers(&self.head.headers),
+            // Headers of a socket belong to its handshake, not to a message.
+            Some(_) => ClientRevision::of_message(call),
+        }
+    }
+
+    /// Returns the scope of ids in which the client cancels its calls.
+    pub(super) fn scope(&self) -> Option<CancelScope<'_>> {
+        if let Some(socket) = self.socket {
+            return Some(CancelScope::Socket(socket.number));
+        }
+        let name = self.head.headers.get(&MCP_SESSION)?;
+        let caller = self.caller();
+        Some(CancelScope::session(caller, name))
+    }
+
+    /// Registers a call so that the client can cancel it; a replayed call cannot be cancelled. `upstream_id` is the id
+    /// of the call at its upstream, if a forwarded cancellation must name it.
+    pub(super) fn cancellable(
+        &self,
+        context: &CallContext,
+        id: &RequestId,
+        upstream_id: Option<u64>,
+    ) -> Option<CancellableCall> {
+        let scope = self
+            .scope()
+            .filter(|_| context.second_run_budget().is_none())?;
+        Some(
+            self.worker
+                .cancellations()
+                .register(scope, id.as_bytes(), upstream_id),
+        )
+    }
+
+    /// Returns the id of the session that an `initialize` opens. It keeps the capabilities to give input, and the
+    /// declared program.
+    pub(super) fn new_session_id(&self, call: &Call) -> Option<HeaderValue> {
+        let declared = ClientInfo::of_call(call);
+        let mut suffix = InputCapabilities::of_initialize(call.params.as_ref()).to_suffix();
+        suffix.extend(declared.map(|client| client.session_suffix()));
+        CancellationRegistry::new_session_id(&suffix)
+    }
+
+    /// Parses a call again after the proxy changed members of it.
+    pub(super) fn parse_again(&self, body: &Bytes) -> Result<Call, Failure> {
+        match jsonrpc::parse(body, self.runtime_plan.plan.limits.message()) {
+            Ok(jsonrpc::Incoming::Single(jsonrpc::MessageItem::Call(call))) => Ok(call),
+            // Removing members cannot turn a call into something else.
+            Ok(_) | Err(_) => Err(Failure::new(
+                Reason::Internal,
+                "the message cannot be changed",
+            )),
         }
     }
 }
