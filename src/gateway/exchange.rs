@@ -275,16 +275,16 @@ async fn collect_response(
 /// Sends a notification. A connection is reserved before returning, so that the caller learns of an unreachable or busy
 /// server. The response is read in the background, within the time and size limits, and discarded.
 pub(super) async fn send_notification(
-    record: &mut AccessRecord,
+    context: &CallContext,
     upstream: &Rc<HttpUpstream>,
     outgoing: OutgoingRequest,
     limit: Duration,
 ) -> Result<(), Failure> {
-    let outgoing = strip_trace_secrets(&record.context, outgoing);
-    let permit = reserve(&record.context, upstream, limit).await?;
+    let outgoing = strip_trace_secrets(context, outgoing);
+    let permit = reserve(context, upstream, limit).await?;
     let upstream = upstream.clone();
-    let reading = ResponseBudget::new(&record.context);
-    record.context.worker().tasks().clone().start(async move {
+    let reading = ResponseBudget::new(context);
+    context.worker().tasks().clone().start(async move {
         let tracker = upstream.pool().track_call(clock::now());
         // Dropping the exchange at the limit closes its connection.
         let response = timeout(limit, async {
@@ -404,16 +404,16 @@ pub(super) fn client_timeout_failure(
 /// Applies `limits.total_timeout` to `call`, if set. Waits for an upstream already honour the deadline; this covers
 /// time spent waiting for the client.
 pub(super) async fn with_total_timeout<T>(
-    record: &mut AccessRecord,
-    call: impl AsyncFnOnce(&mut AccessRecord) -> Result<T, Failure>,
+    deadline: Option<(Instant, Duration)>,
+    call: impl AsyncFnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let Some((deadline, limit)) = record.context.deadline() else {
-        return call(record).await;
+    let Some((deadline, limit)) = deadline else {
+        return call().await;
     };
     if deadline <= clock::now() {
         return Err(total_timeout(limit));
     }
-    let result = timeout_at(deadline, pinned(|| call(record))).await;
+    let result = timeout_at(deadline, pinned(|| call())).await;
     result.unwrap_or_else(|_| Err(total_timeout(limit)))
 }
 

@@ -15,6 +15,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::UpstreamResponse;
 use super::exchange::{client_timeout_failure, ensure_client_open, remaining_time};
 use super::failures::{memory_exhausted, upstream_timeout};
@@ -175,7 +176,7 @@ pub(super) async fn send_interactive(
             let body = ended_subscription(NO_ID, &client);
             Ok(CallProgress::Reply(link_reply(NO_ID, body)))
         }
-        (reply, _) => progress(record, reply),
+        (reply, _) => progress(&record.context, reply),
     }
 }
 
@@ -207,16 +208,16 @@ pub(super) async fn open_subscription(
     let outbound = Outbound::IdSubscription(request.call, request.rule);
     let opened = link.open_id_subscription(requester, outbound, request.retry_rule, limit);
     let (notifications, reply) =
-        opened.map_err(|why| exchange_failure(record, link, why, limit))?;
+        opened.map_err(|why| exchange_failure(&record.context, link, why, limit))?;
     let reply = record.context.worker().until_shutdown(reply).await;
     record.add_upstream_time(since);
-    let reply = reply?.map_err(|why| exchange_failure(record, link, why, limit))?;
+    let reply = reply?.map_err(|why| exchange_failure(&record.context, link, why, limit))?;
     Ok((notifications, reply))
 }
 
 /// Returns the response to a call, charged to the memory budget.
-pub(super) fn answered(record: &AccessRecord, id: u64, body: Bytes) -> Result<RpcReply, Failure> {
-    Ok(link_reply(id, accounted(record, body)?))
+pub(super) fn answered(context: &CallContext, id: u64, body: Bytes) -> Result<RpcReply, Failure> {
+    Ok(link_reply(id, accounted(context, body)?))
 }
 
 /// A call that continues with the responses to the server's requests.
@@ -245,17 +246,17 @@ pub(super) async fn resume(
     let reply = call.resume(responses, listener, since + limit);
     let reply = record.context.worker().until_shutdown(reply).await;
     record.add_upstream_time(since);
-    let reply = reply?.map_err(|why| exchange_failure(record, link, why, limit))?;
-    progress(record, reply)
+    let reply = reply?.map_err(|why| exchange_failure(&record.context, link, why, limit))?;
+    progress(&record.context, reply)
 }
 
-fn progress(record: &AccessRecord, reply: LinkReply) -> Result<CallProgress, Failure> {
+fn progress(context: &CallContext, reply: LinkReply) -> Result<CallProgress, Failure> {
     match reply {
         LinkReply::Sent | LinkReply::Ended | LinkReply::Subscribed(..) => {
             Err(rejections::missing_answer())
         }
         LinkReply::ServerRequest(request) => {
-            let message = accounted(record, request.message)?;
+            let message = accounted(context, request.message)?;
             let request = ServerRequest {
                 message,
                 ..*request
@@ -263,22 +264,22 @@ fn progress(record: &AccessRecord, reply: LinkReply) -> Result<CallProgress, Fai
             Ok(CallProgress::ServerRequest(request))
         }
         LinkReply::Answer(id, body) => {
-            let body = accounted(record, body)?;
+            let body = accounted(context, body)?;
             Ok(CallProgress::Reply(link_reply(id, body)))
         }
     }
 }
 
 /// Charges a message of the server to the memory budget that applies to the call.
-fn accounted(record: &AccessRecord, body: Bytes) -> Result<Bytes, Failure> {
-    let limit = record.context.runtime_plan().plan.limits.answer;
-    match record.context.second_run_budget() {
+fn accounted(context: &CallContext, body: Bytes) -> Result<Bytes, Failure> {
+    let limit = context.runtime_plan().plan.limits.answer;
+    match context.second_run_budget() {
         _ if body.len() > limit => Err(too_large(limit)),
         // Second runs are charged to their own budget, not to the memory of client calls.
         Some(budget) if budget.charge(body.len()) => Ok(body),
         Some(_) => Err(too_large(limit)),
         None => {
-            let memory = record.context.worker().memory();
+            let memory = context.worker().memory();
             memory.account(body).map_err(memory_exhausted)
         }
     }
@@ -361,16 +362,16 @@ async fn exchange(
     let reply = link.request_for(requester, message.outbound, message.retry_rule, limit);
     let reply = record.context.worker().until_shutdown(reply).await;
     record.add_upstream_time(since);
-    reply?.map_err(|why| exchange_failure(record, link, why, limit))
+    reply?.map_err(|why| exchange_failure(&record.context, link, why, limit))
 }
 
 fn exchange_failure(
-    record: &AccessRecord,
+    context: &CallContext,
     link: &LinkUpstream,
     why: RequestError,
     limit: Duration,
 ) -> Failure {
-    match (why, client_timeout_failure(&record.context, Duration::ZERO)) {
+    match (why, client_timeout_failure(context, Duration::ZERO)) {
         (RequestError::Late, Some(client_failure)) => client_failure,
         (why, _) => request_failure(why, link.plan(), limit),
     }

@@ -12,6 +12,7 @@ use http::{Method, StatusCode, request};
 use tokio::time::timeout;
 
 use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::{CallResponse, FullResponse, StreamingResponse};
 use super::failures::{unreadable_response, upstream_timeout};
 use super::headers;
@@ -64,11 +65,11 @@ pub(super) async fn serve(
                 } else {
                     ResourceNaming::MetadataUnchanged
                 };
-                count(record, naming);
+                count(&record.context, naming);
                 Ok(served.answer)
             }
             (answer, _) => {
-                count(record, ResourceNaming::MetadataUnchanged);
+                count(&record.context, ResourceNaming::MetadataUnchanged);
                 Ok(answer)
             }
         };
@@ -160,8 +161,8 @@ pub(super) async fn rewrite(
     })
 }
 
-fn count(record: &AccessRecord, naming: ResourceNaming) {
-    let worker = record.context.worker();
+fn count(context: &CallContext, naming: ResourceNaming) {
+    let worker = context.worker();
     worker.count(|shard| shard.named_resource(naming));
     tracing::debug!(kind = naming.as_str(), "served protected resource metadata");
 }

@@ -72,8 +72,8 @@ pub(super) async fn serve_request(request: IncomingRequest) -> Response<Response
     }
     let identity = identify(&mut request_record.context, &head.headers, &origin);
     let since = body.is_awaited().then(clock::now);
-    let read = with_total_timeout(&mut request_record, async |request_record| {
-        let context = &request_record.context;
+    let context = &request_record.context;
+    let read = with_total_timeout(context.deadline(), async || {
         let read = read(context, &head.headers, body).await?;
         let old = read.old_message(context, RequestHead::new(&head)).await?;
         Ok((read, old))

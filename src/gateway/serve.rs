@@ -170,7 +170,8 @@ pub(super) async fn serve<C: ProtocolCall>(
     call: &mut C,
 ) -> C::Response {
     let result = if C::AWAITS_BODY {
-        with_total_timeout(&mut record, async |record| run(record, request, call).await).await
+        let deadline = record.context.deadline();
+        with_total_timeout(deadline, async || run(&mut record, request, call).await).await
     } else {
         run(&mut record, request, call).await
     };

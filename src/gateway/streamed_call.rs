@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 
-use super::access_record::AccessRecord;
+use super::call_context::CallContext;
 use super::call_response::{
     BodyTranslation, ReceivedStream, ResponseTranslation, StreamingResponse,
 };
@@ -25,13 +25,13 @@ const SUBSCRIPTION_IDLE: Duration = KEEP_ALIVE.saturating_mul(4);
 
 /// Returns the response for the client of a call whose upstream streams.
 pub(super) fn respond(
-    record: &AccessRecord,
+    context: &CallContext,
     upstream: &UpstreamPlan,
     received: ReceivedStream,
     call: StreamedCall,
     route: usize,
 ) -> StreamingResponse {
-    let runtime_plan: &Rc<RuntimePlan> = record.context.runtime_plan();
+    let runtime_plan: &Rc<RuntimePlan> = context.runtime_plan();
     let plan = &runtime_plan.plan;
     let ReceivedStream {
         mut response,
@@ -59,12 +59,12 @@ pub(super) fn respond(
 
 /// Returns the response for a REST client whose call has opened a subscription.
 pub(super) fn subscribed(
-    record: &AccessRecord,
+    context: &CallContext,
     events: SubscriptionEvents,
     call: StreamedCall,
     route: usize,
 ) -> StreamingResponse {
-    let plan = &record.context.runtime_plan().plan;
+    let plan = &context.runtime_plan().plan;
     let formats = StreamFormats {
         upstream: StreamFormat::EventStream,
         client: StreamFormat::EventStream,

@@ -72,13 +72,13 @@ pub(super) async fn send(
                 bindings,
                 client: StreamClient::Rest { upstream_id: id },
             };
-            let response = streamed_call::subscribed(record, events, call, handle.index);
+            let response = streamed_call::subscribed(&record.context, events, call, handle.index);
             Ok(Subscribed::Stream(CallResponse::Streaming(Box::new(
                 response,
             ))))
         }
         LinkReply::Answer(id, body) => {
-            let reply = link_call::answered(record, id, body)?;
+            let reply = link_call::answered(&record.context, id, body)?;
             let response = jsonrpc::parse_response(&reply.response.body, limits.depth);
             let response =
                 response.map_err(|fault| no_response(&reply.response, fault, limits.error_text))?;

@@ -98,7 +98,8 @@ pub(super) async fn serve_rest_call(
                 bindings: call.bindings,
                 client: StreamClient::Rest { upstream_id },
             };
-            let response = streamed_call::respond(record, upstream.plan(), *stream, call, index);
+            let response =
+                streamed_call::respond(&record.context, upstream.plan(), *stream, call, index);
             Ok(CallResponse::Streaming(Box::new(response)))
         }
     }
@@ -199,7 +200,7 @@ pub(super) async fn send_rpc(
     let outgoing = OutgoingRequest::new(Method::POST, target, headers, Body::from(message));
     if !route.expects_reply {
         let limit = route.timeout.unwrap_or(upstream.plan().timeout);
-        exchange::send_notification(record, upstream, outgoing, limit).await?;
+        exchange::send_notification(&record.context, upstream, outgoing, limit).await?;
         return Ok(RpcSent::Acknowledged);
     }
     let to = CallTarget {
@@ -215,11 +216,11 @@ pub(super) async fn send_rpc(
 
 /// Parses the response of an RPC upstream to a call of a route; the code is set if it is an error.
 pub(super) fn parse_reply(
-    record: &AccessRecord,
+    context: &CallContext,
     route: &Route,
     reply: &RpcReply,
 ) -> Result<(jsonrpc::ResponseReply, Option<i64>), Failure> {
-    read_response(&record.context.runtime_plan().plan.limits, route, reply)
+    read_response(&context.runtime_plan().plan.limits, route, reply)
 }
 
 /// Translates an RPC response to a REST response.

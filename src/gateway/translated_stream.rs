@@ -133,7 +133,7 @@ impl TranslatedStream {
             if self.events.is_busy() {
                 return Poll::Pending;
             }
-            let Poll::Ready(read) = self.poll_input(cx, record) else {
+            let Poll::Ready(read) = self.poll_input(cx, &record.context) else {
                 return Poll::Pending;
             };
             if let Err(failure) = read {
@@ -146,7 +146,7 @@ impl TranslatedStream {
     fn poll_input(
         &mut self,
         cx: &mut Context<'_>,
-        record: &AccessRecord,
+        context: &CallContext,
     ) -> Poll<Result<(), Failure>> {
         let part = ready!(self.source.poll_part(cx));
         Poll::Ready(match part {
@@ -156,8 +156,8 @@ impl TranslatedStream {
             }
             Some(Ok(SourcePart::Unmatched)) => {
                 self.has_progressed = true;
-                let (label, side) = (record.context.label(), record.context.side());
-                let worker = record.context.worker();
+                let (label, side) = (context.label(), context.side());
+                let worker = context.worker();
                 worker.count(|shard| shard.event(label, side, EventResultKind::Unmatched));
                 Ok(())
             }

@@ -276,7 +276,7 @@ async fn translate(
         // Frame routes accept no stream.
         RpcSent::Stream(..) => return Err(rejections::event_stream(200)),
     };
-    let (reply, code) = parse_reply(record, route, &reply)?;
+    let (reply, code) = parse_reply(&record.context, route, &reply)?;
     let translated = answer_to_frame(route, reply, &call.bindings, context);
     record.add_dropped(translated.dropped);
     if translated.answer == frame::FrameReply::NoRow {

@@ -10,6 +10,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
 use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{FullResponse, rpc_message, status};
 use crate::gateway::exchange::remaining_time;
 use crate::gateway::link_call::{self, LinkedCall};
@@ -77,7 +78,7 @@ impl RpcRequest {
         }
         let level = self.scope();
         let level = level.and_then(|scope| self.worker.log_levels().get(scope));
-        let capabilities = self.input_capabilities(record, LinkedCall { link, call });
+        let capabilities = self.input_capabilities(&record.context, LinkedCall { link, call });
         if level.is_none() && capabilities == InputCapabilities::default() {
             return Ok(None);
         }
@@ -108,7 +109,7 @@ impl RpcRequest {
     /// update is lost after the response. A session without a stream gets a subscription that waits for one.
     pub(super) async fn add_session_resource(
         &self,
-        record: &AccessRecord,
+        context: &CallContext,
         link: &Rc<LinkUpstream>,
         call: &Call,
     ) -> Option<NewResource> {
@@ -123,7 +124,7 @@ impl RpcRequest {
         if link.server_era() != ServerEra::Stateless {
             session_listener::hold(&self.worker, served);
         }
-        let limit = remaining_time(&record.context, INCLUDED).ok()?;
+        let limit = remaining_time(context, INCLUDED).ok()?;
         let included = timeout(limit, resource.is_included());
         // If it takes longer, the call itself fails or the stream subscribes later.
         let _ = self.worker.until_shutdown(included).await;

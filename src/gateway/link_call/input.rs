@@ -10,6 +10,7 @@ use http::HeaderMap;
 use tokio::time::timeout;
 
 use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::client_requests::ClientRequest;
 use crate::gateway::exchange::remaining_time;
@@ -54,16 +55,16 @@ impl RpcRequest {
         let mut reply = sent.map_err(|refused| match refused.advice.as_deref() {
             Some(Advice::Capabilities(required)) => {
                 let required = InputCapabilities::of_declared(required);
-                self.without_input(record, call, required)
+                self.without_input(&record.context, call, required)
             }
             Some(_) | None => refused,
         })?;
-        let capabilities = self.input_capabilities(record, linked);
+        let capabilities = self.input_capabilities(&record.context, linked);
         if capabilities == InputCapabilities::default() {
             return Ok(reply);
         }
         for _ in 0..ROUNDS {
-            let round = self.input_round(record, linked, &reply, capabilities);
+            let round = self.input_round(&record.context, linked, &reply, capabilities);
             let Some(round) = round.await? else {
                 return Ok(reply);
             };
@@ -102,12 +103,12 @@ impl RpcRequest {
     /// reads no event stream cannot be asked.
     pub(super) fn input_capabilities(
         &self,
-        record: &AccessRecord,
+        context: &CallContext,
         linked: LinkedCall<'_>,
     ) -> InputCapabilities {
         let LinkedCall { link, call } = linked;
         let is_old = self.client_revision(call) == ClientRevision::Sessions;
-        match is_old && self.is_reachable(record) && link.server_era() != ServerEra::Sessions {
+        match is_old && self.is_reachable(context) && link.server_era() != ServerEra::Sessions {
             true => self.session_capabilities(),
             false => InputCapabilities::default(),
         }
@@ -116,7 +117,7 @@ impl RpcRequest {
     /// Returns the failure of a call whose server requires input that the client does not supply, with the reason.
     pub(super) fn without_input(
         &self,
-        record: &AccessRecord,
+        context: &CallContext,
         call: &Call,
         required: InputCapabilities,
     ) -> Failure {
@@ -129,7 +130,7 @@ impl RpcRequest {
         let why = match (is_declared, has_session) {
             (_, false) => "the call has no `Mcp-Session-Id` of the client's `initialize`",
             (false, true) => "the client did not declare this capability in its `initialize`",
-            (true, true) if !self.is_reachable(record) => {
+            (true, true) if !self.is_reachable(context) => {
                 "the client cannot be asked; accept `text/event-stream`, and post the call alone"
             }
             (true, true) => "it asks for more than the proxy passes on during one call",
@@ -140,7 +141,7 @@ impl RpcRequest {
     /// Returns the round that a reply begins, if it asks for input that the client can supply.
     async fn input_round(
         &self,
-        record: &AccessRecord,
+        context: &CallContext,
         linked: LinkedCall<'_>,
         reply: &RpcReply,
         capabilities: InputCapabilities,
@@ -150,7 +151,7 @@ impl RpcRequest {
             return Ok(None);
         }
         let depth = self.runtime_plan.plan.limits.depth;
-        let parsed = offloaded_parsing::parse_response(record.context.worker(), body, depth);
+        let parsed = offloaded_parsing::parse_response(context.worker(), body, depth);
         let Ok(ResponseReply::Result(result)) = parsed.await?.map(|response| response.reply) else {
             return Ok(None);
         };

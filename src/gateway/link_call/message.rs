@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::era_bridge::AnswerHead;
 use super::{LinkRequest, LinkedCall, send_notification};
 use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::rpc_message_with_headers;
 use crate::gateway::cancellation::{MCP_SESSION, unless_cancelled};
 use crate::gateway::offloaded_parsing;
@@ -54,7 +55,7 @@ impl RpcRequest {
         let subscription = self.subscription(record, link, call)?;
         let cancellable = self.cancellable(&record.context, id, None);
         let linked = LinkedCall { link, call };
-        let resource = self.add_session_resource(record, link, call).await;
+        let resource = self.add_session_resource(&record.context, link, call).await;
         let request = LinkRequest {
             method: &call.method,
             call: template,
@@ -62,7 +63,7 @@ impl RpcRequest {
             cancel_signal: cancellable.as_ref().map(|call| call.cancel_signal.clone()),
             subscription,
             logs: LogFilter::of_call(self.client_revision(call), call),
-            input: self.answered_requests(record, linked),
+            input: self.answered_requests(&record.context, linked),
         };
         let call_future = self.send_with_input(record, linked, request);
         let reply = unless_cancelled(cancellable.as_ref(), pin!(call_future)).await?;
@@ -122,7 +123,7 @@ impl RpcRequest {
             offloaded_parsing::parse_reply(record.context.worker(), &reply, limits).await?;
         let (converted, head) = match &response.reply {
             jsonrpc::ResponseReply::Result(result) => {
-                let converted = self.convert_result(record, linked.call, result)?;
+                let converted = self.convert_result(&record.context, linked.call, result)?;
                 record.set_result(result);
                 (converted, AnswerHead::with_status(200))
             }
@@ -145,14 +146,14 @@ impl RpcRequest {
     /// Converts a result to the client's MCP revision, if that differs.
     fn convert_result(
         &self,
-        record: &AccessRecord,
+        context: &CallContext,
         call: &Call,
         result: &Json,
     ) -> Result<Option<Rope>, Failure> {
         let converted = mcp::missing_members_for(self.client_revision(call), &call.method, result);
         converted.map_err(|_| {
             let required = InputCapabilities::required_by_result(result);
-            self.without_input(record, call, required)
+            self.without_input(context, call, required)
         })
     }
 }

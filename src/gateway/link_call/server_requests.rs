@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::input::no_input;
 use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::exchange::remaining_time;
 use crate::gateway::link_call::{self, CallProgress, LinkRequest, LinkedCall, ResumedCall};
 use crate::gateway::rpc_reply::RpcReply;
@@ -31,16 +32,16 @@ impl RpcRequest {
     /// that is not connected yet is unknown; a stateless server sends no requests.
     pub(super) fn answered_requests(
         &self,
-        record: &AccessRecord,
+        context: &CallContext,
         linked: LinkedCall<'_>,
     ) -> InputCapabilities {
         let LinkedCall { link, call } = linked;
         let is_possible = InputCapabilities::is_interactive(&call.method)
             && link.server_era() != ServerEra::Stateless
-            && record.context.second_run_budget().is_none();
+            && context.second_run_budget().is_none();
         match self.client_revision(call) {
             ClientRevision::Stateless if is_possible => InputCapabilities::of_call(call),
-            ClientRevision::Sessions if is_possible && self.is_reachable(record) => {
+            ClientRevision::Sessions if is_possible && self.is_reachable(context) => {
                 self.session_capabilities()
             }
             ClientRevision::Stateless | ClientRevision::Sessions => InputCapabilities::default(),
@@ -48,8 +49,8 @@ impl RpcRequest {
     }
 
     /// Returns true if the client can be sent requests during this call.
-    pub(super) fn is_reachable(&self, record: &AccessRecord) -> bool {
-        record.context.notifications().is_some()
+    pub(super) fn is_reachable(&self, context: &CallContext) -> bool {
+        context.notifications().is_some()
     }
 
     /// Sends a call over a link, or continues it if it is a retry. Requests of the server go to the client.
@@ -72,7 +73,7 @@ impl RpcRequest {
                     let resumed = ResumedCall {
                         call: waiting.call,
                         responses: vec![response],
-                        listener: listener(record, linked),
+                        listener: listener(&record.context, linked),
                     };
                     link_call::resume(record, link, resumed).await?
                 }
@@ -210,11 +211,11 @@ impl RpcRequest {
 }
 
 /// Returns the receiver of the notifications of a retry.
-fn listener(record: &AccessRecord, linked: LinkedCall<'_>) -> Option<CallListener> {
+fn listener(context: &CallContext, linked: LinkedCall<'_>) -> Option<CallListener> {
     let params = linked.call.params.as_ref();
     let meta = params.and_then(|params| params.member("_meta"));
     Some(CallListener {
-        notifier: record.context.notifications()?,
+        notifier: context.notifications()?,
         progress_token: meta.and_then(|meta| meta.member("progressToken")),
     })
 }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::client_channel::EventChannel;
 use super::websocket_session::WebSocketSession;
 use crate::gateway::access_record::AccessRecord;
+use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::acknowledgement;
 use crate::gateway::event_sessions::{EventSession, Undeliverable};
 use crate::gateway::exchange::with_total_timeout;
@@ -46,10 +47,10 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     let cors_origin = response::cors_origin(&runtime_plan.plan, &head.headers);
     let answered = match head.method {
         Method::POST => {
-            let message = read(&mut record, &head, body, &origin).await;
-            message.and_then(|message| deliver(&record, caller, &head, message))
+            let message = read(&record.context, &head, body, &origin).await;
+            message.and_then(|message| deliver(&record.context, caller, &head, message))
         }
-        _ => open(&record, caller, &head, &origin),
+        _ => open(&record.context, caller, &head, &origin),
     };
     let mut response = match answered {
         Ok(Answer::Delivered) => {
@@ -75,12 +76,12 @@ enum Answer {
 }
 
 fn open(
-    record: &AccessRecord,
+    context: &CallContext,
     caller: Caller<'_>,
     head: &request::Parts,
     origin: &RequestOrigin,
 ) -> Result<Answer, Failure> {
-    let context = &record.context;
+    let context = context;
     context.admit()?;
     let plan = &context.runtime_plan().plan;
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
@@ -140,17 +141,17 @@ fn start(
 
 /// Reads a posted message.
 async fn read(
-    record: &mut AccessRecord,
+    context: &CallContext,
     head: &request::Parts,
     body: IncomingBody,
     origin: &RequestOrigin,
 ) -> Result<Bytes, Failure> {
-    record.context.admit()?;
-    let runtime_plan = record.context.runtime_plan().clone();
+    context.admit()?;
+    let runtime_plan = context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
-    let worker = record.context.worker().clone();
-    with_total_timeout(record, async |_| {
+    let worker = context.worker().clone();
+    with_total_timeout(context.deadline(), async || {
         read_raw(body, &plan.limits, &worker).await
     })
     .await
@@ -158,12 +159,12 @@ async fn read(
 
 /// Hands a posted message to its session.
 fn deliver(
-    record: &AccessRecord,
+    context: &CallContext,
     caller: Caller<'_>,
     head: &request::Parts,
     message: Bytes,
 ) -> Result<Answer, Failure> {
-    let sessions = record.context.worker().event_sessions();
+    let sessions = context.worker().event_sessions();
     let id = session_id(head.uri.query());
     let delivered = id.map_or(Err(Undeliverable::Unknown), |id| {
         sessions.deliver(caller, id, message)

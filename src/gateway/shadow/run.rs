@@ -98,7 +98,7 @@ impl RunnableCandidate {
             record.abandon();
             return Err(Verdict::Skipped(Skip::Drain).into());
         };
-        info.count_duration(&record);
+        info.count_duration(&record.context);
         let why = record.failure_cause();
         drop(record);
         let candidate = candidate.map_err(Verdict::Skipped)?;
@@ -356,9 +356,9 @@ impl CandidateInfo {
         self.plan().rollout.clients.name(self.client)
     }
 
-    fn count_duration(&self, record: &AccessRecord) {
+    fn count_duration(&self, context: &CallContext) {
         let route = self.runtime_plan.route_label(Some(self.route));
-        let elapsed = record.context.elapsed();
+        let elapsed = context.elapsed();
         self.worker
             .count(|shard| shard.candidate(route, self.side, self.stage, elapsed));
     }

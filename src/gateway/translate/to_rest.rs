@@ -122,7 +122,7 @@ pub(in crate::gateway) async fn serve_rpc_call(
         Received::Stream(stream) => {
             let call = served.streamed(call.bindings, &stream);
             let plan = upstream.plan();
-            let response = streamed_call::respond(record, plan, *stream, call, index);
+            let response = streamed_call::respond(&record.context, plan, *stream, call, index);
             Ok(RpcServed::Stream(Box::new(response)))
         }
     }
