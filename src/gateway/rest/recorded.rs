@@ -1,15 +1,14 @@
 //! REST calls from a recording. Used by `replay` and `rpc::recorded`.
 
-use super::call::RestCall;
-use super::replay::{RestReplay, ShadowCall, may_repeat};
+use super::RestCall;
+use super::replay::{RestReplay, may_repeat};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::identity::identify;
-use crate::gateway::protocol_call::ProtocolCall;
 use crate::gateway::recorded_call::{NotRun, Preparation, PreparedCall};
 use crate::gateway::request_body::RequestBody;
+use crate::gateway::serve::{IdentifiedRequest, ProtocolCall};
 use crate::gateway::shadow::ReplayableCall;
 use dualgauge_model::rollout::{Decision, DecisionReason};
-use dualgauge_model::routing::RequestHead;
 
 /// Finds the route of a call, and returns the call ready to be sent.
 pub(in crate::gateway) async fn prepare(
@@ -32,20 +31,23 @@ async fn route_and_store(
     } = preparation;
     let runtime_plan = record.context.runtime_plan().clone();
     let identity = identify(&mut record.context, &head.headers, origin);
-    let mut call = RestCall {
-        runtime_plan: &runtime_plan,
-        head: RequestHead::new(head),
-        parts: head,
+    let request = IdentifiedRequest {
+        head,
         origin,
         caller: identity.caller(&runtime_plan.plan.rollout.clients),
-        content: RequestBody::Read(body.clone()),
-        shadow_call: ShadowCall::default(),
-        server: None,
+        runtime_plan: &runtime_plan,
     };
-    if call.answer_locally(record)?.is_some() {
+    let mut call = RestCall {
+        content: RequestBody::Read(body.clone()),
+        observer: None,
+        server: None,
+        old: None,
+        cors_origin: None,
+    };
+    if call.answer_locally(record, &request)?.is_some() {
         return Err(NotRun::Local);
     }
-    let route = call.select_route(&mut record.context).await?;
+    let route = call.select_route(&mut record.context, &request).await?;
     let route = route.ok_or(NotRun::Unrouted)?;
     let decision = Decision::plain(stage, DecisionReason::Default);
     record.context.set_decision(Some(route), decision);

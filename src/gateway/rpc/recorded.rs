@@ -7,12 +7,12 @@ use http::Method;
 use http_body_util::Full;
 
 use super::reading::{self, RpcBody};
-use super::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::identity::{identify, identify_by_message};
 use crate::gateway::recorded_call::{NotRun, Preparation, PreparedCall};
 use crate::gateway::request_body;
 use crate::gateway::rest;
+use crate::gateway::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use crate::gateway::shadow::ReplayableCall;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{Call, Incoming, MessageItem};
