@@ -337,11 +337,7 @@ struct Shared {
 }
 
 async fn begin(launch: LinkCommand, shared: Shared) {
-    let LinkCommand {
-        plan,
-        work,
-        stats,
-    } = launch;
+    let LinkCommand { plan, work, stats } = launch;
     match work {
         LinkWork::One(inbox) => conduct(plan, *inbox, stats, shared).await,
         LinkWork::Each(mut links, over) => {
@@ -394,9 +390,7 @@ async fn conduct(
         Transport::WebSocket(ref socket) => {
             let server = Server::new(&plan, socket, tasks);
             match (socket.sharing, socket.sockets) {
-                (Sharing::Client, _) => {
-                    server.own(inbox.with_max_age(plan.max_age), stats).await
-                }
+                (Sharing::Client, _) => server.own(inbox.with_max_age(plan.max_age), stats).await,
                 (Sharing::Shared | Sharing::Authorization, ..=1) => {
                     server.conduct(inbox, stats).await
                 }

@@ -53,12 +53,7 @@ impl Server {
     }
 
     /// Runs `count` sockets.
-    pub(super) async fn spread(
-        self,
-        count: usize,
-        inbox: RequestReceiver,
-        stats: Arc<LinkStats>,
-    ) {
+    pub(super) async fn spread(self, count: usize, inbox: RequestReceiver, stats: Arc<LinkStats>) {
         let begin = |inbox, own| {
             let one = self.clone().conduct(inbox, own);
             self.tasks.start(one);

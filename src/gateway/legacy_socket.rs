@@ -9,4 +9,4 @@ mod command;
 mod events;
 
 pub(super) use command::{FrameClient, FrameOutcome, serve_frame};
-pub(super) use events::format_event;
+pub(super) use events::{ServerEvent, format_event};

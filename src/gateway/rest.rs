@@ -1,6 +1,7 @@
 //! The REST side: one call per HTTP request. Used by `gateway` and `rpc`.
 
 mod metadata;
+mod old_batch;
 mod recorded;
 mod replay;
 
@@ -26,12 +27,13 @@ use super::sessions::SessionLookup;
 use super::{agent_card, local_reply, translate};
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::requested_card;
-use dualgauge_model::dialect::{self, OldCall};
+use dualgauge_model::dialect::{self, OldBatch, OldTransport};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
 use dualgauge_net::pinned;
+use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
 
 pub(super) use recorded::prepare as prepare_recorded;
@@ -76,27 +78,40 @@ pub(super) async fn serve_content(
     let mut call = RestCall {
         content,
         observer: None,
-        server: None,
+        // A message of a batch is no batch itself.
+        may_split: !record.is_old(),
+        batch: None,
         old: OldMessage::new(plan, &head),
+        origin,
         cors_origin,
     };
     serve(record, ClientRequest { head, origin }, &mut call).await
 }
 
+/// The result of sending a call.
+enum Served {
+    Response(CallResponse),
+    /// The messages of a batch of an old dialect, each of which is a call of its own.
+    Split(Box<request::Parts>, Vec<Json>),
+}
+
 /// A REST call in the pipeline.
-struct RestCall {
+struct RestCall<'a> {
     /// The body, until it is sent.
     content: RequestBody,
     /// The receiver of the control's response, if the call has a candidate.
     observer: Option<Observer>,
-    /// The route whose server gets the call if it passes, if the body has selected it.
-    server: Option<usize>,
+    /// Tells whether the messages of a batch of an old dialect may become calls of their own.
+    may_split: bool,
+    /// The batch of an old dialect, if the call is one.
+    batch: Option<OldBatch>,
     /// The message of a client in an old dialect.
     old: Option<OldMessage>,
+    origin: &'a RequestOrigin,
     cors_origin: Option<HeaderValue>,
 }
 
-impl RestCall {
+impl RestCall<'_> {
     fn take_content(&mut self) -> RequestBody {
         mem::replace(&mut self.content, RequestBody::Read(Bytes::new()))
     }
@@ -126,19 +141,20 @@ impl RestCall {
     }
 }
 
-impl TwoWayCall for RestCall {
+impl TwoWayCall for RestCall<'_> {
     type Head = Box<request::Parts>;
-    type Answer = CallResponse;
+    type Answer = Served;
 
     async fn translate(
         &mut self,
         record: &mut AccessRecord,
         request: ClientRequest<'_, Box<request::Parts>>,
         index: usize,
-    ) -> Result<CallResponse, Failure> {
+    ) -> Result<Served, Failure> {
         let content = self.content_to_send(&mut record.context, Some(index));
         let content = content.await?;
-        translate::serve_rest_call(record, index, request.borrowed(), content).await
+        let response = translate::serve_rest_call(record, index, request.borrowed(), content);
+        response.await.map(Served::Response)
     }
 
     async fn pass_through(
@@ -146,12 +162,19 @@ impl TwoWayCall for RestCall {
         record: &mut AccessRecord,
         request: ClientRequest<'_, Box<request::Parts>>,
         index: Option<usize>,
-    ) -> Result<CallResponse, Failure> {
-        let content = self.content_to_send(&mut record.context, None).await?;
+    ) -> Result<Served, Failure> {
         let ClientRequest { mut head, origin } = request;
+        let server = match self.batch.take() {
+            Some(OldBatch::Split(messages)) => return Ok(Served::Split(head, messages)),
+            Some(OldBatch::Whole(whole)) => {
+                old_batch::note_whole(record, &whole);
+                whole.server
+            }
+            None => index,
+        };
+        let content = self.content_to_send(&mut record.context, None).await?;
         let runtime_plan = record.context.runtime_plan().clone();
         let plan = &runtime_plan.plan;
-        let server = self.server.or(index);
         let upstream = passthrough_upstream(&runtime_plan, server, RequestHead::new(&head));
         let upstream = upstream
             .ok_or_else(|| rejections::unrouted(plan.unrouted, &head.method, head.uri.path()))?;
@@ -159,14 +182,17 @@ impl TwoWayCall for RestCall {
             agent_card::ask_for_whole(&mut head);
             let call = PassthroughRequest::unchanged(head, content);
             // Boxed, because few calls need it: inline, it takes memory in the future of every call.
-            return pinned(|| agent_card::pass_through(record, upstream, call, origin, card)).await;
+            let response =
+                pinned(|| agent_card::pass_through(record, upstream, call, origin, card)).await;
+            return response.map(Served::Response);
         }
         let call = PassthroughRequest::unchanged(head, content);
-        forward(record, upstream, call, origin).await
+        let response = forward(record, upstream, call, origin).await;
+        response.map(Served::Response)
     }
 }
 
-impl ProtocolCall for RestCall {
+impl ProtocolCall for RestCall<'_> {
     type Response = Response<ResponseBody>;
 
     const AWAITS_BODY: bool = true;
@@ -175,12 +201,15 @@ impl ProtocolCall for RestCall {
         &mut self,
         record: &mut AccessRecord,
         request: &IdentifiedRequest<'_>,
-    ) -> Result<Option<CallResponse>, Failure> {
-        let plan = request.plan();
+    ) -> Result<Option<Served>, Failure> {
+        let (plan, head) = (request.plan(), request.head());
+        if self.old.is_some() && !record.is_old() {
+            record.set_old(OldTransport::Http, 1);
+        }
         let local = local_reply::answer_rest(record, plan, request.client_request())?;
-        Ok(local.or_else(|| {
-            local_reply::answer_preflight(record, plan, request.caller, request.head())
-        }))
+        let local =
+            local.or_else(|| local_reply::answer_preflight(record, plan, request.caller, head));
+        Ok(local.map(Served::Response))
     }
 
     async fn select_route(
@@ -189,6 +218,13 @@ impl ProtocolCall for RestCall {
         request: &IdentifiedRequest<'_>,
     ) -> Result<Option<usize>, Failure> {
         let (plan, head) = (request.plan(), request.head());
+        if self.may_split && self.old.is_some() {
+            // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+            self.batch = pinned(|| self.read_batch(context, request)).await?;
+            if self.batch.is_some() {
+                return Ok(None);
+            }
+        }
         let requester = Requester::new(request.caller, head.headers);
         match routing::match_route(plan, head)? {
             RouteMatch::Route(route) => Ok(Some(route)),
@@ -206,14 +242,7 @@ impl ProtocolCall for RestCall {
                 };
                 let json = request_body::read_json(body_head, body, &plan.limits, worker, None);
                 let json = json.await.ok().flatten();
-                let call = OldCall {
-                    requester,
-                    head,
-                    at: context.wall_time(),
-                };
-                let selected = dialect::by_body(plan, group, call, json.as_ref())?;
-                self.server = selected.server;
-                Ok(selected.route)
+                routing::by_body(plan, group, head, json.as_ref())
             }
         }
     }
@@ -224,14 +253,8 @@ impl ProtocolCall for RestCall {
         request: &IdentifiedRequest<'_>,
         route: Option<usize>,
     ) -> Stage {
-        let sessions = SessionLookup {
-            table: context.worker().sessions(),
-            runtime_plan: request.runtime_plan,
-            caller: request.caller,
-        };
-        let session = sessions.for_rest(request.head(), route);
-        let requester = Requester::new(request.caller, &request.head.headers);
-        context.decide(request.plan(), requester.with_session(session), route)
+        let requester = requester(context, request, route);
+        context.decide(request.plan(), requester, route)
     }
 
     fn attach_shadow(
@@ -260,11 +283,18 @@ impl ProtocolCall for RestCall {
     async fn respond(
         &mut self,
         mut record: Box<AccessRecord>,
-        result: Result<CallResponse, Failure>,
+        result: Result<Served, Failure>,
     ) -> Response<ResponseBody> {
         let result = match (result, self.old.take()) {
+            (Ok(Served::Split(head, messages)), _) => {
+                let (head, origin) = (&*head, self.origin);
+                let client = ClientRequest { head, origin };
+                // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+                return pinned(|| old_batch::serve(record, client, messages)).await;
+            }
+            (Ok(Served::Response(response)), _) => Ok(response),
             (Err(failure), Some(old)) => pinned(|| old.render(&mut record, failure)).await,
-            (result, _) => result,
+            (Err(failure), None) => Err(failure),
         };
         render_annotated(
             record,
@@ -273,6 +303,21 @@ impl ProtocolCall for RestCall {
             self.cors_origin.as_ref(),
         )
     }
+}
+
+/// Returns the sender of a call of a route, with its session.
+fn requester<'a>(
+    context: &CallContext,
+    request: &IdentifiedRequest<'a>,
+    route: Option<usize>,
+) -> Requester<'a> {
+    let sessions = SessionLookup {
+        table: context.worker().sessions(),
+        runtime_plan: request.runtime_plan,
+        caller: request.caller,
+    };
+    let session = sessions.for_rest(request.head(), route);
+    Requester::new(request.caller, &request.head.headers).with_session(session)
 }
 
 /// Returns the upstream that a call passes through to.

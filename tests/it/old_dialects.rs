@@ -1,11 +1,14 @@
 //! Old RPC dialects: their clients before a JSON-RPC 2.0 server, JSON-RPC clients before their servers, and both on one
 //! path without a change.
 
+mod compared;
+mod sockets;
+
 use serde_json::json as value;
 
 use crate::coded::gzip;
 use crate::scene::{Called, answer, body_of, call, json, json_with, problem, rpc_failure};
-use crate::support::{Message, Proxy, Upstream, both, rpc_only};
+use crate::support::{Message, Proxy, Upstream, becomes, both, rpc_only};
 
 /// JSON-RPC 1.0, as Bitcoin Core has it, beside 2.0 on `/rpc`.
 const BITCOIN: &str = r#"
@@ -192,22 +195,60 @@ rpc = { result = "{result}" }
 }
 
 #[test]
-fn a_batch_of_old_calls_passes_as_a_whole_or_is_refused() {
+fn a_batch_of_old_calls_passes_as_a_whole_or_is_split() {
     let (old, new) = (old_server(), new_server());
     let batch = format!("[{OLD_CALL}, {OLD_CALL}]");
     let proxy = Proxy::start(&format!("{}{BITCOIN}", both(&old, &new)));
     post(&proxy, &batch);
     assert_eq!(old.request().text(), batch);
+    proxy.log_line(&["side=rest", "old=batch"]);
+    let metric = r#"dualgauge_old_messages_total{route="unrouted",transport="batch"}"#;
+    becomes(|| proxy.metrics().value(metric), &2.0);
     let proxy = Proxy::start(&format!("{}{BITCOIN}{TRANSLATE}", both(&old, &new)));
+    // An error, and a message whose params fit no route.
+    let batch = format!(
+        r#"[{OLD_CALL}, {{"id":2,"method":"missing","params":[]}}, {{"id":3,"method":"a","params":1}}]"#
+    );
     let came = post(&proxy, &batch);
-    assert_eq!(came.status(), 400);
-    let (reason, detail) = problem(&came);
-    assert_eq!(reason, "invalid_request");
-    assert!(detail.contains("send each message alone"), "{detail}");
+    assert_eq!(came.status(), 200, "{came:?}");
+    let replies = came.json();
+    assert_eq!(
+        replies[0],
+        value!({"result": [7, 1.5], "error": null, "id": "curl"})
+    );
+    assert_eq!(
+        replies[1],
+        value!({"result": null, "error": {"code": -5, "message": "none"}, "id": 2})
+    );
+    assert_eq!(
+        (&replies[2]["id"], &replies[2]["error"]["code"]),
+        (&value!(3), &value!(-32602))
+    );
+    assert_eq!(new.requests().len(), 2);
+    proxy.log_line(&["route=call", "old=batch", "outcome=error", "code=-5"]);
+    let metric = r#"dualgauge_old_messages_total{route="call",transport="batch"}"#;
+    becomes(|| proxy.metrics().value(metric), &3.0);
     // A batch with a new call is JSON-RPC.
     let mixed = format!("[{OLD_CALL},{}]", call("getblockhash", "[7]"));
     let came = proxy.rpc(&mixed);
     assert_eq!(came.json().as_array().map(Vec::len), Some(2), "{came:?}");
+}
+
+#[test]
+fn a_split_batch_has_the_response_that_is_no_json() {
+    let challenge = || {
+        answer(
+            "409 Conflict",
+            &[("X-Transmission-Session-Id", "abc")],
+            "<h1>409</h1>",
+        )
+    };
+    let new = Upstream::answering(challenge());
+    let proxy = Proxy::start(&format!("{}{TRANSMISSION}", rpc_only(&new)));
+    let one = r#"{"method":"session-get","arguments":{},"tag":7}"#;
+    let came = post(&proxy, &format!("[{one},{one}]"));
+    assert_eq!(body_of(&came, 409), "<h1>409</h1>");
+    assert_eq!(came.head.one("x-transmission-session-id"), Some("abc"));
 }
 
 #[test]
@@ -227,6 +268,9 @@ fn a_batch_on_an_own_path_has_one_to_the_allowed_number_of_messages() {
     let came = sent(0);
     assert!((400..500).contains(&came.status()), "{came:?}");
     assert_eq!(old.requests().len(), 1);
+    let proxy = Proxy::start(&format!("{limits}{}{own}{TRANSLATE}", both(&old, &new)));
+    let came = proxy.rest("POST", "/legacy", &[], batch(2));
+    assert_eq!(came.json().as_array().map(Vec::len), Some(2), "{came:?}");
 }
 
 /// Transmission's own messages, beside JSON-RPC 2.0 on one path since 4.1.
@@ -479,7 +523,7 @@ rpc = { result = "{result}" }
 "#;
 
 #[test]
-fn the_messages_of_a_batch_belong_to_one_server() {
+fn the_messages_of_a_batch_go_to_their_servers() {
     let (old, other, new) = (old_server(), old_server(), new_server());
     let upstream = format!(
         "[upstream.other]\nside = \"rest\"\nurl = \"http://{}\"\n",
@@ -489,31 +533,34 @@ fn the_messages_of_a_batch_belong_to_one_server() {
     let proxy = Proxy::start(&format!("{ends}{upstream}{TWO}"));
     let (one, two) = (r#"{"id":1,"method":"one"}"#, r#"{"id":2,"method":"two"}"#);
     let unrouted = r#"{"id":3,"method":"three"}"#;
-    for batch in [
-        format!("[{one},{two}]"),
-        format!("[{two},{one}]"),
-        format!("[{unrouted},{two}]"),
+    for (batch, ids) in [
+        (format!("[{one},{two}]"), [1, 2]),
+        (format!("[{two},{one}]"), [2, 1]),
+        (format!("[{unrouted},{two}]"), [3, 2]),
     ] {
-        let came = post(&proxy, &batch);
-        assert_eq!(came.status(), 400, "{batch}: {came:?}");
-        let (reason, detail) = problem(&came);
-        assert_eq!(reason, "invalid_request");
+        let came = post(&proxy, &batch).json();
         assert_eq!(
-            detail,
-            "a batch of an old dialect whose messages belong to several servers is not split; send each message alone"
+            (&came[0]["id"], &came[1]["id"]),
+            (&value!(ids[0]), &value!(ids[1])),
+            "{came}"
         );
     }
-    assert_eq!((old.requests().len(), other.requests().len()), (0, 0));
+    let texts = |server: &Upstream| -> Vec<String> {
+        server
+            .requests()
+            .iter()
+            .map(Message::text)
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(texts(&old), [one, one, unrouted]);
+    assert_eq!(texts(&other), [two, two, two]);
     let batch = format!("[{one},{unrouted},{one}]");
     post(&proxy, &batch);
-    assert_eq!(old.request().text(), batch);
+    assert_eq!(texts(&old).last(), Some(&batch));
     let batch = format!("[{two},{two}]");
     post(&proxy, &batch);
-    // Alone, each goes to its own server.
-    post(&proxy, two);
-    let sent = other.requests();
-    let sent: Vec<_> = sent.iter().map(Message::text).collect();
-    assert_eq!(sent, [batch.as_str(), two]);
+    assert_eq!(texts(&other).last(), Some(&batch));
 }
 
 /// Ids outside of the body: in the query, in a header and in the path.

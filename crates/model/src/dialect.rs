@@ -12,14 +12,43 @@ use super::failure::{Failure, FailureCodes, Reason};
 use super::jsonrpc::ResponseReply;
 use super::outcome::{RestAnswer, error_object};
 use super::plan::{Plan, Unrouted};
-use super::rollout::{Requester, Way};
-use super::route::{OverlapGroup, Query, Route, Segments, read_headers, read_url};
+use super::rollout::{Stage, Way};
+use super::route::{OverlapGroup, Query, Route, Segments, has_version, read_headers, read_url};
 use super::routing::{self, RequestHead};
-use super::time::Timestamp;
 use super::translate::{RestHead, TranslateContext};
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::{Bindings, BoundValue, PatternReader};
 use dualgauge_patterns::side::Side;
+
+/// The transport of a message of an old dialect, as log and metrics name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OldTransport {
+    /// An HTTP request with one message.
+    Http,
+    /// An HTTP request with several messages.
+    Batch,
+    /// A message on a WebSocket.
+    Socket,
+}
+
+impl OldTransport {
+    /// Every transport.
+    pub const ALL: [OldTransport; 3] = [
+        OldTransport::Http,
+        OldTransport::Batch,
+        OldTransport::Socket,
+    ];
+
+    /// Returns the word used in log and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OldTransport::Http => "http",
+            OldTransport::Batch => "batch",
+            OldTransport::Socket => "websocket",
+        }
+    }
+}
 
 /// Returns true when a path has old routes, so that the messages posted to it may be old.
 #[must_use]
@@ -64,69 +93,73 @@ pub fn unrouted_server(plan: &Plan, head: RequestHead<'_>) -> Option<usize> {
     group.routes().iter().copied().find(is_served)
 }
 
-/// The selection of a route by the body of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Selection {
-    /// The route. A batch of old messages has none.
-    pub route: Option<usize>,
-    /// The route whose server gets the call if it passes.
-    pub server: Option<usize>,
+/// A request with several messages of an old dialect.
+#[derive(Debug)]
+pub enum OldBatch {
+    /// All messages pass, and to the same server.
+    Whole(WholeBatch),
+    /// Each message is a call of its own.
+    Split(Vec<Json>),
 }
 
-/// Selects the route of a call by its body.
+/// A batch that passes as one message.
+#[derive(Debug)]
+pub struct WholeBatch {
+    /// The route whose server gets the batch.
+    pub server: Option<usize>,
+    /// The number of messages.
+    pub messages: usize,
+    /// The routes of the messages that would have a candidate if they came alone.
+    pub shadowed: Vec<usize>,
+}
+
+/// Reads a body posted to a path with old routes as a batch; `None` if it is none. `stage` decides the stage of a message
+/// with this route.
 ///
 /// # Errors
 ///
-/// Fails if no route matches and the call may not pass. A batch of old messages fails if one of them may not pass, or
-/// if they belong to several servers.
-pub fn by_body(
+/// Fails if the batch has more messages than `limits.batch`.
+pub fn batch(
     plan: &Plan,
     group: &OverlapGroup,
-    call: OldCall<'_>,
-    body: Option<&Json>,
-) -> Result<Selection, Failure> {
-    let is_old = || {
-        let mut routes = group.routes().iter();
-        plan.routes.old().any && routes.any(|route| plan.routes.route(*route).is_old())
-    };
-    let head = call.head;
-    let refused = |message: &'static str| Err(Failure::new(Reason::InvalidRequest, message));
-    let array = body.filter(|body| body.kind() == JsonKind::Array && is_old());
-    let batch = match array.map(|array| (array, batch_size(plan, array))) {
-        Some((array, BatchSize::Allowed)) => array,
-        Some((_, BatchSize::TooLarge)) => {
-            return refused(
-                "a batch of an old dialect has more messages than `limits.batch` allows; send fewer at once",
-            );
-        }
-        Some((_, BatchSize::Empty)) | None => {
-            let route = routing::by_body(plan, group, head, body)?;
-            return Ok(Selection {
-                route,
-                server: route,
-            });
-        }
-    };
-    let upstream = |server| plan.upstreams.of(server, Side::Rest);
-    let mut chosen = None;
-    for place in batch.elements() {
-        let message = batch.piece(place);
-        let route = routing::by_body(plan, group, head, Some(&message))?;
-        let decision = routing::decide(plan, call.requester, route, Side::Rest, call.at);
-        if decision.stage.control() != Some(Way::Old) {
-            return refused("a batch of an old dialect is not translated; send each message alone");
-        }
-        let server = route.or_else(|| unrouted_server(plan, head));
-        if upstream(*chosen.get_or_insert(server)) != upstream(server) {
-            return refused(
-                "a batch of an old dialect whose messages belong to several servers is not split; send each message alone",
-            );
+    head: RequestHead<'_>,
+    body: &Json,
+    mut stage: impl FnMut(Option<usize>) -> Stage,
+) -> Result<Option<OldBatch>, Failure> {
+    let mut routes = group.routes().iter();
+    if body.kind() != JsonKind::Array || !routes.any(|route| plan.routes.route(*route).is_old()) {
+        return Ok(None);
+    }
+    match batch_size(plan, body) {
+        BatchSize::Allowed => {}
+        BatchSize::Empty => return Ok(None),
+        BatchSize::TooLarge => {
+            let message = "a batch of an old dialect has more messages than `limits.batch` allows; send fewer at once";
+            return Err(Failure::new(Reason::InvalidRequest, message));
         }
     }
-    Ok(Selection {
-        route: None,
+    let upstream = |server| plan.upstreams.of(server, Side::Rest);
+    let messages: Vec<Json> = body.elements().map(|place| body.piece(place)).collect();
+    let mut shadowed = Vec::new();
+    let mut chosen = None;
+    for message in &messages {
+        // A message that no route takes and that may not pass gets its own failure.
+        let Ok(route) = routing::by_body(plan, group, head, Some(message)) else {
+            return Ok(Some(OldBatch::Split(messages)));
+        };
+        let stage = stage(route);
+        let server = route.or_else(|| unrouted_server(plan, head));
+        let is_apart = upstream(*chosen.get_or_insert(server)) != upstream(server);
+        if stage.control() != Some(Way::Old) || is_apart {
+            return Ok(Some(OldBatch::Split(messages)));
+        }
+        shadowed.extend(route.filter(|_| stage.candidate().is_some()));
+    }
+    Ok(Some(OldBatch::Whole(WholeBatch {
         server: chosen.flatten(),
-    })
+        messages: messages.len(),
+        shadowed,
+    })))
 }
 
 /// The number of messages in an array.
@@ -210,17 +243,6 @@ pub struct OldRequest<'a> {
     pub body: Option<&'a Json>,
 }
 
-/// A call at a path with old routes.
-#[derive(Debug, Clone, Copy)]
-pub struct OldCall<'a> {
-    /// The sender.
-    pub requester: Requester<'a>,
-    /// The head of the request.
-    pub head: RequestHead<'a>,
-    /// The time at which the request began.
-    pub at: Timestamp,
-}
-
 struct DialectReader<'a> {
     plan: &'a Plan,
     head: RequestHead<'a>,
@@ -240,10 +262,4 @@ impl DialectReader<'_> {
         }
         routes.resembles_old(self.group, message) || unrouted_server(self.plan, self.head).is_some()
     }
-}
-
-/// Returns true when a message has the version of JSON-RPC 2.0.
-fn has_version(message: &Json) -> bool {
-    let version = message.member("jsonrpc");
-    version.is_some_and(|version| version.as_bytes() == b"\"2.0\"")
 }

@@ -139,7 +139,7 @@ fn explain_calls(
     }
     match (target.refused, target.side) {
         (Some(failure), _) => vec![case.refuse(case.begin(), failure)],
-        (None, Side::Rest) => vec![rest::explain(&case)],
+        (None, Side::Rest) => rest::explain(&case),
         (None, Side::Rpc) => explain_posted(case),
     }
 }
@@ -152,8 +152,8 @@ fn explain_posted(mut case: Case<'_>) -> Vec<Explanation> {
     }
     // Frames and old messages are calls of the REST side.
     case.side = Side::Rest;
-    vec![match frame {
-        Some(frame) => frame::explain(&case, &frame),
+    match frame {
+        Some(frame) => vec![frame::explain(&case, &frame)],
         None => rest::explain(&case),
-    }]
+    }
 }

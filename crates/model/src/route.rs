@@ -64,7 +64,7 @@ pub(crate) use path_texts::PathTexts;
 pub use query::{Query, refuse_unknown};
 pub use segments::{AmbiguousPath, Segments, without_slash};
 pub use source::{Example, ExampleReply, ExampleWay, OldSource, RouteSource, Schemas};
-pub use table::{RestSelection, RouteTable};
+pub use table::{RestSelection, RouteTable, has_version};
 pub use template::{PlacedHole, QueryItem, SegmentPattern, Template};
 pub use url::{read_url, write_url};
 pub use wire::Wire;

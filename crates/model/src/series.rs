@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The families whose labels hold configured names (routes, clients, flags, prefixes), each with all of its labels.
-pub const FAMILIES: [(&str, &[&str]); 17] = [
+pub const FAMILIES: [(&str, &[&str]); 18] = [
     (
         "dualgauge_calls_total",
         &["route", "client", "side", "stage", "outcome", "blame"],
@@ -23,6 +23,7 @@ pub const FAMILIES: [(&str, &[&str]); 17] = [
     ),
     ("dualgauge_dropped_members_total", &["route"]),
     ("dualgauge_events_total", &["route", "side", "kind"]),
+    ("dualgauge_old_messages_total", &["route", "transport"]),
     (
         "dualgauge_verdicts_total",
         &["route", "client", "side", "stage", "verdict"],

@@ -1,6 +1,7 @@
 //! The facts that a record collects while its call runs. Used by `access_record` and `shadow`.
 
 use crate::telemetry::metrics::Outcome;
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Blame, Reason};
 use dualgauge_model::jsonrpc::RequestId;
 use dualgauge_model::posted::{Handling, MessageFault};
@@ -27,11 +28,20 @@ pub(in crate::gateway) struct FailureCause {
     pub(in crate::gateway) cause: Option<String>,
 }
 
+/// Messages of an old dialect.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OldNote {
+    pub(super) transport: OldTransport,
+    pub(super) messages: u64,
+}
+
 /// Facts about the message of a call.
 #[derive(Debug, Default)]
 pub(super) struct MessageNote {
     /// The deviation from JSON-RPC 2.0, and how the proxy handled it.
     pub(super) fault: Option<(MessageFault, Handling)>,
+    /// The transport of a message of an old dialect, with the number of messages.
+    pub(super) old: Option<OldNote>,
     /// The id of the call within its batch.
     pub(super) part: Option<RequestId>,
 }

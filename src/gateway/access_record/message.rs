@@ -5,7 +5,9 @@
 use bytes::Bytes;
 
 use super::AccessRecord;
+use super::facts::OldNote;
 use super::outcome::SMALL;
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::jsonrpc::{RequestId, parse_response, split_batch};
 use dualgauge_model::posted::{Handling, MessageFault};
 
@@ -13,6 +15,19 @@ impl AccessRecord {
     /// Records how the message deviates from JSON-RPC 2.0, and how the proxy handled it.
     pub(in crate::gateway) fn set_fault(&mut self, fault: MessageFault, action: Handling) {
         self.message.fault = Some((fault, action));
+    }
+
+    /// Records that the call is a message of an old dialect, or several in one request.
+    pub(in crate::gateway) fn set_old(&mut self, transport: OldTransport, messages: u64) {
+        self.message.old = Some(OldNote {
+            transport,
+            messages,
+        });
+    }
+
+    /// Returns true when the call is noted as a message of an old dialect.
+    pub(in crate::gateway) fn is_old(&self) -> bool {
+        self.message.old.is_some()
     }
 
     /// Sets the id that matches the call with its response in the batch.

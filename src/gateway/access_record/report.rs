@@ -119,6 +119,9 @@ impl AccessRecord {
             if let Some((fault, action)) = self.message.fault {
                 shard.invalid_message(fault, action);
             }
+            if let Some(old) = self.message.old {
+                shard.old_messages(labels.route, old.transport, old.messages);
+            }
             if let Some(way) = self.context.stage.and_then(Stage::control)
                 && let Some(end) = self.call_end(way, outcome, blame)
             {
@@ -307,6 +310,7 @@ impl AccessRecord {
             dropped: (self.dropped > 0).then_some(self.dropped as u64),
             events: self.events,
             message: self.message.fault.map(|(fault, _)| fault),
+            old: self.message.old.map(|old| old.transport),
             conversions: self.conversions.get(),
         }
         .emit();

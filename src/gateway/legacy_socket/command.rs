@@ -23,6 +23,7 @@ use crate::gateway::translate::{RpcCallParts, RpcSent, parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream};
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
 use dualgauge_model::outcome::RpcAnswer;
@@ -65,7 +66,8 @@ pub(in crate::gateway) async fn serve_frame(
         version: Version::HTTP_11,
         ..RequestLine::for_call(client.head, client.origin)
     };
-    let record = AccessRecord::begin(client.worker, &runtime_plan, Side::Rest, line);
+    let mut record = AccessRecord::begin(client.worker, &runtime_plan, Side::Rest, line);
+    record.set_old(OldTransport::Socket, 1);
     let mut call = FrameCall {
         worker: client.worker,
         socket: client.socket,

@@ -10,15 +10,27 @@ use dualgauge_model::frame::SocketMessage;
 use dualgauge_model::stream::EventResultKind;
 use dualgauge_patterns::side::Side;
 
+/// An unsolicited message of a server.
+pub(in crate::gateway) struct ServerEvent {
+    /// The side of the server.
+    pub(in crate::gateway) side: Side,
+    pub(in crate::gateway) text: Bytes,
+}
+
 /// Converts an event to the client's form; returns `None` if the client does not get it.
 pub(in crate::gateway) fn format_event(
     worker: &Worker,
     runtime_plan: &RuntimePlan,
-    text: Bytes,
+    event: ServerEvent,
     form: EventForm,
 ) -> Option<Bytes> {
     let plan = &runtime_plan.plan;
-    let event = match SocketMessage::new(&text, plan.limits.depth) {
+    let (text, depth) = (event.text, plan.limits.depth);
+    let message = match event.side {
+        Side::Rest => SocketMessage::of_server(&text, depth, &plan.routes),
+        Side::Rpc => SocketMessage::new(&text, depth),
+    };
+    let event = match message {
         SocketMessage::Rpc(text) => EventValue::rpc(&text, plan.limits.depth)?,
         SocketMessage::Frame(frame) => EventValue::frame(frame),
         SocketMessage::Unrecognized(_) => return None,

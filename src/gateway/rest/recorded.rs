@@ -40,8 +40,10 @@ async fn route_and_store(
     let mut call = RestCall {
         content: RequestBody::Read(body.clone()),
         observer: None,
-        server: None,
+        may_split: false,
+        batch: None,
         old: None,
+        origin,
         cors_origin: None,
     };
     if call.answer_locally(record, &request)?.is_some() {

@@ -34,7 +34,9 @@ use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::CancelScope;
 use crate::gateway::headers::strip_hop_by_hop;
 use crate::gateway::identity::identify;
-use crate::gateway::legacy_socket::{FrameClient, FrameOutcome, format_event, serve_frame};
+use crate::gateway::legacy_socket::{
+    FrameClient, FrameOutcome, ServerEvent, format_event, serve_frame,
+};
 use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
@@ -382,7 +384,8 @@ impl WebSocketSession {
             SocketProtocol::Rpc => Some(text).filter(is_rpc),
             SocketProtocol::Both if self.origin.links().receives_events_of(side) => {
                 let runtime_plan = self.worker.runtime_plan();
-                format_event(&self.worker, &runtime_plan, text, self.form())
+                let event = ServerEvent { side, text };
+                format_event(&self.worker, &runtime_plan, event, self.form())
             }
             SocketProtocol::Both => None,
         }
@@ -428,13 +431,14 @@ impl WebSocketSession {
     async fn serve_message(&self, message: InboundMessage) -> ServeEnd {
         let body = message.text.clone();
         if self.sockets.protocol == SocketProtocol::Both {
-            let depth = self.worker.runtime_plan().plan.limits.depth;
+            let runtime_plan = self.worker.runtime_plan();
+            let (depth, routes) = (runtime_plan.plan.limits.depth, &runtime_plan.plan.routes);
             // Values parsed from the message share its buffer, and keep its memory accounted.
             let (accounted, permit) = match self.worker.memory().account(body.clone()) {
                 Ok(accounted) => (accounted, Ok(())),
                 Err(full) => (body.clone(), Err(full)),
             };
-            match SocketMessage::new(&accounted, depth) {
+            match SocketMessage::of_client(&accounted, depth, routes) {
                 SocketMessage::Rpc(_) => self.record_form(EventForm::Rpc),
                 SocketMessage::Frame(frame) => {
                     self.record_form(EventForm::Frame);

@@ -11,6 +11,7 @@ use tracing::level_filters::LevelFilter;
 use super::format::{Fields, LineFormat, LogFields, LogLayer, label};
 
 use crate::telemetry::metrics::Outcome;
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Blame, Reason};
 use dualgauge_model::mcp::BridgeActions;
 use dualgauge_model::posted::MessageFault;
@@ -75,6 +76,8 @@ pub struct CallLine<'a> {
     pub events: Option<u64>,
     /// The deviation of the message from valid JSON-RPC 2.0.
     pub message: Option<MessageFault>,
+    /// The transport of a message of an old dialect.
+    pub old: Option<OldTransport>,
     /// The conversions between the eras of MCP; not printed if there is none.
     pub conversions: BridgeActions,
 }
@@ -96,7 +99,7 @@ impl CallLine<'_> {
             target: TARGET,
             Level::INFO,
             side, method, path, rpc_method, route, client, proof, stage, decision, outcome, blame, status, code, reason,
-            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, events, message, conversions
+            upstream_status, cause, duration_ms, upstream_ms, trace_id, dropped, events, message, old, conversions
         );
         if is_enabled {
             get_default(|log| {
@@ -164,6 +167,9 @@ impl LogFields for CallLine<'_> {
         }
         if let Some(fault) = self.message {
             fields.word(label!("message"), fault.as_str());
+        }
+        if let Some(transport) = self.old {
+            fields.word(label!("old"), transport.as_str());
         }
     }
 }

@@ -66,6 +66,7 @@ fn success() -> CallLine<'static> {
         dropped: Some(2),
         events: None,
         message: None,
+        old: None,
         conversions: BridgeActions::default(),
     }
 }

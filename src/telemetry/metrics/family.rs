@@ -47,6 +47,8 @@ families! {
         "JSON members that the proxy dropped in translation because the route does not map them.");
     EVENTS = COUNTER("dualgauge_events_total", ["route", "side", "kind"],
         "Events from the other side, by result: rewritten, untouched (no `[[event]]` matches), swallowed (the `[[event]]` has one side only) or failed (dropped, because translation failed). In responses of calls also: response, error (the last event), unmatched (a notification that no `[[event]]` matches, dropped), unfinished (the stream ended within it, dropped) or refused (a failure of the proxy, the last event).");
+    OLD_MESSAGES = COUNTER("dualgauge_old_messages_total", ["route", "transport"],
+        "Messages of clients in an old RPC dialect, by how they came: http (alone), batch (with others in one request) or websocket.");
     VERDICTS = COUNTER("dualgauge_verdicts_total", ["route", "client", "side", "stage", "verdict"],
         "Calls in shadow or verify, by verdict: match, mismatch, control-failed, candidate-failed, both-failed or skipped.");
     CANDIDATES_SKIPPED = COUNTER("dualgauge_candidates_skipped_total", ["route", "reason"],

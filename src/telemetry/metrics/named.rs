@@ -104,12 +104,21 @@ fn members_and_events(
         let labels = [texts.text(*route), side.as_str(), kind.as_str()];
         (labels, *count)
     });
+    let old = counts.old_messages.iter();
+    let old = old.map(|((route, transport), count)| {
+        let labels = [texts.text(*route), transport.as_str()];
+        (labels, *count)
+    });
     vec![
         counters(
             &family::DROPPED_MEMBERS,
             shown.table(&family::DROPPED_MEMBERS, dropped),
         ),
         counters(&family::EVENTS, shown.table(&family::EVENTS, events)),
+        counters(
+            &family::OLD_MESSAGES,
+            shown.table(&family::OLD_MESSAGES, old),
+        ),
     ]
 }
 

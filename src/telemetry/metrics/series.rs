@@ -15,6 +15,7 @@ use super::histogram::Histogram;
 use super::labels::Outcome;
 use super::protobuf::{gauge, metric_family};
 use dualgauge_model::compare::{Skip, Verdict};
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::local_reply::HANDSHAKES;
 use dualgauge_model::mcp::Era;
@@ -32,7 +33,7 @@ pub(super) const OVERFLOW: &str = "overflow";
 const NAMED: [&str; 4] = ["route", "client", "flag", "prefix"];
 
 /// The families that have a series for each such name. Gauges of flags are exempt: they have one series per flag.
-const BOUNDED: [&Family; 17] = [
+const BOUNDED: [&Family; 18] = [
     &family::CALLS,
     &family::DECISIONS,
     &family::KEYLESS_CALLS,
@@ -40,6 +41,7 @@ const BOUNDED: [&Family; 17] = [
     &family::UPSTREAM_DURATION,
     &family::DROPPED_MEMBERS,
     &family::EVENTS,
+    &family::OLD_MESSAGES,
     &family::VERDICTS,
     &family::CANDIDATES_SKIPPED,
     &family::CANDIDATES_FAILED,
@@ -263,6 +265,13 @@ fn values(plan: &Plan, family: &Family, label: &str) -> (usize, usize) {
             let announced = plan.lifecycle.routes.iter().flatten();
             both(announced.count())
         }
+        "route" if is(&family::OLD_MESSAGES) => {
+            let old = plan.routes.routes().iter().filter(|route| route.is_old());
+            let old = old.count();
+            // Includes `unrouted`, if there are old messages.
+            both(old + usize::from(old > 0))
+        }
+        "transport" => (1, OldTransport::ALL.len()),
         // Includes `unrouted`, and `none` for calls that are refused before routing.
         "route" => {
             let routes = plan.routes.routes().len() + plan.streams.all().len();

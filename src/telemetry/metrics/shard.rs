@@ -3,7 +3,7 @@
 //! Used by `metrics::named`, `metrics::render` and `metrics::usage`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::labels::{
 use super::mcp_calls::{McpCall, McpCounts};
 use dualgauge_model::agent_card::CardNaming;
 use dualgauge_model::compare::{Skip, StreamBound};
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
 use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
@@ -153,6 +154,12 @@ impl Shard {
     /// Counts the result of an event for the clients of a side of a stream, or of a socket.
     pub fn event(&mut self, route: LabelId, side: Side, kind: stream::EventResultKind) {
         *self.counts.events.entry((route, side, kind)).or_default() += 1;
+    }
+
+    /// Counts messages of an old RPC dialect.
+    pub fn old_messages(&mut self, route: LabelId, transport: OldTransport, messages: u64) {
+        let counts = &mut self.counts.old_messages;
+        *counts.entry((route, transport)).or_default() += messages;
     }
 
     /// Counts the verdict on the candidate of a call.
@@ -358,6 +365,7 @@ pub(super) struct ShardCounts {
     pub(super) dropped: HashMap<LabelId, u64, BuildHasherDefault<IdHasher>>,
     pub(super) events:
         HashMap<(LabelId, Side, stream::EventResultKind), u64, BuildHasherDefault<IdHasher>>,
+    pub(super) old_messages: HashMap<(LabelId, OldTransport), u64, BuildHasherDefault<IdHasher>>,
     pub(super) verdicts: HashMap<VerdictLabels, u64>,
     /// By guarded flag.
     pub(super) tallies: HashMap<LabelId, Tally, BuildHasherDefault<IdHasher>>,
@@ -397,6 +405,7 @@ impl Default for ShardCounts {
             failures: [[0; Reason::ALL.len()]; Side::ALL.len()],
             dropped: HashMap::default(),
             events: HashMap::default(),
+            old_messages: HashMap::default(),
             verdicts: HashMap::default(),
             tallies: HashMap::default(),
             skipped: HashMap::default(),
@@ -427,36 +436,23 @@ impl ShardCounts {
         for (labels, call) in &other.calls {
             self.calls.entry(*labels).or_default().add(call);
         }
-        for (labels, count) in &other.decisions {
-            *self.decisions.entry(*labels).or_default() += count;
-        }
-        for (flag, count) in &other.keyless {
-            *self.keyless.entry(*flag).or_default() += count;
-        }
+        add_rows(&mut self.decisions, &other.decisions);
+        add_rows(&mut self.keyless, &other.keyless);
         let own = self.overhead.as_flattened_mut().iter_mut();
         for (own, other) in own.zip(other.overhead.as_flattened()) {
             own.add(other);
         }
         let own = self.failures.as_flattened_mut();
         add_all(own, other.failures.as_flattened());
-        for (route, members) in &other.dropped {
-            *self.dropped.entry(*route).or_default() += members;
-        }
-        for (labels, count) in &other.events {
-            *self.events.entry(*labels).or_default() += count;
-        }
+        add_rows(&mut self.dropped, &other.dropped);
+        add_rows(&mut self.events, &other.events);
+        add_rows(&mut self.old_messages, &other.old_messages);
         for (flag, tally) in &other.tallies {
             self.tallies.entry(*flag).or_default().add(tally);
         }
-        for (labels, count) in &other.verdicts {
-            *self.verdicts.entry(*labels).or_default() += count;
-        }
-        for (labels, count) in &other.skipped {
-            *self.skipped.entry(*labels).or_default() += count;
-        }
-        for (labels, count) in &other.failed_candidates {
-            *self.failed_candidates.entry(*labels).or_default() += count;
-        }
+        add_rows(&mut self.verdicts, &other.verdicts);
+        add_rows(&mut self.skipped, &other.skipped);
+        add_rows(&mut self.failed_candidates, &other.failed_candidates);
         for (labels, durations) in &other.candidates {
             let own = self.candidates.entry(*labels);
             own.or_insert(const { Histogram::new(&LATENCY) })
@@ -483,6 +479,16 @@ impl ShardCounts {
         add_all(&mut self.strays, &other.strays);
         let own = self.invalid_messages.as_flattened_mut();
         add_all(own, other.invalid_messages.as_flattened());
+    }
+}
+
+/// Adds each count to the one with the same labels.
+fn add_rows<K: Copy + Eq + Hash, S: BuildHasher>(
+    own: &mut HashMap<K, u64, S>,
+    other: &HashMap<K, u64, S>,
+) {
+    for (labels, count) in other {
+        *own.entry(*labels).or_default() += count;
     }
 }
 

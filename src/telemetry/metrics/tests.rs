@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use dualgauge_model::compare::{Skip, Verdict};
+use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Blame, Reason};
 use dualgauge_model::mcp::CallEra;
 use dualgauge_model::posted::MessageFault;
@@ -188,6 +189,7 @@ pub(super) fn two_workers() -> (LabelNames, [Snapshot; 2]) {
     decisions(&names, labels, [&mut first, &mut second]);
     first.dropped(labels.route, 2);
     first.event(labels.route, Side::Rest, EventResultKind::Rewritten);
+    first.old_messages(labels.route, OldTransport::Batch, 2);
     first.verdict(verdict(labels, Verdict::Match));
     first.verdict(verdict(labels, Verdict::Skipped(Skip::Busy)));
     first.skipped(labels.route, Skip::Busy);

@@ -24,7 +24,7 @@ pub(super) fn parse(case: &Case<'_>) -> Option<Json> {
         .face
         .sockets
         .filter(|_| !case.request.body.is_empty())?;
-    match SocketMessage::new(case.request.body, plan.limits.depth) {
+    match SocketMessage::of_client(case.request.body, plan.limits.depth, &plan.routes) {
         SocketMessage::Frame(frame) if sockets.protocol == SocketProtocol::Both => Some(frame),
         SocketMessage::Frame(_) | SocketMessage::Rpc(_) | SocketMessage::Unrecognized(_) => None,
     }

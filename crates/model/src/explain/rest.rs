@@ -1,13 +1,13 @@
 //! Explanations of REST calls. Used by `explain::frame` and `explain::rpc`.
 
-use super::case::{Case, POST, TranslatedCall, carrier};
+use super::case::{Case, ExplainRequest, POST, TranslatedCall, carrier};
 use super::local_reply::{self, LocalExplanation};
 use super::reply::{answer_rest, passed};
 use super::secrets::{HIDDEN, Secrets};
 use super::view::{Explanation, RowLine, SentRequest, Value};
 use super::{in_front, resource_metadata, response_stream, unknown_members, view};
 use crate::agent_card::requested_card;
-use crate::dialect::{self, OldCall, Selection, by_body};
+use crate::dialect::{self, OldBatch};
 use crate::failure::Failure;
 use crate::headers::{HasBody, credentials, set, translated, withhold_credentials};
 use crate::jsonrpc;
@@ -15,7 +15,7 @@ use crate::plan::{Transport, UpstreamPlan};
 use crate::rejections;
 use crate::rollout::Way;
 use crate::route::{BodyContent, Route, Segments};
-use crate::routing::{RouteMatch, match_route, other_path, pass_near, refused};
+use crate::routing::{self, RouteMatch, by_body, match_route, other_path, pass_near, refused};
 use crate::translate::{self, ToRpc};
 use dualgauge_patterns::json::{Json, unmarked};
 use dualgauge_patterns::side::Side;
@@ -28,16 +28,61 @@ pub(super) fn is_old(case: &Case<'_>) -> bool {
     json.is_ok_and(|json| dialect::is_old(case.plan, case.request.head, &json))
 }
 
-/// Explains a REST call.
-pub(super) fn explain(case: &Case<'_>) -> Explanation {
+/// Explains a REST request: one call, or several messages of an old dialect.
+pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
+    let messages = match batch(case) {
+        Ok(Some(OldBatch::Split(messages))) => messages,
+        Ok(Some(OldBatch::Whole(whole))) => {
+            let mut explanation = explain_call(case, Some(whole.server));
+            explanation.message = Some(format!("{} messages of an old dialect", whole.messages));
+            return vec![explanation];
+        }
+        Ok(None) => return vec![explain_call(case, None)],
+        Err(failure) => return vec![case.refuse(case.begin(), failure)],
+    };
+    let count = messages.len();
+    let messages = messages.into_iter().enumerate();
+    let explained = messages.map(|(index, message)| {
+        let body = message.into_bytes();
+        let request = ExplainRequest {
+            body: &body,
+            ..case.request
+        };
+        let mut explanation = explain_call(&Case { request, ..*case }, None);
+        explanation.message = Some(format!("{} of {count}", index + 1));
+        explanation
+    });
+    explained.collect()
+}
+
+/// Reads the body as a batch of an old dialect.
+fn batch(case: &Case<'_>) -> Result<Option<OldBatch>, Failure> {
+    let (plan, head) = (case.plan, case.request.head);
+    let segments = Segments::split(head.uri.path());
+    let Some(group) = plan.routes.old_at(head.method, &segments) else {
+        return Ok(None);
+    };
+    let Ok(Some(body)) = body(case, BodyContent::OldMessage) else {
+        return Ok(None);
+    };
+    let stage = |route| routing::decide(plan, case.requester(), route, Side::Rest, case.at()).stage;
+    dialect::batch(plan, group, head, &body, stage)
+}
+
+/// Explains one call. `whole` is the route whose server gets a batch that passes as one message.
+fn explain_call(case: &Case<'_>, whole: Option<Option<usize>>) -> Explanation {
     let mut explanation = case.begin();
-    match try_explain(case, &mut explanation) {
+    match try_explain(case, whole, &mut explanation) {
         Ok(()) => explanation,
         Err(failure) => case.refuse(explanation, failure),
     }
 }
 
-fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Failure> {
+fn try_explain(
+    case: &Case<'_>,
+    whole: Option<Option<usize>>,
+    explanation: &mut Explanation,
+) -> Result<(), Failure> {
     let (plan, head) = (case.plan, case.request.head);
     if resource_metadata::explain(case, explanation) {
         return Ok(());
@@ -45,26 +90,9 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
     if local_reply::rest(case, explanation)? == LocalExplanation::Complete {
         return Ok(());
     }
-    let selected = |route| Selection {
-        route,
-        server: route,
-    };
-    let Selection { route, server } = match match_route(plan, head)? {
-        RouteMatch::Route(index) => selected(Some(index)),
-        RouteMatch::ByBody(group) => {
-            let body = body(case, plan.routes.body_content(group)).ok().flatten();
-            let call = OldCall {
-                requester: case.requester(),
-                head,
-                at: case.at(),
-            };
-            by_body(plan, group, call, body.as_ref())?
-        }
-        RouteMatch::Unrouted => selected(None),
-        RouteMatch::Near(nearby) => {
-            pass_near(plan, case.requester(), &nearby, case.at())?;
-            selected(None)
-        }
+    let route = match whole {
+        Some(_) => None,
+        None => select_route(case)?,
     };
     let decision = case.decide(explanation, route);
     case.guard(decision.stage)?;
@@ -73,6 +101,7 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
         (Some(Way::New), Some(index)) => translate(case, index, explanation),
         (Some(Way::Old), _) | (_, None) => {
             let none = || rejections::unrouted(plan.unrouted, head.method, head.uri.path());
+            let server = whole.flatten().or(route);
             let server = server.or_else(|| dialect::unrouted_server(plan, head));
             let upstream = plan.upstream_for(server, Side::Rest);
             let upstream = upstream.or_else(|| other_path(plan, head.uri.path()));
@@ -88,6 +117,23 @@ fn try_explain(case: &Case<'_>, explanation: &mut Explanation) -> Result<(), Fai
             explanation.sends = Some(case.passes(upstream, target, note));
             explanation.answer = passed(case);
             Ok(())
+        }
+    }
+}
+
+/// Selects the route of a call.
+fn select_route(case: &Case<'_>) -> Result<Option<usize>, Failure> {
+    let (plan, head) = (case.plan, case.request.head);
+    match match_route(plan, head)? {
+        RouteMatch::Route(index) => Ok(Some(index)),
+        RouteMatch::ByBody(group) => {
+            let body = body(case, plan.routes.body_content(group)).ok().flatten();
+            by_body(plan, group, head, body.as_ref())
+        }
+        RouteMatch::Unrouted => Ok(None),
+        RouteMatch::Near(nearby) => {
+            pass_near(plan, case.requester(), &nearby, case.at())?;
+            Ok(None)
         }
     }
 }

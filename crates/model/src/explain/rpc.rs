@@ -65,7 +65,7 @@ pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
         }
         Posted::Rest => {
             let side = Side::Rest;
-            vec![rest::explain(&Case { side, ..*case })]
+            rest::explain(&Case { side, ..*case })
         }
     }
 }

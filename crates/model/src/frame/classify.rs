@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use crate::route::RouteTable;
 use dualgauge_patterns::json::{Json, JsonKind, unmarked};
 
 /// One message of a socket on which both protocols may be used.
@@ -29,6 +30,41 @@ pub enum Unrecognized {
 const VERSION: &str = "jsonrpc";
 
 impl SocketMessage {
+    /// Classifies a message of a client. One with `jsonrpc: "2.0"` is a frame only if a frame of `routes` reads all of
+    /// it, one with another version only if it has the literals of such a frame.
+    #[must_use]
+    pub fn of_client(text: &Bytes, depth: u16, routes: &RouteTable) -> SocketMessage {
+        match SocketMessage::new(text, depth) {
+            SocketMessage::Rpc(text) if routes.old().on_sockets_with_version => {
+                let json = Json::parse(text.clone(), depth).ok();
+                let frame = json.filter(|json| json.kind() == JsonKind::Object);
+                match frame.filter(|frame| routes.reads_versioned_frame(frame)) {
+                    Some(frame) => SocketMessage::Frame(frame),
+                    None => SocketMessage::Rpc(text),
+                }
+            }
+            message @ (SocketMessage::Rpc(_)
+            | SocketMessage::Frame(_)
+            | SocketMessage::Unrecognized(_)) => message,
+        }
+    }
+
+    /// Classifies a message of a server that speaks in frames. Its frames may have `jsonrpc` if those of `routes` may.
+    #[must_use]
+    pub fn of_server(text: &Bytes, depth: u16, routes: &RouteTable) -> SocketMessage {
+        match SocketMessage::new(text, depth) {
+            SocketMessage::Rpc(text) if routes.old().on_sockets_with_version => {
+                match Json::parse(text.clone(), depth) {
+                    Ok(json) if json.kind() == JsonKind::Object => SocketMessage::Frame(json),
+                    Ok(_) | Err(_) => SocketMessage::Rpc(text),
+                }
+            }
+            message @ (SocketMessage::Rpc(_)
+            | SocketMessage::Frame(_)
+            | SocketMessage::Unrecognized(_)) => message,
+        }
+    }
+
     /// Classifies a message: one with `jsonrpc` is JSON-RPC, any other object is a frame.
     #[must_use]
     pub fn new(text: &Bytes, depth: u16) -> SocketMessage {

@@ -311,7 +311,7 @@ impl FrameMachine {
 
     /// Takes a message of the server.
     pub fn receive(&mut self, context: FrameContext<'_>, text: Bytes) {
-        match SocketMessage::new(&text, context.translate.depth) {
+        match SocketMessage::of_server(&text, context.translate.depth, context.routes) {
             SocketMessage::Frame(frame) => {
                 // First, so that a caller gets nothing but the timeout after its deadline.
                 self.tick(context);

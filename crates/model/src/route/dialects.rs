@@ -25,10 +25,16 @@ const ANY: &str = "zz\u{0}";
 pub fn indistinguishable(routes: &[Route], rpc_paths: &[&str]) -> Vec<TableError> {
     let old = routes.iter().enumerate();
     let old = old.filter(|(_, route)| {
-        route.rest_protocol == Wire::Old
-            && route.enters_from(Side::Rest)
-            && route.method == Method::POST
-            && rpc_paths.iter().any(|path| has_path(route, path))
+        route.enters_from(Side::Rest)
+            && match route.rest_protocol {
+                Wire::Http => false,
+                Wire::Old => {
+                    route.method == Method::POST
+                        && rpc_paths.iter().any(|path| has_path(route, path))
+                }
+                // Sockets are served on each of the RPC paths.
+                Wire::Frame => route.has_version(),
+            }
     });
     let called = || routes.iter().filter(|route| route.enters_from(Side::Rpc));
     let errors = old.filter_map(|(index, route)| {
@@ -52,7 +58,10 @@ pub fn indistinguishable(routes: &[Route], rpc_paths: &[&str]) -> Vec<TableError
         );
         Some(TableError {
             route: index,
-            key: "old",
+            key: match route.is_frame() {
+                true => "frame",
+                false => "old",
+            },
             what,
         })
     });

@@ -23,13 +23,17 @@ pub struct OldRoutes {
     pub any: bool,
     /// True if such messages may have `jsonrpc: "2.0"`.
     pub with_version: bool,
+    /// True if messages on sockets may have it.
+    pub on_sockets_with_version: bool,
 }
 
 impl OldRoutes {
     pub(super) fn new(routes: &[Route]) -> OldRoutes {
         let over_http = |route: &&Route| route.rest_protocol == Wire::Old;
         let mut with_version = routes.iter().filter(over_http);
+        let mut on_sockets = routes.iter().filter(|route| route.is_frame());
         OldRoutes {
+            on_sockets_with_version: on_sockets.any(Route::has_version),
             any: routes.iter().any(|route| over_http(&route)),
             with_version: with_version.any(Route::has_version),
         }
@@ -76,13 +80,15 @@ pub(super) fn other_paths(source: &RouteSource) -> Result<Vec<Template>, Pattern
 }
 
 impl Route {
-    /// Returns true when messages of an old route may have the version of JSON-RPC 2.0.
+    /// Returns true when messages of an old route may have the version of JSON-RPC 2.0. A message on a socket has it only
+    /// if it is declared.
     pub(super) fn has_version(&self) -> bool {
         let Some(Pattern::Object(object)) = &self.rest_call.body else {
             return false;
         };
         let mut members = object.members.iter();
-        self.is_old() && (object.rest.is_some() || members.any(|(name, _)| name == VERSION))
+        let is_declared = members.any(|(name, _)| name == VERSION);
+        self.is_old() && (is_declared || object.rest.is_some() && !self.is_frame())
     }
 
     /// Returns true when a hole is the id of the calls of an old dialect over HTTP, which each response repeats.

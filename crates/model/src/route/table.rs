@@ -2,6 +2,8 @@
 
 mod old;
 
+pub use old::has_version;
+
 use std::cmp::Reverse;
 
 use http::{HeaderMap, Method};

@@ -1,9 +1,10 @@
 //! The lookup of old messages. Used by `dialect`.
 
-use http::Method;
+use http::{HeaderMap, Method};
 
 use super::{OverlapGroup, RouteTable, TERMS};
 use crate::route::definition::Route;
+use crate::route::frame::frame_method;
 use crate::route::old::OldRoutes;
 use crate::route::overlaps::has_literals;
 use crate::route::path::PathMatch;
@@ -45,6 +46,25 @@ impl RouteTable {
         })
     }
 
+    /// Returns true when a frame with a version of JSON-RPC belongs to the old dialect: if it has `2.0`, a frame must read
+    /// all of it.
+    #[must_use]
+    pub fn reads_versioned_frame(&self, message: &Json) -> bool {
+        let segments = Segments::split("/");
+        let Some(group) = self.entered_by(&segments, &frame_method()) else {
+            return false;
+        };
+        if !has_version(message) {
+            return self.resembles_old(group, message);
+        }
+        let head = RestHead {
+            segments: &segments,
+            query: None,
+            headers: &HeaderMap::new(),
+        };
+        self.reads_old(group, head, message)
+    }
+
     /// Returns true when an old route of a group reads a message, and knows all of its members.
     #[must_use]
     pub fn reads_old(&self, group: &OverlapGroup, head: RestHead<'_>, message: &Json) -> bool {
@@ -54,6 +74,13 @@ impl RouteTable {
             route.has_version() && read().is_some_and(|reading| reading.dropped == 0)
         })
     }
+}
+
+/// Returns true when a message has the version of JSON-RPC 2.0.
+#[must_use]
+pub fn has_version(message: &Json) -> bool {
+    let version = message.member("jsonrpc");
+    version.is_some_and(|version| version.as_bytes() == b"\"2.0\"")
 }
 
 impl Route {
