@@ -171,7 +171,7 @@ async fn respond_as_recipient(request: IncomingRequest) -> Response<ResponseBody
         origin,
         ..
     } = request;
-    identity::identify(&mut record.context, &head.headers, &origin);
+    identity::identify(&mut record, &head.headers, &origin);
     let request = ClientRequest {
         head: &*head,
         origin: &origin,

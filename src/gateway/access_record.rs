@@ -1,5 +1,9 @@
 //! The record of one call: what is reported of it, logged and counted exactly once, when it is dropped.
 //!
+//! The record owns the [`CallContext`] of its call: a report is made when the record is dropped, also by a client that
+//! disconnects, and needs the plan, the caller and the decision until then. One box holds both, so that a call allocates
+//! once for them. What is only reported is a field of the record; functions that only read the call receive its context.
+//!
 //! A record dropped without an outcome is reported as cancelled by the client, or as cut if the proxy is shutting down.
 //!
 //! Used throughout `gateway`.
@@ -25,6 +29,9 @@ use super::runtime_plan::RuntimePlan;
 use super::worker::Worker;
 use crate::telemetry::clock;
 use dualgauge_model::mcp::{BridgeAction, BridgeActions};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::{Caller, Decision, Requester, Stage};
+use dualgauge_model::routing;
 use dualgauge_net::{BodyCopy, boxed};
 use dualgauge_patterns::side::Side;
 
@@ -32,6 +39,10 @@ use dualgauge_patterns::side::Side;
 #[derive(Debug)]
 pub(super) struct AccessRecord {
     pub(super) context: CallContext,
+    /// Set if the caller has a key, which percentages need.
+    has_key: bool,
+    /// Flags in force that exclude the call's client.
+    excluded_by: Vec<usize>,
     rpc_method: Option<Arc<str>>,
     upstream: Option<Duration>,
     /// Start of the current wait for an upstream.
@@ -65,6 +76,8 @@ impl AccessRecord {
     fn new(context: CallContext) -> AccessRecord {
         AccessRecord {
             context,
+            has_key: true,
+            excluded_by: Vec::new(),
             rpc_method: None,
             upstream: None,
             upstream_since: None,
@@ -100,6 +113,39 @@ impl AccessRecord {
     /// Marks the second run as abandoned, so that nothing is reported of it.
     pub(super) fn abandon(&mut self) {
         self.context.role = CallRole::NotStarted;
+    }
+
+    /// Sets the caller.
+    pub(super) fn set_client(&mut self, caller: Caller<'_>) {
+        self.has_key = caller.key.is_some();
+        self.context.set_client(caller);
+    }
+
+    /// Decides the stage by flags, and records the decision. Unrouted calls pass through.
+    pub(super) fn decide(
+        &mut self,
+        plan: &Plan,
+        requester: Requester<'_>,
+        route: Option<usize>,
+    ) -> Stage {
+        let (side, at) = (self.context.side(), self.context.wall_time());
+        let decision = routing::decide(plan, requester, route, side, at);
+        let stage = decision.stage;
+        self.set_decision(route, decision);
+        stage
+    }
+
+    /// Sets the route and the decision.
+    pub(super) fn set_decision(&mut self, route: Option<usize>, decision: Decision) {
+        self.context
+            .set_decision(route, decision.stage, decision.why);
+        self.excluded_by = decision.excluded_by;
+    }
+
+    /// Sets the requested event stream and the decision.
+    pub(super) fn set_stream(&mut self, stream: usize, decision: Decision) {
+        self.context.set_stream(stream);
+        self.set_decision(None, decision);
     }
 
     /// Sets the RPC method of the call, for the log.

@@ -23,7 +23,7 @@ use crate::upstream::Upstream;
 use crate::upstream::link::{AuthorizedLinks, ClientLinks, NotificationSender};
 use dualgauge_model::failure::{Advice, Failure, Reason};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::{Caller, Decision, DecisionReason, Proof, Requester, Stage, Way};
+use dualgauge_model::rollout::{Caller, DecisionReason, Proof, Stage, Way};
 use dualgauge_model::routing;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::trace::Trace;
@@ -45,12 +45,8 @@ pub(super) struct CallContext {
     pub(super) stream: Option<usize>,
     pub(super) client: Option<usize>,
     pub(super) proof: Proof,
-    /// Set if the caller has a key, which percentages need.
-    pub(super) has_key: bool,
     pub(super) stage: Option<Stage>,
     pub(super) why: DecisionReason,
-    /// Flags in force that exclude the call's client.
-    pub(super) excluded_by: Vec<usize>,
     pub(super) role: CallRole,
     /// Connection and request line of the call.
     origin: Option<RequestOrigin>,
@@ -133,10 +129,8 @@ impl CallContext {
             stream: None,
             client: None,
             proof: Proof::None,
-            has_key: true,
             stage: Some(Stage::Passthrough),
             why: DecisionReason::Unrouted,
-            excluded_by: Vec::new(),
             role: CallRole::Call,
             origin: None,
             peer: line.peer,
@@ -161,10 +155,8 @@ impl CallContext {
             stream: self.stream,
             client: self.client,
             proof: self.proof,
-            has_key: self.has_key,
             stage: self.stage,
             why: self.why,
-            excluded_by: self.excluded_by.clone(),
             role: CallRole::NotStarted,
             origin: self.origin.clone(),
             peer: None,
@@ -362,32 +354,16 @@ impl CallContext {
         routing::refused(plan, self.why, route, self.side, self.start.wall_time)
     }
 
-    /// Decides the stage by flags, and records the decision. Unrouted calls pass through.
-    pub(super) fn decide(
-        &mut self,
-        plan: &Plan,
-        requester: Requester<'_>,
-        route: Option<usize>,
-    ) -> Stage {
-        let at = self.start.wall_time;
-        let decision = routing::decide(plan, requester, route, self.side, at);
-        let stage = decision.stage;
-        self.set_decision(route, decision);
-        stage
-    }
-
     /// Sets the route and the decision.
-    pub(super) fn set_decision(&mut self, route: Option<usize>, decision: Decision) {
+    pub(super) fn set_decision(&mut self, route: Option<usize>, stage: Stage, why: DecisionReason) {
         self.route = route;
-        self.stage = Some(decision.stage);
-        self.why = decision.why;
-        self.excluded_by = decision.excluded_by;
+        self.stage = Some(stage);
+        self.why = why;
     }
 
-    /// Sets the requested event stream and the decision.
-    pub(super) fn set_stream(&mut self, stream: usize, decision: Decision) {
+    /// Sets the requested event stream.
+    pub(super) fn set_stream(&mut self, stream: usize) {
         self.stream = Some(stream);
-        self.set_decision(None, decision);
     }
 
     /// Returns the index of the requested event stream.
@@ -456,7 +432,6 @@ impl CallContext {
     pub(super) fn set_client(&mut self, caller: Caller<'_>) {
         self.client = caller.client;
         self.proof = caller.proof;
-        self.has_key = caller.key.is_some();
     }
 
     /// Returns the index of the client; `None` for unknown callers.

@@ -122,21 +122,21 @@ impl ProtocolCall for StreamRequest {
     /// Decides at once, because the record tells from then on that the request is for an event stream.
     fn identify<'h>(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         request: ClientRequest<'h>,
     ) -> Identity<'h>
     where
         Self: 'h,
     {
-        let runtime_plan = context.runtime_plan().clone();
+        let runtime_plan = record.context.runtime_plan().clone();
         let plan = &runtime_plan.plan;
         let headers = &request.head.headers;
-        let identity = identify(context, headers, request.origin);
+        let identity = identify(record, headers, request.origin);
         let caller = identity.caller(&plan.rollout.clients);
         let requester = Requester::new(caller, headers);
         let decision = routing::decide_stream(plan, requester, self.matched);
         self.stage = decision.stage;
-        context.set_stream(self.matched.stream, decision);
+        record.set_stream(self.matched.stream, decision);
         identity
     }
 
@@ -151,7 +151,7 @@ impl ProtocolCall for StreamRequest {
 
     fn decide(
         &mut self,
-        _: &mut CallContext,
+        _: &mut AccessRecord,
         _: &IdentifiedRequest<'_>,
         _: Option<usize>,
     ) -> Stage {

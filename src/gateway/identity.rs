@@ -9,7 +9,7 @@ use std::rc::Rc;
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 
-use super::call_context::CallContext;
+use super::access_record::AccessRecord;
 use super::request_origin::RequestOrigin;
 use super::runtime_plan::RuntimePlan;
 use crate::telemetry::clock;
@@ -20,13 +20,14 @@ use dualgauge_model::token::{Claims, TokenFault, Tokens};
 
 /// Identifies the caller of a request and records it.
 pub(super) fn identify<'a>(
-    context: &mut CallContext,
+    record: &mut AccessRecord,
     headers: &'a HeaderMap,
     origin: &'a RequestOrigin,
 ) -> Identity<'a> {
-    context.set_origin(origin);
-    context.start_trace(headers);
-    context.set_authorization(headers);
+    record.context.set_origin(origin);
+    record.context.start_trace(headers);
+    record.context.set_authorization(headers);
+    let context = &record.context;
     let runtime_plan = context.runtime_plan().clone();
     let clients = &runtime_plan.plan.rollout.clients;
     let reads = clients.reads_mcp_clients();
@@ -48,7 +49,7 @@ pub(super) fn identify<'a>(
         digest,
         claims: &claims,
     });
-    context.set_client(identity.caller(clients));
+    record.set_client(identity.caller(clients));
     identity
 }
 
@@ -87,12 +88,12 @@ pub(super) fn check_credentials(
 /// Identifies the caller of messages anew if a client of the plan is recognised by the program that the first message
 /// declares. A session keeps the program that it began with.
 pub(super) fn identify_by_message<'a>(
-    context: &mut CallContext,
+    record: &mut AccessRecord,
     headers: &'a HeaderMap,
     origin: &'a RequestOrigin,
     declared: impl FnOnce() -> Option<ClientInfo>,
 ) -> Option<Identity<'a>> {
-    let runtime_plan = context.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let clients = &runtime_plan.plan.rollout.clients;
     if !clients.reads_mcp_clients() || ClientInfo::of_headers(headers).is_some() {
         return None;
@@ -108,7 +109,7 @@ pub(super) fn identify_by_message<'a>(
         digest,
         claims: &claims,
     });
-    context.set_client(identity.caller(clients));
+    record.set_client(identity.caller(clients));
     Some(identity)
 }
 

@@ -249,12 +249,12 @@ impl ProtocolCall for RestCall<'_> {
 
     fn decide(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         request: &IdentifiedRequest<'_>,
         route: Option<usize>,
     ) -> Stage {
-        let requester = requester(context, request, route);
-        context.decide(request.plan(), requester, route)
+        let requester = requester(&record.context, request, route);
+        record.decide(request.plan(), requester, route)
     }
 
     fn attach_shadow(

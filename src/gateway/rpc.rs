@@ -70,7 +70,7 @@ pub(super) async fn serve_request(request: IncomingRequest) -> Response<Response
         let content = RequestBody::Streaming(body, None);
         return unread::forward_other_method(request_record, head, content, &origin).await;
     }
-    let identity = identify(&mut request_record.context, &head.headers, &origin);
+    let identity = identify(&mut request_record, &head.headers, &origin);
     let since = body.is_awaited().then(clock::now);
     let context = &request_record.context;
     let read = with_total_timeout(context.deadline(), async || {
@@ -94,8 +94,7 @@ pub(super) async fn serve_request(request: IncomingRequest) -> Response<Response
         return pinned(|| rest::serve_content(request_record, head, content, origin)).await;
     }
     let declared = || read.client_info();
-    let context = &mut request_record.context;
-    let by_message = identify_by_message(context, &head.headers, &origin, declared);
+    let by_message = identify_by_message(&mut request_record, &head.headers, &origin, declared);
     let rpc_caller = RpcCaller::new(by_message.unwrap_or(identity), &runtime_plan.plan);
     match read {
         RpcBody::Messages(body, incoming) => {

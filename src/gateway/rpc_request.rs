@@ -212,7 +212,7 @@ impl RpcRequest {
         record.context.set_origin(&self.origin);
         record.context.start_trace(&self.head.headers);
         record.context.set_authorization(&self.head.headers);
-        record.context.set_client(self.caller());
+        record.set_client(self.caller());
         record
     }
 

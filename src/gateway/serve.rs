@@ -106,13 +106,13 @@ pub(super) trait ProtocolCall: TwoWayCall {
     /// Identifies the caller, and records it. The messages of one request share their caller.
     fn identify<'h>(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         request: ClientRequest<'h>,
     ) -> Identity<'h>
     where
         Self: 'h,
     {
-        identify(context, &request.head.headers, request.origin)
+        identify(record, &request.head.headers, request.origin)
     }
 
     /// Returns the proxy's own reply, if the call has one. Fails when the call is refused whatever its route.
@@ -134,7 +134,7 @@ pub(super) trait ProtocolCall: TwoWayCall {
     /// Returns the stage, which is recorded by then.
     fn decide(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         request: &IdentifiedRequest<'_>,
         route: Option<usize>,
     ) -> Stage;
@@ -231,7 +231,7 @@ async fn choose_way<C: ProtocolCall>(
     call: &mut C,
 ) -> Result<ChosenWay<C::Answer>, Failure> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let identity = call.identify(&mut record.context, request);
+    let identity = call.identify(record, request);
     let ClientRequest { head, origin } = request;
     let identified = IdentifiedRequest {
         head,
@@ -244,7 +244,7 @@ async fn choose_way<C: ProtocolCall>(
         return Ok(ChosenWay::Local(reply));
     }
     let route = call.select_route(&mut record.context, &identified).await?;
-    let stage = call.decide(&mut record.context, &identified, route);
+    let stage = call.decide(record, &identified, route);
     if stage.control() != Some(Way::Old) {
         call.check_origin(identified.plan(), request)?;
     }

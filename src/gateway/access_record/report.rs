@@ -126,7 +126,7 @@ impl AccessRecord {
                 && let Some(end) = self.call_end(way, outcome, blame)
             {
                 let duration = self.head.unwrap_or(total);
-                let recorder = self.guard_recorder(&self.context.excluded_by);
+                let recorder = self.guard_recorder(&self.excluded_by);
                 recorder.count_call(shard, way, end, duration);
             }
             self.count_decision(shard, labels);
@@ -153,7 +153,7 @@ impl AccessRecord {
                 .runtime_plan
                 .flag_label(self.context.why.flag()),
         });
-        if self.context.has_key {
+        if self.has_key {
             return;
         }
         let deciding_flag = self
@@ -161,13 +161,7 @@ impl AccessRecord {
             .why
             .flag()
             .filter(|_| self.context.why.decided_by() == DecidedBy::Keyless);
-        for flag in self
-            .context
-            .excluded_by
-            .iter()
-            .copied()
-            .chain(deciding_flag)
-        {
+        for flag in self.excluded_by.iter().copied().chain(deciding_flag) {
             shard.keyless(self.context.runtime_plan.flag_label(Some(flag)));
         }
     }

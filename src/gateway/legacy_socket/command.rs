@@ -182,7 +182,7 @@ impl ProtocolCall for FrameCall<'_> {
 
     fn decide(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         request: &IdentifiedRequest<'_>,
         route: Option<usize>,
     ) -> Stage {
@@ -193,7 +193,7 @@ impl ProtocolCall for FrameCall<'_> {
         };
         let session = Some(sessions.for_socket(self.socket));
         let requester = Requester::new(request.caller, &request.head.headers);
-        context.decide(request.plan(), requester.with_session(session), route)
+        record.decide(request.plan(), requester.with_session(session), route)
     }
 
     async fn respond(

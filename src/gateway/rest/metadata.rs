@@ -49,11 +49,13 @@ impl ProtocolCall for MetadataCall<'_> {
 
     fn decide(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         _: &IdentifiedRequest<'_>,
         _: Option<usize>,
     ) -> Stage {
-        context.handle_locally(DecisionReason::ResourceMetadata);
+        record
+            .context
+            .handle_locally(DecisionReason::ResourceMetadata);
         Stage::Passthrough
     }
 

@@ -148,9 +148,7 @@ impl RpcRequest {
             record.set_rpc_method(&call.method);
             self.count_era(&record.context, call);
         }
-        record
-            .context
-            .set_decision(member.route, member.decision.clone());
+        record.set_decision(member.route, member.decision.clone());
         record.set_batch_id(member.id.clone());
         let fault = self.fault.as_ref().map(|_| MessageFault::Invalid);
         if let Some(fault) = member.fault.or(fault) {
@@ -260,7 +258,7 @@ impl ProtocolCall for PassedBatch<'_> {
     type Response = Response<ResponseBody>;
 
     /// The caller was identified for all messages of the request.
-    fn identify<'h>(&mut self, _: &mut CallContext, _: ClientRequest<'h>) -> Identity<'h>
+    fn identify<'h>(&mut self, _: &mut AccessRecord, _: ClientRequest<'h>) -> Identity<'h>
     where
         Self: 'h,
     {
@@ -278,7 +276,7 @@ impl ProtocolCall for PassedBatch<'_> {
     /// The decision was recorded when the batch was found to pass.
     fn decide(
         &mut self,
-        _: &mut CallContext,
+        _: &mut AccessRecord,
         _: &IdentifiedRequest<'_>,
         _: Option<usize>,
     ) -> Stage {

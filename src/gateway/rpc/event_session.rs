@@ -41,7 +41,7 @@ pub(super) async fn serve(request: IncomingRequest) -> Response<ResponseBody> {
     } = request;
     // What fails here is no answer to a message.
     record.context.set_side_to_rest();
-    let identity = identify(&mut record.context, &head.headers, &origin);
+    let identity = identify(&mut record, &head.headers, &origin);
     let runtime_plan = record.context.runtime_plan().clone();
     let caller = identity.caller(&runtime_plan.plan.rollout.clients);
     let cors_origin = response::cors_origin(&runtime_plan.plan, &head.headers);

@@ -383,7 +383,7 @@ impl ProtocolCall for RpcCall<'_> {
     type Response = (ItemReply, ResponseAnnotations);
 
     /// The caller was identified for all messages of the request.
-    fn identify<'h>(&mut self, _: &mut CallContext, _: ClientRequest<'h>) -> Identity<'h>
+    fn identify<'h>(&mut self, _: &mut AccessRecord, _: ClientRequest<'h>) -> Identity<'h>
     where
         Self: 'h,
     {
@@ -433,7 +433,7 @@ impl ProtocolCall for RpcCall<'_> {
 
     fn decide(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         identified: &IdentifiedRequest<'_>,
         route: Option<usize>,
     ) -> Stage {
@@ -444,7 +444,7 @@ impl ProtocolCall for RpcCall<'_> {
             .for_rpc(headers, self.call, route)
             .or_else(|| Some(sessions.for_socket(request.socket?.number)));
         let requester = Requester::new(identified.caller, headers).with_session(session);
-        context.decide(&request.runtime_plan.plan, requester, route)
+        record.decide(&request.runtime_plan.plan, requester, route)
     }
 
     fn attach_shadow(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>, stage: Stage) {

@@ -5,7 +5,6 @@ use http::header::ACCEPT;
 use http::{HeaderValue, Method, Response, StatusCode, request};
 
 use crate::gateway::access_record::AccessRecord;
-use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::acknowledgement;
 use crate::gateway::cancellation::{CancelScope, MCP_SESSION};
 use crate::gateway::identity::identify;
@@ -42,7 +41,7 @@ pub(super) fn serve(
     origin: &RequestOrigin,
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
-    let mut response = match open(&mut record.context, head, origin) {
+    let mut response = match open(&mut record, head, origin) {
         Err(failure) => response::render_failure(record, failure, None),
         Ok(streams) => {
             let (sender, notifications) = channel();
@@ -77,7 +76,7 @@ pub(super) fn end(
 ) -> Response<ResponseBody> {
     let runtime_plan = record.context.runtime_plan().clone();
     let worker = record.context.worker().clone();
-    let ended = with_session(&mut record.context, head, origin, |session| {
+    let ended = with_session(&mut record, head, origin, |session| {
         worker.session_streams().end(session);
     });
     let mut response = match ended {
@@ -92,28 +91,28 @@ pub(super) fn end(
 }
 
 fn open(
-    context: &mut CallContext,
+    record: &mut AccessRecord,
     head: &request::Parts,
     origin: &RequestOrigin,
 ) -> Result<[(Way, SessionStream); 2], Failure> {
-    let worker = context.worker().clone();
-    with_session(context, head, origin, |session| {
+    let worker = record.context.worker().clone();
+    with_session(record, head, origin, |session| {
         open_streams(&worker, session)
     })
 }
 
 /// Calls `then` with the session that a request names, if its caller may use it.
 fn with_session<T>(
-    context: &mut CallContext,
+    record: &mut AccessRecord,
     head: &request::Parts,
     origin: &RequestOrigin,
     then: impl FnOnce(CancelScope<'_>) -> T,
 ) -> Result<T, Failure> {
-    let runtime_plan = context.runtime_plan().clone();
+    let runtime_plan = record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
-    let identity = identify(context, &head.headers, origin);
+    let identity = identify(record, &head.headers, origin);
     let caller = identity.caller(&plan.rollout.clients);
-    context.admit()?;
+    record.context.admit()?;
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;
     let name = HeaderValue::from_static("");
     let name = head.headers.get(&MCP_SESSION).unwrap_or(&name);

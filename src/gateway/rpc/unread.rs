@@ -85,7 +85,7 @@ impl ProtocolCall for UnreadRequest<'_> {
 
     fn identify<'h>(
         &mut self,
-        context: &mut CallContext,
+        record: &mut AccessRecord,
         request: ClientRequest<'h>,
     ) -> Identity<'h>
     where
@@ -93,7 +93,7 @@ impl ProtocolCall for UnreadRequest<'_> {
     {
         match self.caller {
             Some(caller) => caller.identity.borrowed(),
-            None => identify(context, &request.head.headers, request.origin),
+            None => identify(record, &request.head.headers, request.origin),
         }
     }
 
@@ -121,7 +121,7 @@ impl ProtocolCall for UnreadRequest<'_> {
 
     fn decide(
         &mut self,
-        _: &mut CallContext,
+        _: &mut AccessRecord,
         _: &IdentifiedRequest<'_>,
         _: Option<usize>,
     ) -> Stage {

@@ -76,7 +76,7 @@ pub(super) fn accept(
     sockets: ClientSocketPlan,
 ) -> Response<ResponseBody> {
     let runtime_plan = request_record.context.runtime_plan().clone();
-    identify(&mut request_record.context, &head.headers, &origin);
+    identify(&mut request_record, &head.headers, &origin);
     let response = match accept_handshake(&request_record.context, &runtime_plan, &origin, &head) {
         Ok(response) => response,
         Err(failure) => {

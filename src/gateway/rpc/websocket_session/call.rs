@@ -107,11 +107,7 @@ impl WebSocketSession {
             ..RequestLine::for_call(&self.head, &self.origin)
         };
         let mut request_record = AccessRecord::begin(&self.worker, &runtime_plan, Side::Rpc, line);
-        let identity = identify(
-            &mut request_record.context,
-            &self.head.headers,
-            &self.origin,
-        );
+        let identity = identify(&mut request_record, &self.head.headers, &self.origin);
         let (body, incoming) = match self.read(&request_record.context, body).await {
             Ok(read) => read,
             Err(failure) => {
@@ -123,8 +119,12 @@ impl WebSocketSession {
         };
         let declared = || self.program(&incoming);
         let _begins = self.begin_session(&incoming);
-        let context = &mut request_record.context;
-        let by_message = identify_by_message(context, &self.head.headers, &self.origin, declared);
+        let by_message = identify_by_message(
+            &mut request_record,
+            &self.head.headers,
+            &self.origin,
+            declared,
+        );
         let identity = by_message.unwrap_or(identity);
         let program = self.program.borrow().clone();
         let request = RpcRequest {
