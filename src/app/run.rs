@@ -341,7 +341,7 @@ async fn operate(
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Timestamp| page.counting.counts(&plan, at).await,
         mismatches: async |detail| page.remote.mismatches(detail).await,
-        calls: async || CallTable::new(&page.names, page.remote.snapshots().await),
+        calls: async || CallTable::new(&page.names, page.remote.snapshots().await, page.began),
         forget: async |routes: &Glob| page.remote.forget_mismatches(routes).await,
         upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,
     };

@@ -26,6 +26,7 @@
 //! GET               /api/v1/routes         a page of routes with their calls
 //! GET               /api/v1/routes/{route}, …/verdict
 //!                                          one route in detail; the check of its translations
+//! GET               /api/v1/performance    errors, latency and verdicts, in total and of a page of routes
 //! GET               /api/v1/differences    a page of mismatches and failed candidates
 //! GET               /api/v1/flags/{name}/preview
 //!                                          the effect that new values of a flag would have
@@ -54,6 +55,7 @@ mod live;
 mod mismatches;
 mod overview;
 mod page;
+mod performance_view;
 mod problem;
 mod query;
 mod refusal;
@@ -80,6 +82,7 @@ pub use overview::{
     ServedCalls, Severity, StatusView, TimelineView,
 };
 pub use page::{ListOrder, ListQuery, Page};
+pub use performance_view::{PerformanceRow, PerformanceView, RoutePerformance};
 pub use refusal::{Refusal, StillMissing};
 pub use route_view::{
     CallerRow, ExampleReplyView, ExampleView, LatencyView, RouteDetail, RouteRow,

@@ -44,7 +44,7 @@ mod tests;
 mod upstream_calls;
 mod usage;
 
-pub use call_table::{CallErrors, CallTable, Durations, RouteCalls, StageCalls};
+pub use call_table::{CallErrors, CallTable, Durations, Performance, RouteCalls, StageCalls};
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
     Sunset,

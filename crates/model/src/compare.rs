@@ -30,7 +30,9 @@ mod tests;
 pub use comparison::{Comparison, DIFFERENCES, Difference, Kind, Terms};
 pub use control_repeat::{Confidence, ControlRepeats, RepeatOutcome};
 pub use failed::{FailedCandidate, RunEnding};
-pub use mismatches::{CallInfo, Failed, Field, MismatchDetail, MismatchSample, Mismatches, Tally};
+pub use mismatches::{
+    CallInfo, Failed, Field, ForgottenDifference, MismatchDetail, MismatchSample, Mismatches, Tally,
+};
 pub use noise::{Judgement, Noise, NoiseCounts};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};

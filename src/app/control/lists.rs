@@ -9,9 +9,11 @@ use super::state::Control;
 use crate::config::problem::nearest;
 use crate::server::admin::{
     CallerRow, ClientRow, ExampleReplyView, ExampleView, LatencyView, ListOrder, ListQuery, Page,
-    PreviewView, Refusal, RouteDetail, RouteRow, ServedByStage, ServedCalls,
+    PerformanceView, PreviewView, Refusal, RouteDetail, RoutePerformance, RouteRow, ServedByStage,
+    ServedCalls,
 };
-use crate::telemetry::metrics::{CallTable, StageCalls};
+use crate::telemetry::clock::Rfc3339;
+use crate::telemetry::metrics::{CallTable, Performance, StageCalls};
 use dualgauge_model::flag_preview::{FlagValues, PreviewInput, preview};
 use dualgauge_model::lifecycle::{
     CallerReport, DEFAULT_IDLE, EraClientReport, ReportQuery, RouteReport, Usage, UsageTotals,
@@ -95,18 +97,8 @@ impl Control {
 
     /// Returns a page of routes.
     pub(super) fn routes(&self, query: &ListQuery, table: &CallTable) -> Page<RouteRow> {
-        let (totals, served) = (self.totals(Usage::add_by_route), table.by_route());
-        let total = |name: &str| totals.get(name).copied().unwrap_or_default();
-        let routes = self.plan.routes.routes().iter().enumerate();
-        let found =
-            routes.filter(|(_, route)| query.finds(&[&route.name, &route.rest, &route.rpc]));
-        let mut found: Vec<_> = found
-            .map(|(index, route)| (index, route, total(&route.name)))
-            .collect();
-        if query.order == ListOrder::Calls {
-            found.sort_by_key(|(_, _, totals)| std::cmp::Reverse(totals.calls()));
-        }
-        let page = query.cut(found);
+        let page = self.route_page(query);
+        let served = table.by_route();
         let rows = page
             .items
             .into_iter()
@@ -124,6 +116,44 @@ impl Control {
             total: page.total,
             offset: page.offset,
             items: rows.collect(),
+        }
+    }
+
+    /// Returns a page of routes with their indices and their calls on all replicas.
+    fn route_page(&self, query: &ListQuery) -> Page<(usize, &Route, UsageTotals)> {
+        let totals = self.totals(Usage::add_by_route);
+        let total = |name: &str| totals.get(name).copied().unwrap_or_default();
+        let routes = self.plan.routes.routes().iter().enumerate();
+        let found =
+            routes.filter(|(_, route)| query.finds(&[&route.name, &route.rest, &route.rpc]));
+        let mut found: Vec<_> = found
+            .map(|(index, route)| (index, route, total(&route.name)))
+            .collect();
+        if query.order == ListOrder::Calls {
+            found.sort_by_key(|(_, _, totals)| std::cmp::Reverse(totals.calls()));
+        }
+        query.cut(found)
+    }
+
+    /// Returns errors, latency and verdicts, in total and of a page of routes.
+    pub(super) fn performance(&self, query: &ListQuery, table: &CallTable) -> PerformanceView {
+        let page = self.route_page(query);
+        let names = page.items.iter().map(|(_, route, _)| route.name.as_str());
+        let found = table.performance_of(&names.clone().collect());
+        let none = Performance::default();
+        let rows = names.map(|name| RoutePerformance {
+            route: name.to_owned(),
+            performance: found.get(name).unwrap_or(&none).into(),
+        });
+        PerformanceView {
+            replica: self.replica().to_owned(),
+            since: Rfc3339(table.began()).to_string(),
+            all: (&table.performance()).into(),
+            routes: Page {
+                total: page.total,
+                offset: page.offset,
+                items: rows.collect(),
+            },
         }
     }
 

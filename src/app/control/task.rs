@@ -394,6 +394,11 @@ where
                     tell(reply, self.control.routes(&query, &calls));
                 }
             }
+            ViewCommand::Performance { query, reply } => {
+                if let Some(calls) = self.calls().await {
+                    tell(reply, self.control.performance(&query, &calls));
+                }
+            }
             ViewCommand::Route { name, reply } => {
                 if let Some(calls) = self.calls().await {
                     tell(reply, self.control.route(&name, &calls, at));

@@ -268,7 +268,8 @@ impl ShadowRunner {
     /// stays, because it describes servers.
     pub(in crate::gateway) fn forget(&self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         self.fields.borrow_mut().take();
-        self.mismatches.borrow_mut().forget(is_forgotten)
+        let now_ms = clock::millis(clock::wall());
+        self.mismatches.borrow_mut().forget(is_forgotten, now_ms)
     }
 
     /// Returns hashes of the fields that differed; the field names are server data and stay private.

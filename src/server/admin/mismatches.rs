@@ -41,6 +41,21 @@ pub(super) struct MismatchesView<'m> {
     routes: Vec<RouteView<'m>>,
     /// The number of mismatches on routes beyond the limit.
     more: u64,
+    /// The differences that were forgotten, because their route changed or on request.
+    forgotten: Vec<ForgottenDifferenceView<'m>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct ForgottenDifferenceView<'m> {
+    route: &'m str,
+    /// The path of the field; `null` for failed candidates.
+    field: Option<&'m str>,
+    /// The number of calls in which it occurred.
+    count: u64,
+    /// The time of the last one.
+    last: String,
+    /// The time when it was last forgotten.
+    forgotten: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -129,6 +144,17 @@ impl<'m> MismatchesView<'m> {
             since: wanted.since_ms.map(rfc3339_ms),
             routes: routes.filter(RouteView::has_any).collect(),
             more: count(mismatches.more()),
+            forgotten: mismatches
+                .forgotten()
+                .filter(|(route, _, found)| wanted.routes.fits(route) && wanted.has(found.at_ms))
+                .map(|(route, field, found)| ForgottenDifferenceView {
+                    route,
+                    field,
+                    count: found.tally.count,
+                    last: rfc3339_ms(found.tally.last_ms),
+                    forgotten: rfc3339_ms(found.at_ms),
+                })
+                .collect(),
         }
     }
 }
@@ -261,5 +287,13 @@ mod tests {
         );
         assert_eq!(fields[0]["samples"].as_array().unwrap().len(), 1);
         assert_eq!(view(&mismatches, Some(3001))["routes"], json!([]));
+
+        mismatches.forget(|route| route == "agent", 4000);
+        let forgotten = json!([{
+            "route": "agent", "field": null, "count": 1,
+            "last": "1970-01-01T00:00:02.000Z", "forgotten": "1970-01-01T00:00:04.000Z",
+        }]);
+        assert_eq!(view(&mismatches, Some(4000))["forgotten"], forgotten);
+        assert_eq!(view(&mismatches, Some(4001))["forgotten"], json!([]));
     }
 }

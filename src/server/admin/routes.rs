@@ -53,6 +53,7 @@ pub(super) enum View {
     Route(String),
     /// Checks one route.
     Verdict(String),
+    Performance,
     Differences,
     /// Previews new values of a flag.
     Preview(String),
@@ -112,6 +113,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
         "/api/v1/status" => AdminEndpoint::View(View::Status),
         "/api/v1/clients" => AdminEndpoint::View(View::Clients),
         "/api/v1/routes" => AdminEndpoint::View(View::Routes),
+        "/api/v1/performance" => AdminEndpoint::View(View::Performance),
         "/api/v1/differences" => AdminEndpoint::View(View::Differences),
         "/api/v1/admin.json" => AdminEndpoint::Api,
         "/api/v1/openapi.json" => AdminEndpoint::Document(Side::Rest),

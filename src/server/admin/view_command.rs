@@ -6,7 +6,8 @@ use bytes::Bytes;
 use tokio::sync::oneshot::Sender;
 
 use crate::server::admin::{
-    ClientRow, ListQuery, Page, PreviewView, Refusal, RouteDetail, RouteRow, StatusView,
+    ClientRow, ListQuery, Page, PerformanceView, PreviewView, Refusal, RouteDetail, RouteRow,
+    StatusView,
 };
 use dualgauge_model::flag_preview::FlagValues;
 use dualgauge_model::plan::Plan;
@@ -31,6 +32,13 @@ pub enum ViewCommand {
         query: ListQuery,
         /// The routes.
         reply: Sender<Page<RouteRow>>,
+    },
+    /// Returns errors, latency and verdicts, in total and of a page of routes.
+    Performance {
+        /// The page.
+        query: ListQuery,
+        /// The result.
+        reply: Sender<PerformanceView>,
     },
     /// Returns one route in detail.
     Route {

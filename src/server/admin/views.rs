@@ -75,6 +75,11 @@ impl AdminApi {
                 Ok(ok(&self.show(ask).await??))
             }
             View::Verdict(name) => self.verdict(name).await,
+            View::Performance => {
+                let query = query::list(text)?;
+                let ask = |reply| ViewCommand::Performance { query, reply };
+                Ok(ok(&self.show(ask).await?))
+            }
             View::Differences => {
                 let (routes, query) = query::differences(text)?;
                 let found = self.ask(AdminCommand::Mismatches).await?;

@@ -1,11 +1,13 @@
 //! The calls of this process by client and by route, with ids replaced by names, for the admin API. Used by `app::run`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::histogram::{Histogram, LATENCY};
 use super::labels::{CallLabels, LabelId, LabelNames, NONE, Outcome};
 use super::shard::Snapshot;
+use dualgauge_model::compare::Verdict;
 use dualgauge_model::rollout::{Stage, Way};
 use dualgauge_patterns::side::Side;
 
@@ -81,21 +83,139 @@ pub struct RouteCalls {
     pub candidates: Durations,
 }
 
+/// Errors, latency and verdicts of calls.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Performance {
+    /// The calls by stage, with errors.
+    pub served: StageCalls,
+    /// The durations of calls that the old side served.
+    pub old: Durations,
+    /// The durations of calls that the new side served.
+    pub new: Durations,
+    /// The durations of candidates, which no client waits for.
+    pub candidates: Durations,
+    /// The number of calls in shadow or verify by verdict, in the order of [`Verdict::WORDS`].
+    pub verdicts: [u64; Verdict::WORDS.len()],
+}
+
+/// The sums of [`Performance`].
+#[derive(Debug)]
+struct PerformanceSum {
+    served: StageCalls,
+    /// The durations of calls by the side that served them.
+    ways: [Histogram; 2],
+    candidates: Histogram,
+    verdicts: [u64; Verdict::WORDS.len()],
+}
+
+impl PerformanceSum {
+    fn new() -> PerformanceSum {
+        PerformanceSum {
+            served: StageCalls::default(),
+            ways: [const { Histogram::new(&LATENCY) }; 2],
+            candidates: Histogram::new(&LATENCY),
+            verdicts: [0; Verdict::WORDS.len()],
+        }
+    }
+}
+
+impl From<&PerformanceSum> for Performance {
+    fn from(sum: &PerformanceSum) -> Performance {
+        Performance {
+            served: sum.served,
+            old: Durations::from(&sum.ways[Way::Old as usize]),
+            new: Durations::from(&sum.ways[Way::New as usize]),
+            candidates: Durations::from(&sum.candidates),
+            verdicts: sum.verdicts,
+        }
+    }
+}
+
 /// A copy of the calls of all workers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CallTable {
     names: Vec<Arc<str>>,
     snapshots: Vec<Snapshot>,
+    began: SystemTime,
 }
 
 impl CallTable {
-    /// Creates the table from the copies of all workers.
+    /// Creates the table from the copies of all workers, which have counted since `began`.
     #[must_use]
-    pub fn new(names: &LabelNames, snapshots: Vec<Snapshot>) -> CallTable {
+    pub fn new(names: &LabelNames, snapshots: Vec<Snapshot>, began: SystemTime) -> CallTable {
         CallTable {
             names: names.texts(),
             snapshots,
+            began,
         }
+    }
+
+    /// Returns the time since which calls were counted: the start of the process.
+    #[must_use]
+    pub fn began(&self) -> SystemTime {
+        self.began
+    }
+
+    /// Returns the performance of all calls.
+    #[must_use]
+    pub fn performance(&self) -> Performance {
+        let sums = self.sums(|_| Some(LabelId::NONE));
+        let sum = sums.into_values().next();
+        sum.map_or_else(Performance::default, |sum| Performance::from(&sum))
+    }
+
+    /// Returns the performance of the given routes; a route without calls is absent.
+    #[must_use]
+    pub fn performance_of(&self, routes: &BTreeSet<&str>) -> BTreeMap<Arc<str>, Performance> {
+        let wanted: Vec<bool> = self
+            .names
+            .iter()
+            .map(|name| routes.contains(name.as_ref()))
+            .collect();
+        let sums = self.sums(|id| wanted.get(id.index())?.then_some(id));
+        let named = sums.iter();
+        named
+            .map(|(id, sum)| (self.name(*id), Performance::from(sum)))
+            .collect()
+    }
+
+    /// Adds up by the group of a route; a route without a group is left out.
+    fn sums(
+        &self,
+        group: impl Fn(LabelId) -> Option<LabelId>,
+    ) -> BTreeMap<LabelId, PerformanceSum> {
+        let mut sums: BTreeMap<LabelId, PerformanceSum> = BTreeMap::new();
+        let mut sum_of = |route, add: &dyn Fn(&mut PerformanceSum)| {
+            if let Some(group) = group(route) {
+                add(sums.entry(group).or_insert_with(PerformanceSum::new));
+            }
+        };
+        for snapshot in &self.snapshots {
+            for (labels, counts) in &snapshot.counts.calls {
+                let Some(stage) = labels.stage else { continue };
+                sum_of(labels.route, &|sum| {
+                    let count = counts.duration.count();
+                    sum.served.add(stage, labels.outcome, count);
+                    if let Some(way) = stage.control() {
+                        sum.ways[way as usize].add(&counts.duration);
+                    }
+                });
+            }
+            for ((route, _, _), durations) in &snapshot.counts.candidates {
+                sum_of(*route, &|sum| sum.candidates.add(durations));
+            }
+            for (labels, count) in &snapshot.counts.verdicts {
+                let verdict = Verdict::WORDS
+                    .iter()
+                    .position(|word| *word == labels.verdict);
+                sum_of(labels.route, &|sum| {
+                    if let Some(counted) = verdict.and_then(|index| sum.verdicts.get_mut(index)) {
+                        *counted += count;
+                    }
+                });
+            }
+        }
+        sums
     }
 
     /// Returns the calls by client.
@@ -177,7 +297,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::telemetry::metrics::{Shard, Timing};
+    use crate::telemetry::metrics::{Shard, Timing, VerdictLabels};
 
     fn timing(milliseconds: u64) -> Timing {
         let total = Duration::from_millis(milliseconds);
@@ -210,7 +330,17 @@ mod tests {
         );
         two.record(call(Some(Stage::Retired), Outcome::Failed), timing(1), None);
         two.candidate(items, Side::Rest, Stage::Shadow, Duration::from_millis(2));
-        let table = CallTable::new(&names, vec![one.snapshot(), two.snapshot()]);
+        for verdict in ["match", "match", "mismatch"] {
+            two.verdict(VerdictLabels {
+                route: items,
+                client: app,
+                side: Side::Rest,
+                stage: Stage::Shadow,
+                verdict,
+            });
+        }
+        let began = SystemTime::UNIX_EPOCH;
+        let table = CallTable::new(&names, vec![one.snapshot(), two.snapshot()], began);
 
         let calls = StageCalls {
             stages: [0, 1, 0, 1, 1],
@@ -236,5 +366,12 @@ mod tests {
         assert!(route.new.p95 > 0.025 && route.new.p95 <= 0.05, "{route:?}");
         assert_eq!(route.candidates.count, 1);
         assert_eq!(table.of_route("other"), RouteCalls::default());
+
+        let all = table.performance();
+        assert_eq!((all.served, all.old), (calls, route.old));
+        assert_eq!((all.new, all.candidates), (route.new, route.candidates));
+        assert_eq!(all.verdicts, [2, 1, 0, 0, 0, 0]);
+        let of_items = table.performance_of(&["items", "none"].into());
+        assert_eq!(of_items, [(Arc::from("items"), all)].into());
     }
 }

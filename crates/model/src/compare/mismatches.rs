@@ -21,6 +21,8 @@ const FIELDS: usize = 64;
 const ROUTES: usize = 1024;
 /// The maximum number of samples of all routes.
 const ALL_SAMPLES: usize = 8192;
+/// The maximum number of forgotten differences; the earliest are dropped first.
+const FORGOTTEN: usize = 512;
 
 /// The call whose responses differed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,12 +101,25 @@ struct RouteMismatches {
     more: Tally,
 }
 
+/// A difference that was forgotten, because its route changed or on request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ForgottenDifference {
+    /// The calls in which it occurred.
+    pub tally: Tally,
+    /// The time when it was last forgotten, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// The route of a forgotten difference, and its field; `None` for failed candidates.
+type ForgottenPlace = (Arc<str>, Option<String>);
+
 /// The last mismatches of all routes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mismatches {
     routes: BTreeMap<Arc<str>, RouteMismatches>,
     samples: usize,
     more: Tally,
+    forgotten: BTreeMap<ForgottenPlace, ForgottenDifference>,
 }
 
 impl<S> Default for Recent<S> {
@@ -198,6 +213,9 @@ impl Mismatches {
                 known.more.add(entry_of_route.more);
             }
         }
+        for (place, difference) in &other.forgotten {
+            self.note_forgotten(place.clone(), *difference);
+        }
     }
 
     /// Returns a copy with the wanted parts.
@@ -224,6 +242,7 @@ impl Mismatches {
             routes: routes.collect(),
             samples: 0,
             more: self.more,
+            forgotten: self.forgotten.clone(),
         }
     }
 
@@ -317,25 +336,52 @@ impl Mismatches {
         self.more
     }
 
-    /// Removes routes and returns their names. If no route is left, the tally of excess calls is reset too, because it
-    /// does not tell their routes.
-    pub fn forget(&mut self, is_forgotten: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
-        let gone = self
+    /// Returns the differences that were forgotten, by route and field (`None` for failed candidates).
+    pub fn forgotten(&self) -> impl Iterator<Item = (&str, Option<&str>, ForgottenDifference)> {
+        let all = self.forgotten.iter();
+        all.map(|((route, field), difference)| (route.as_ref(), field.as_deref(), *difference))
+    }
+
+    /// Removes routes and returns their names. Their differences are noted as forgotten at `now_ms`. If no route is
+    /// left, the tally of excess calls is reset too, because it does not tell their routes.
+    pub fn forget(&mut self, is_forgotten: impl Fn(&str) -> bool, now_ms: u64) -> Vec<Arc<str>> {
+        let gone: Vec<(Arc<str>, RouteMismatches)> = self
             .routes
             .extract_if(.., |route, _| is_forgotten(route))
-            .map(|(route, entry_of_route)| {
-                let samples = entry_of_route
-                    .fields
-                    .values()
-                    .map(|field| field.samples.len());
-                self.samples = self.samples.saturating_sub(samples.sum());
-                route
-            });
-        let gone = gone.collect();
+            .collect();
+        let mut names = Vec::with_capacity(gone.len());
+        for (route, known) in gone {
+            let samples = known.fields.values().map(|field| field.samples.len());
+            self.samples = self.samples.saturating_sub(samples.sum());
+            let failed = known.failed.tally;
+            let failed = (failed.count > 0).then_some((None, failed));
+            let fields = known.fields.into_iter();
+            let fields = fields.map(|(name, field)| (Some(name), field.tally));
+            for (field, tally) in failed.into_iter().chain(fields) {
+                let difference = ForgottenDifference {
+                    tally,
+                    at_ms: now_ms,
+                };
+                self.note_forgotten((route.clone(), field), difference);
+            }
+            names.push(route);
+        }
         if self.routes.is_empty() {
             self.more = Tally::default();
         }
-        gone
+        names
+    }
+
+    fn note_forgotten(&mut self, place: ForgottenPlace, difference: ForgottenDifference) {
+        let known = self.forgotten.entry(place).or_default();
+        known.tally.add(difference.tally);
+        known.at_ms = known.at_ms.max(difference.at_ms);
+        if self.forgotten.len() > FORGOTTEN {
+            let all = self.forgotten.iter();
+            let earliest = all.min_by_key(|(place, difference)| (difference.at_ms, *place));
+            let earliest = earliest.map(|(place, _)| place.clone());
+            earliest.and_then(|place| self.forgotten.remove(&place));
+        }
     }
 }
 

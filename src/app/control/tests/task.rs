@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::Request;
@@ -18,7 +18,7 @@ use crate::server::admin::{
     AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, Readiness, Refusal, Reloaded,
 };
 use crate::telemetry::clock::now;
-use crate::telemetry::metrics::CallTable;
+use crate::telemetry::metrics::{CallTable, LabelNames};
 use dualgauge_model::compare::{MismatchDetail, Mismatches};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::overrides::Change;
@@ -90,7 +90,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         },
         counts: async |_: Arc<Plan>, _: Timestamp| ReportCounts::default(),
         mismatches: async |_: MismatchDetail| Mismatches::default(),
-        calls: async || CallTable::default(),
+        calls: async || CallTable::new(&LabelNames::new(), Vec::new(), UNIX_EPOCH),
         forget: async |routes: &Glob| vec![routes.as_str().to_owned()],
         upstreams: async |_: Arc<Plan>| Readiness::default(),
     };

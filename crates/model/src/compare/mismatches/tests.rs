@@ -172,9 +172,40 @@ fn a_copy_of_the_tallies_has_all_counts_and_no_sample() {
 #[test]
 fn a_forgotten_route_frees_capacity() {
     let mut mismatches = kept(&[("a", "/body", 1), ("b", "/body", 2)]);
-    assert_eq!(mismatches.forget(|route| route == "a"), [Arc::from("a")]);
-    assert_eq!(mismatches, kept(&[("b", "/body", 2)]));
-    assert!(mismatches.forget(|route| route == "a").is_empty());
+    let forgotten = mismatches.forget(|route| route == "a", 5);
+    assert_eq!(forgotten, [Arc::from("a")]);
+    let mut left = mismatches.clone();
+    left.forgotten.clear();
+    assert_eq!(left, kept(&[("b", "/body", 2)]));
+    assert!(mismatches.forget(|route| route == "a", 6).is_empty());
+}
+
+#[test]
+fn a_forgotten_difference_is_counted_over_all_workers() {
+    let (mut one, mut other) = (kept(&[("a", "/body", 1)]), kept(&[("a", "/body", 2)]));
+    other.keep_failed(&Arc::from("a"), failed(3));
+    one.forget(|_| true, 10);
+    other.forget(|_| true, 11);
+    let mut both = one.clone();
+    both.merge(&other);
+    let (mut all, tally) = (both.clone(), |count, last_ms| Tally { count, last_ms });
+    let forgotten: Vec<_> = both.forgotten().collect();
+    let difference = |tally, at_ms| ForgottenDifference { tally, at_ms };
+    assert_eq!(
+        forgotten,
+        [
+            ("a", None, difference(tally(1, 3), 11)),
+            ("a", Some("/body"), difference(tally(2, 2), 11)),
+        ]
+    );
+    // It does not come back by itself, and the number of them is limited.
+    for route in 0..FORGOTTEN {
+        let route = format!("r{route}");
+        all.merge(&kept(&[(&route, "/body", 1)]));
+        all.forget(|_| true, 12);
+    }
+    assert_eq!(all.forgotten().count(), FORGOTTEN);
+    assert!(all.forgotten().all(|(route, _, _)| route != "a"));
 }
 
 #[test]
@@ -197,9 +228,10 @@ fn the_last_failed_candidates_of_a_route_are_stored_with_short_causes() {
         one.keep_failed(&Arc::from(format!("r{route}")), failed(1));
     }
     assert_eq!((one.routes().count(), one.more().count), (ROUTES, 2));
-    one.forget(|route| route == "a");
+    one.forget(|route| route == "a", 1);
     assert!(one.failed("a").is_none());
-    one.forget(|_| true);
+    one.forget(|_| true, 2);
+    one.forgotten.clear();
     assert_eq!(one, Mismatches::default(), "and what had no room");
 }
 
