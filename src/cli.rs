@@ -1,4 +1,4 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `replay`, `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `reload`, `health`,
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `replay`, `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`,
 //! `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
@@ -26,6 +26,7 @@ mod mismatches;
 mod plural;
 mod reload;
 mod replay;
+mod report;
 mod rest;
 mod routes;
 mod run;
@@ -168,6 +169,13 @@ enum CliCommand {
     /// called with a handshake. It is 1 if a client did, or if that is unknown.
     #[command(after_help = usage::EXAMPLES)]
     Usage(usage::UsageArguments),
+    /// Report the state of a migration, for its owner
+    ///
+    /// Asks a running proxy, and writes Markdown or one HTML page: the clients that have moved and those that are left,
+    /// compared calls, differences found and fixed, guard trips and changes, latency and errors the old way against the
+    /// new way, and the routes that may be deleted. It says which data do not cover the whole period.
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArguments),
     /// Reload the configuration of a running process
     ///
     /// The configuration is compiled first and applied as a whole. If it has problems, they are printed, the previous
@@ -211,6 +219,7 @@ pub fn main() -> ExitCode {
         CliCommand::Rest(arguments) => rest::rest(&arguments),
         CliCommand::Flags(arguments) => flags::flags(&arguments),
         CliCommand::Usage(arguments) => usage::usage(&arguments),
+        CliCommand::Report(arguments) => report::report(&arguments),
         CliCommand::Reload(arguments) => reload::reload(&arguments),
         CliCommand::Health(arguments) => health::health(&arguments),
         #[cfg(feature = "demo")]

@@ -9,6 +9,7 @@ use super::import::ImportFault;
 use super::kit::KitFault;
 use super::mcp::McpFault;
 use super::replay::ReplayFault;
+use super::report::ReportFault;
 use super::rest::RestFault;
 use crate::app::run::RunError;
 
@@ -29,6 +30,7 @@ pub(super) enum CommandError {
     Mcp(#[from] McpFault),
     #[error(transparent)]
     Replay(#[from] ReplayFault),
+    Report(#[from] ReportFault),
     #[error(transparent)]
     Rest(#[from] RestFault),
     #[error(transparent)]

@@ -103,6 +103,7 @@ mod refused_by_status;
 mod reloaded;
 #[cfg(unix)]
 mod replicas;
+mod report;
 mod request_hops;
 mod response_framing;
 mod response_streams;
