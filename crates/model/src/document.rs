@@ -25,7 +25,7 @@ use serde_json::Value;
 use dualgauge_patterns::json::Json;
 
 pub use api_info::{ApiInfo, TITLE};
-pub use bundle::bundled;
+pub use bundle::{Messages, bundled};
 pub use openapi::openapi;
 pub use openrpc::openrpc;
 pub use tools::tools;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{RawRoute, RawSchema};
-use dualgauge_model::document::bundled;
+use dualgauge_model::document::{Messages, bundled};
 use dualgauge_model::route::{DescribedHeader, DescribedResponse, DescribedSchema};
 
 /// The most successes, and the most failures, of a route; also the most headers of a response.
@@ -207,6 +207,6 @@ fn schema(place: &str, value: &Value, shared: &SharedSchemas) -> Result<Describe
         schema: Arc::new(value.clone()),
         shared: shared.clone(),
     };
-    bundled(&schema).map_err(|message| format!("`{place}`: {message}"))?;
+    bundled(&schema, Messages::Responses).map_err(|message| format!("`{place}`: {message}"))?;
     Ok(schema)
 }

@@ -10,7 +10,7 @@ use crate::config::compile::declared_responses::{declared_failures, declared_suc
 use crate::config::compile::outcome_sets::OutcomeSets;
 use crate::config::problem::{Problem, SourceMap, Spanned};
 use crate::config::raw::{RawConfig, RawOld, RawRoute, RawSchema};
-use dualgauge_model::document::bundled;
+use dualgauge_model::document::{Messages, bundled};
 use dualgauge_model::identity_headers::HeaderPattern;
 use dualgauge_model::outcome::RowSource;
 use dualgauge_model::rollout::Glob;
@@ -221,10 +221,10 @@ fn schemas(
 ) -> Schemas {
     let validate = raw.schema.validate.as_ref();
     let is_checked = validate.is_none_or(|validate| validate.value);
-    let mut schema = |configured: &Option<Spanned<RawSchema>>| {
+    let mut schema = |configured: &Option<Spanned<RawSchema>>, messages: Messages| {
         let configured = configured.as_ref()?;
         let described = described(configured, shared)?;
-        let whole = match bundled(&described) {
+        let whole = match bundled(&described, messages) {
             Ok(whole) => whole,
             Err(message) => {
                 problems.push(configured.problem(message));
@@ -244,8 +244,8 @@ fn schemas(
         }
     };
     Schemas {
-        params: schema(&raw.schema.params),
-        result: schema(&raw.schema.result),
+        params: schema(&raw.schema.params, Messages::Requests),
+        result: schema(&raw.schema.result, Messages::Responses),
     }
 }
 

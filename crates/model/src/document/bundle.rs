@@ -32,11 +32,52 @@ enum Copied {
     All,
 }
 
+/// The messages that copied schemas describe. One side alone sends a member with `readOnly` or `writeOnly`, so the other
+/// one does not require it (OpenAPI 3.1 §4.8.24.3). JSON Schema does not have this rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Messages {
+    /// Those of an OpenAPI document, whose readers apply the rule.
+    OpenApi,
+    /// Requests.
+    Requests,
+    /// Responses.
+    Responses,
+    /// Any, by schemas that they share.
+    Shared,
+}
+
+impl Messages {
+    /// Returns the marks of members that are not required.
+    fn optional(self) -> &'static [&'static str] {
+        match self {
+            Messages::OpenApi => &[],
+            Messages::Requests => &["readOnly"],
+            Messages::Responses => &["writeOnly"],
+            Messages::Shared => &["readOnly", "writeOnly"],
+        }
+    }
+
+    /// Returns the names that a schema requires in these messages; `None` if there are none.
+    fn required(self, schema: &Map<String, Value>, names: &[Value]) -> Option<Value> {
+        let properties = schema.get("properties");
+        let is_required = |name: &&Value| {
+            let member = properties.and_then(|all| all.get(name.as_str()?));
+            let is_set = |mark: &&str| {
+                member.and_then(|member| member.get(*mark)) == Some(&Value::Bool(true))
+            };
+            !self.optional().iter().any(is_set)
+        };
+        let left: Vec<Value> = names.iter().filter(is_required).cloned().collect();
+        (!left.is_empty() || names.is_empty()).then(|| left.into())
+    }
+}
+
 /// Schemas copied into one document.
 #[derive(Debug)]
 pub(super) struct Bundle {
     /// The beginning of a reference to a definition: `#/$defs/`.
     prefix: &'static str,
+    messages: Messages,
     copied: Copied,
     /// The names of the definitions, by source.
     names: BTreeMap<(usize, String), String>,
@@ -48,9 +89,10 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// Creates an empty bundle whose definitions have at most `limit` bytes.
-    pub(super) fn new(prefix: &'static str, limit: usize) -> Bundle {
+    pub(super) fn new(prefix: &'static str, messages: Messages, limit: usize) -> Bundle {
         Bundle {
             prefix,
+            messages,
             copied: Copied::All,
             names: BTreeMap::new(),
             definitions: Map::new(),
@@ -100,8 +142,11 @@ impl Bundle {
     ) -> Value {
         match value {
             Value::Object(members) => {
-                let copies = members.iter().map(|(name, member)| {
+                let copies = members.iter().filter_map(|(name, member)| {
                     let copy = match (name.as_str(), member) {
+                        ("required", Value::Array(names)) => {
+                            self.messages.required(members, names)?
+                        }
                         ("$ref", Value::String(reference)) => {
                             self.reference(source, reference, pending).into()
                         }
@@ -115,7 +160,7 @@ impl Bundle {
                         (name, member) if OPAQUE.contains(&name) => member.clone(),
                         (_, member) => self.copy(source, member, pending),
                     };
-                    (name.clone(), copy)
+                    Some((name.clone(), copy))
                 });
                 Value::Object(copies.collect())
             }
@@ -178,9 +223,9 @@ impl Bundle {
 ///
 /// # Errors
 /// A text about a reference to an unknown shared schema.
-pub fn bundled(source: &DescribedSchema) -> Result<Value, String> {
+pub fn bundled(source: &DescribedSchema, messages: Messages) -> Result<Value, String> {
     let own = source.schema.get("$defs").and_then(Value::as_object);
-    let mut bundle = Bundle::new("#/$defs/", usize::MAX);
+    let mut bundle = Bundle::new("#/$defs/", messages, usize::MAX);
     bundle.copied = Copied::Shared;
     bundle.definitions = own.cloned().unwrap_or_default();
     let mut whole = bundle.embed(source, &source.schema);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::api_info::ApiInfo;
-use super::bundle::Bundle;
+use super::bundle::{Bundle, Messages};
 use super::described;
 use super::parameter::{PathText, merged, named, path_text};
 use super::response::{is_tool, problem, problem_schema, responses};
@@ -26,7 +26,7 @@ struct OperationItem<'r> {
 pub fn openapi<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -> Value {
     let mut items: BTreeMap<String, OperationItem<'r>> = BTreeMap::new();
     let mut paths = Map::new();
-    let mut schemas = Bundle::new("#/components/schemas/", usize::MAX);
+    let mut schemas = Bundle::new("#/components/schemas/", Messages::OpenApi, usize::MAX);
     schemas.reserve("Problem", problem_schema());
     let entered = routes
         .into_iter()

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::api_info::ApiInfo;
-use super::bundle::Bundle;
+use super::bundle::{Bundle, Messages};
 use super::described;
 use super::route_names::{ROUTE, names};
 use super::schema::{SchemaExtras, any_of, of_pattern, value};
@@ -28,7 +28,7 @@ pub fn openrpc<'r>(routes: impl IntoIterator<Item = &'r Route>, api: &ApiInfo) -
             }
         }
     }
-    let mut schemas = Bundle::new("#/components/schemas/", usize::MAX);
+    let mut schemas = Bundle::new("#/components/schemas/", Messages::Shared, usize::MAX);
     let methods: Vec<Value> = methods
         .iter()
         .map(|(name, routes)| method(name, routes, &mut schemas))

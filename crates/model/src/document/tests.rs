@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
-use crate::route::{Route, RouteSource, parse_route};
+use crate::route::{DescribedSchema, Route, RouteSource, parse_route};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
@@ -20,6 +20,39 @@ fn routes(sources: Vec<RouteSource>) -> Vec<Route> {
         .into_iter()
         .map(|source| parse_route(source).unwrap())
         .collect()
+}
+
+#[test]
+fn a_member_of_one_side_is_required_in_its_direction_only() {
+    let part = json!({
+        "required": ["id", "key", "name"],
+        "properties": { "id": { "readOnly": true }, "key": { "writeOnly": true }, "name": {} },
+    });
+    let list = json!({ "required": ["id"], "properties": { "id": { "readOnly": true }, "parts": { "items": { "$ref": "#/schemas/Part" } } } });
+    let mut shared = serde_json::Map::new();
+    shared.insert("Part".to_owned(), part);
+    let source = DescribedSchema {
+        schema: list.into(),
+        shared: shared.into(),
+    };
+    for (messages, part, list) in [
+        (Messages::Requests, json!(["key", "name"]), None),
+        (
+            Messages::Responses,
+            json!(["id", "name"]),
+            Some(json!(["id"])),
+        ),
+        (Messages::Shared, json!(["name"]), None),
+        (
+            Messages::OpenApi,
+            json!(["id", "key", "name"]),
+            Some(json!(["id"])),
+        ),
+    ] {
+        let whole = bundled(&source, messages).unwrap();
+        assert_eq!(whole["$defs"]["Part"]["required"], part, "{messages:?}");
+        assert_eq!(whole.get("required"), list.as_ref(), "{messages:?}");
+    }
 }
 
 /// Converts a JSON value to a table, as in a route table.

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::bundle::{Bundle, MAPS, OPAQUE};
+use super::bundle::{Bundle, MAPS, Messages, OPAQUE};
 use super::schema::{SchemaExtras, of_pattern};
 use crate::outcome::ToolValue;
 use crate::route::{DescribedSchema, Effect, Extra, Route};
@@ -86,7 +86,7 @@ fn input_schema(route: &Route) -> Value {
     let described = route.docs.params.as_ref();
     let described = described.and_then(|source| Some((source, member(source, "arguments")?)));
     if let Some((source, arguments)) = described {
-        return standalone(source, arguments);
+        return standalone(source, arguments, Messages::Requests);
     }
     let arguments = match &route.rpc_call.params {
         Pattern::Object(params) => {
@@ -115,8 +115,8 @@ fn member<'s>(source: &'s DescribedSchema, name: &str) -> Option<&'s Value> {
 }
 
 /// Returns a part of a schema as a document of its own.
-fn standalone(source: &DescribedSchema, part: &Value) -> Value {
-    let mut bundle = Bundle::new("#/$defs/", LARGEST);
+fn standalone(source: &DescribedSchema, part: &Value, messages: Messages) -> Value {
+    let mut bundle = Bundle::new("#/$defs/", messages, LARGEST);
     let mut schema = with_type(bundle.embed(source, part));
     let definitions = bundle.finish();
     if !definitions.is_empty() {
@@ -147,9 +147,12 @@ fn output_schema(route: &Route) -> Option<Value> {
     let source = route.docs.result.as_ref()?;
     match route.outcomes.tool_value() {
         ToolValue::Whole => None,
-        ToolValue::Open => Some(with_alternatives(standalone(source, &source.schema))),
+        ToolValue::Open => {
+            let schema = standalone(source, &source.schema, Messages::Responses);
+            Some(with_alternatives(schema))
+        }
         ToolValue::Wrapped => {
-            let mut bundle = Bundle::new("#/$defs/", LARGEST);
+            let mut bundle = Bundle::new("#/$defs/", Messages::Responses, LARGEST);
             let value = bundle.embed(source, &source.schema);
             let mut schema = Map::new();
             schema.insert("type".to_owned(), json!("object"));

@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 
 use dualgauge_patterns::percent::{self, Plus};
 
+/// Members that are schemas themselves, or lists of them.
+const PARTS: [&str; 5] = ["$ref", "allOf", "anyOf", "oneOf", "not"];
+
 /// A document whose references can be followed.
 pub(super) struct Document<'d>(pub(super) &'d Value);
 
@@ -27,6 +30,35 @@ impl<'d> Document<'d> {
 
     /// Returns a schema without references, in the form of JSON Schema.
     fn schema(&self, schema: &'d Value, depth: usize) -> Value {
+        let is_nullable = |schema: &Value| {
+            let has_parts = PARTS.iter().any(|name| schema.get(name).is_some());
+            has_parts && schema.get("nullable") == Some(&Value::Bool(true))
+        };
+        let schema = match is_nullable(schema) {
+            true => schema,
+            false => self.follow(schema),
+        };
+        if !is_nullable(schema) {
+            return self.not_null(schema, depth);
+        }
+        // OpenAPI 3.0: a flag beside the parts, which `null` does not fit.
+        let Some(inside) = depth.checked_sub(2) else {
+            return if depth == 0 {
+                json!({})
+            } else {
+                json!({ "anyOf": {} })
+            };
+        };
+        let nothing = if inside == 0 {
+            json!({})
+        } else {
+            json!({ "type": "null" })
+        };
+        json!({ "anyOf": [self.not_null(schema, inside), nothing] })
+    }
+
+    /// Returns a schema, without a flag for `null` beside its parts.
+    fn not_null(&self, schema: &'d Value, depth: usize) -> Value {
         const SAYS_NOTHING: [&str; 6] = [
             "example",
             "examples",
@@ -55,10 +87,9 @@ impl<'d> Document<'d> {
                     };
                     found.insert(name.clone(), copy);
                 }
-                if members.get("nullable") == Some(&Value::Bool(true))
-                    && let Some(kind) = members.get("type")
-                {
-                    found.insert("type".to_owned(), json!([kind, "null"]));
+                let has_parts = PARTS.iter().any(|name| members.contains_key(*name));
+                if members.get("nullable") == Some(&Value::Bool(true)) && !has_parts {
+                    accept_null(&mut found);
                 }
                 // OpenAPI 3.0 has flags beside the bounds.
                 for (flag, bound) in [
@@ -156,6 +187,18 @@ impl<'d> Document<'d> {
         found
     }
 
+    /// Returns the names of the parameters of an operation and of its path.
+    pub(super) fn parameter_names(
+        &self,
+        item: &'d Value,
+        operation: &'d Value,
+    ) -> BTreeSet<String> {
+        let lists = [item, operation].map(|owner| owner["parameters"].as_array());
+        let parameters = lists.into_iter().flatten().flatten();
+        let names = parameters.filter_map(|one| self.follow(one)["name"].as_str());
+        names.map(str::to_owned).collect()
+    }
+
     /// Returns the members of a JSON body.
     pub(super) fn body(&self, operation: &'d Value) -> BodyMembers {
         let Some(request) = operation.get("requestBody") else {
@@ -171,6 +214,13 @@ impl<'d> Document<'d> {
         let mut found = BodyMembers::default();
         self.add_members(schema, 8, &mut found);
         found.required.sort_by_key(Value::to_string);
+        // OpenAPI 3.1 §4.8.24.3: only responses require such a member.
+        let members = found.members.clone().unwrap_or_default();
+        let is_read_only = |name: &Value| {
+            let member = name.as_str().and_then(|name| members.get(name));
+            member.is_some_and(|member| member["readOnly"] == true)
+        };
+        found.required.retain(|name| !is_read_only(name));
         found.is_required = request["required"] == true && !found.required.is_empty();
         found
     }
@@ -181,6 +231,12 @@ impl<'d> Document<'d> {
             return;
         };
         let schema = self.follow(schema);
+        // A body that may be `null`.
+        if let Some([own, null]) = schema["anyOf"].as_array().map(Vec::as_slice)
+            && *null == json!({ "type": "null" })
+        {
+            return self.add_members(own, parts, found);
+        }
         if let Some(members) = schema["properties"].as_object() {
             let known = found.members.get_or_insert_default();
             let members = members.iter();
@@ -264,6 +320,19 @@ impl<'d> Document<'d> {
             found.insert(status.to_uppercase(), (text.to_owned(), schema));
         }
         found
+    }
+}
+
+/// Adds `null` to the types and values of a schema of OpenAPI 3.0.
+fn accept_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    if let Some(kind @ Value::String(_)) = schema.get("type") {
+        let kinds = json!([kind, "null"]);
+        schema.insert("type".to_owned(), kinds);
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::round_trip::{differences, there_and_back};
+use super::round_trip::{Difference, differences, there_and_back};
 use crate::cli::import::read;
 use dualgauge_model::import::upgrade_swagger;
 
@@ -24,7 +24,74 @@ fn base_of(document: &Value) -> String {
     path.trim_end_matches('/').to_owned()
 }
 
-/// The differences between public documents and those of their routes: `FILE METHOD /path PART`.
+/// The reason of a difference that the test does not know.
+const UNKNOWN: &str = "unknown";
+
+/// Returns the reason of a difference, if it has one of the known ones.
+fn reason(difference: &Difference) -> Option<&'static str> {
+    let Difference {
+        part,
+        old,
+        new,
+        parameters,
+        ..
+    } = difference;
+    match *part {
+        "operation" => Some("a server is declared beside the path"),
+        "parameter" => {
+            // `PLACE NAME REQUIRED SCHEMA TEXT`
+            let head = |text: &str| text.split(' ').take(2).collect::<Vec<_>>().join(" ");
+            let own = head(new.as_str()?);
+            let mut known = old.as_array()?.iter().filter_map(Value::as_str);
+            let known = known.find(|known| head(known) == own)?;
+            let is_lost =
+                |member: &str| known.contains(member) && !new.to_string().contains(member);
+            match () {
+                () if is_lost("$schema") => Some("the schema names a `$schema` of its own"),
+                () if is_lost("pattern\"") => Some("the proxy cannot compile the `pattern`"),
+                () => None,
+            }
+        }
+        "body" => {
+            let (old, new) = (old.as_object()?, new.as_object()?);
+            let mut names = old.keys().chain(new.keys());
+            let is_twin =
+                |name: &String| old.get(name) == new.get(name) || parameters.contains(name);
+            names
+                .all(is_twin)
+                .then_some("a parameter has the name of the member")
+        }
+        "required" => {
+            let members = old["members"].as_array()?;
+            let is_known = |name: &&Value| {
+                !members.contains(name) || new.as_array().is_some_and(|new| new.contains(name))
+            };
+            let mut required = old["required"].as_array()?.iter();
+            let all_known = required.all(|name| is_known(&name));
+            all_known.then_some("a required member has no schema")
+        }
+        "response" => {
+            let (old, new) = (old.get(1)?, new.get(1)?);
+            let keys = |schema: &Value| schema.as_object().map(|all| all.keys().cloned().collect());
+            let own: Option<Vec<String>> = keys(old);
+            let parts = new["anyOf"].as_array().into_iter().flatten();
+            let is_one_of_several = parts.map(keys).any(|part| part == own);
+            match () {
+                () if is_one_of_several => Some("several successes have a schema"),
+                () if old.to_string().contains("$dynamicRef") => {
+                    Some("a dynamic reference names nothing in another document")
+                }
+                () if *old == json!({ "type": "object", "properties": {} }) => {
+                    Some("an object without members is left out")
+                }
+                () => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The differences between public documents and those of their routes: `FILE METHOD /path PART: REASON`.
 const DIFFERENCES: &str = "tests/documents/differences.txt";
 
 /// `UPDATE=1` writes the list of differences, and `DOCUMENTS=part` compares only the documents whose name has this part.
@@ -54,12 +121,20 @@ fn public_documents_come_back_but_for_the_known_differences() {
             Some(_) => upgrade_swagger(&document).unwrap(),
             None => document,
         };
-        for [place, part, values] in differences(&document, &generated, &base_of(&document)) {
-            found.push_str(&format!("{file} {place} {part}\n"));
-            if std::env::var_os("SHOW").is_some() {
-                let values: String = values.chars().take(3000).collect();
-                eprintln!("{file} {place} {part}: {values}");
+        for difference in differences(&document, &generated, &base_of(&document)) {
+            let reason = reason(&difference);
+            let Difference {
+                place,
+                part,
+                old,
+                new,
+                ..
+            } = difference;
+            if reason.is_none() || std::env::var_os("SHOW").is_some() {
+                eprintln!("{file} {place} {part}: {new} instead of {old}");
             }
+            let reason = reason.unwrap_or(UNKNOWN);
+            found.push_str(&format!("{file} {place} {part}: {reason}\n"));
         }
     }
     let read_known = || std::fs::read_to_string(root.join(DIFFERENCES)).unwrap_or_default();
@@ -75,6 +150,11 @@ fn public_documents_come_back_but_for_the_known_differences() {
     let found: BTreeSet<&str> = found.lines().collect();
     let more: Vec<&&str> = found.difference(&known).collect();
     let fewer: Vec<&&str> = known.difference(&found).collect();
+    let unexplained: Vec<&&str> = found
+        .iter()
+        .filter(|line| line.ends_with(UNKNOWN))
+        .collect();
+    assert!(unexplained.is_empty(), "no known reason: {unexplained:#?}");
     assert!(
         more.is_empty() && fewer.is_empty(),
         "these differ now: {more:#?}\nthese of {DIFFERENCES} do not: {fewer:#?}"

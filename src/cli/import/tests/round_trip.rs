@@ -43,9 +43,23 @@ fn assert_same(document: &Value, prefix: &str) {
     assert!(found.is_empty(), "{found:#?}\n{toml}");
 }
 
-/// Returns the differences between the operations of the generated document and those of the original one: the
-/// operation, the part that differs, and both values.
-pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<[String; 3]> {
+/// A difference between an operation of a document and the same one of the document of its routes.
+#[derive(Debug)]
+pub(super) struct Difference {
+    /// The operation, `METHOD /path`.
+    pub(super) place: String,
+    /// The part of the operation that differs.
+    pub(super) part: &'static str,
+    /// The part of the original document.
+    pub(super) old: Value,
+    /// The names of the parameters in the original document.
+    pub(super) parameters: BTreeSet<String>,
+    /// The part of the generated document.
+    pub(super) new: Value,
+}
+
+/// Returns the differences between the operations of the generated document and those of the original one.
+pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> Vec<Difference> {
     let (old, new) = (Document(document), Document(generated));
     let mut originals = BTreeMap::new();
     // OpenAPI 3.1 §4.8.8.1: paths that differ only in the names of parameters are identical, and must not exist.
@@ -59,28 +73,38 @@ pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> 
     let mut found = Vec::new();
     for (method, path, item, operation) in new.operations() {
         let place = format!("{} {path}", method.to_uppercase());
-        let mut differs = |part: &str, values: String| {
-            found.push([place.clone(), part.to_owned(), values]);
-        };
         let key = (method, path);
+        let named = originals.get(&key);
+        let named = named.map(|(item, operation)| old.parameter_names(item, operation));
+        let named = named.unwrap_or_default();
+        let mut differs = |part: &'static str, new: Value, old: Value| {
+            let (place, parameters) = (place.clone(), named.clone());
+            found.push(Difference {
+                place,
+                part,
+                old,
+                new,
+                parameters,
+            });
+        };
         if identical.contains(&key) {
             continue;
         }
         let Some((old_item, old_operation)) = originals.get(&key) else {
-            differs("operation", "is new".to_owned());
+            differs("operation", operation.clone(), Value::Null);
             continue;
         };
         let known = old.parameters(old_item, old_operation);
         for parameter in new.parameters(item, operation) {
             if !known.contains(&parameter) {
-                differs("parameter", format!("{parameter} of {known:#?}"));
+                differs("parameter", json!(parameter), json!(known));
             }
         }
         body_differences(&old.body(old_operation), &new.body(operation), &mut differs);
         if let Some(success) = old.success(old_operation) {
             let own = new.success(operation);
             if own.as_ref() != Some(&success) {
-                differs("response", format!("{own:?} instead of {success:?}"));
+                differs("response", json!(own), json!(success));
             }
         }
         text_differences(
@@ -96,17 +120,14 @@ pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> 
         for text in ["summary", "tags"] {
             let known = old_operation.get(text).filter(|text| **text != json!([]));
             if operation.get(text) != known {
-                differs(
-                    text,
-                    format!("{:?} instead of {known:?}", operation.get(text)),
-                );
+                differs(text, json!(operation.get(text)), json!(known));
             }
         }
     }
     found
 }
 
-type Differs<'f> = &'f mut dyn FnMut(&str, String);
+type Differs<'f> = &'f mut dyn FnMut(&'static str, Value, Value);
 
 /// Compares the members of two bodies, and which of them are required. A body without named members may have any form.
 fn body_differences(old: &BodyMembers, new: &BodyMembers, differs: Differs<'_>) {
@@ -128,16 +149,15 @@ fn body_differences(old: &BodyMembers, new: &BodyMembers, differs: Differs<'_>) 
     };
     let (members, old_members) = (sent(&members), sent(&old_members));
     if members != old_members {
-        differs("body", format!("{members:?} instead of {old_members:?}"));
+        differs("body", json!(members), json!(old_members));
     }
     if new.required != old.required {
-        differs(
-            "required",
-            format!("{:?} instead of {:?}", new.required, old.required),
-        );
+        let names: Vec<&String> = old_members.keys().collect();
+        let old = json!({ "required": old.required, "members": names });
+        differs("required", json!(new.required), old);
     }
     if old.is_required && !new.is_required {
-        differs("requestBody.required", "false instead of true".to_owned());
+        differs("requestBody.required", json!(false), json!(true));
     }
 }
 
@@ -153,7 +173,7 @@ fn text_differences(
         let is_header = place.contains(' ');
         let is_lost = own.is_none() && (is_header || !text.is_empty());
         if is_lost || own.is_some_and(|own| !text.is_empty() && *own != text) {
-            differs("text", format!("{place}: {own:?} instead of {text:?}"));
+            differs("text", json!({ &place: own }), json!({ &place: text }));
         }
     }
 }
@@ -167,8 +187,8 @@ fn failure_differences(old: Failures, new: &Failures, differs: Differs<'_>) {
             title && (schema.is_none() || schema == *own_schema)
         });
         if !is_same {
-            let values = format!("{status} {back:?} instead of {text:?} {schema:?}");
-            differs("failure", values);
+            let (new, old) = (json!({ &status: back }), json!({ &status: (text, schema) }));
+            differs("failure", new, old);
         }
     }
 }
@@ -291,8 +311,8 @@ fn bodies_come_back_and_their_loss_is_a_difference() {
     let mut lost = generated.clone();
     let body = &mut lost["paths"]["/pets/{id}"]["put"]["requestBody"];
     *body = json!({ "content": { "application/json": { "schema": { "type": "object" } } } });
-    let parts = |found: Vec<[String; 3]>| found.into_iter().map(|[_, part, _]| part);
-    let found: Vec<String> = parts(differences(&document, &lost, "")).collect();
+    let found = differences(&document, &lost, "");
+    let found: Vec<&str> = found.iter().map(|difference| difference.part).collect();
     assert_eq!(found, ["body", "required", "requestBody.required"]);
 }
 

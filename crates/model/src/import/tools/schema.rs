@@ -272,15 +272,8 @@ fn tidied(members: &Map<String, Value>, mut found: Map<String, Value>) -> Value 
     if !found.contains_key("type") && found.contains_key("properties") {
         found.insert("type".to_owned(), json!("object"));
     }
-    // OpenAPI 3.1 §4.8.24.3: `required` of a member that only one side sends applies to that side alone.
-    let one_sided = |name: &Value| {
-        let properties = members.get("properties");
-        let member = properties.and_then(|all| all.get(name.as_str()?));
-        let is_set = |flag| member.and_then(|member| member.get(flag)) == Some(&Value::Bool(true));
-        is_set("readOnly") || is_set("writeOnly")
-    };
     if let Some(Value::Array(required)) = found.get_mut("required") {
-        required.retain(|name| name.is_string() && !one_sided(name));
+        required.retain(|name| name.is_string());
         if required.is_empty() {
             found.remove("required");
         }
