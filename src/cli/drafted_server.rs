@@ -56,10 +56,11 @@ pub(super) struct ServeArguments {
     /// The name of the API; by default the title of the document or the name of the server
     #[arg(long, value_name = "TEXT")]
     pub(super) name: Option<String>,
-    /// Serve only tools or operations whose names match; may be given several times, `*` matches any text
+    /// Serve only tools whose name matches, or with `mcp` also the operationId, path, `METHOD /path` or a tag; may be given
+    /// several times, `*` matches any text
     #[arg(long, value_name = "GLOB")]
     pub(super) include: Vec<String>,
-    /// Leave out tools or operations whose names match; may be given several times
+    /// Leave out tools that match in the same way; may be given several times
     #[arg(long, value_name = "GLOB")]
     pub(super) exclude: Vec<String>,
     /// A request header for the upstream server, `name: value`; `{env:NAME}` and `{file:PATH}` are replaced

@@ -85,8 +85,8 @@ pub(super) fn mcp(arguments: &McpArguments) -> Result<ExitCode, CommandError> {
     let sources = folder.sources(listen);
     let result = run::run(sources, ProcessEnvironment::default(), |started| {
         let routes = started.plan.routes.routes();
-        let served = format!("{}{}\n", tool_lines(routes), left_out(&draft));
-        let text = arguments.introduction(&served, started.addresses, &folder);
+        let served = tool_lines(routes) + &left_out(&draft);
+        let text = arguments.introduction(served.trim_end(), started.addresses, &folder);
         if arguments.stdio {
             io::stderr().lock().write_all(text.as_bytes())?;
             bridge = Some(StdioBridge::start(
@@ -264,11 +264,12 @@ level = "warn"
         addresses: BoundAddresses,
         folder: &ConfigFolder,
     ) -> String {
-        let source = match self.openapi.contains("://") {
-            true => without_credentials(&self.openapi),
-            false => printable(&self.openapi),
+        let source = match &*self.openapi {
+            "-" => "standard input".to_owned(),
+            url if url.contains("://") => format!("`{}`", without_credentials(url)),
+            path => format!("`{}`", printable(path)),
         };
-        let mut text = format!("{addresses}\n\n`{source}` for MCP clients: {served}");
+        let mut text = format!("{addresses}\n\n{source} for MCP clients: {served}\n");
         let url = format!("http://{}/mcp", addresses.reachable());
         if !self.stdio {
             let name = self.serve.name.as_deref().unwrap_or("api");
@@ -277,20 +278,20 @@ level = "warn"
                 entry["headers"] = json!({ KEY_HEADER: "KEY" });
             }
             let entry = json!({ "mcpServers": { name: entry } });
-            let _ = write!(text, "\nMCP  {url}\n\n  {entry}\n\n");
+            let _ = write!(text, "\nMCP  {url}\n\n  {entry}\n");
         }
         let path = folder.path().display();
         match folder.is_saved() {
             true => {
                 let _ = writeln!(
                     text,
-                    "The configuration is saved: dualgauge run --config {path}/dualgauge.toml"
+                    "\nThe configuration is saved: dualgauge run --config {path}/dualgauge.toml"
                 );
             }
             false => {
                 let _ = writeln!(
                     text,
-                    "The configuration is in {path}; `--save DIR` keeps it."
+                    "\nThe configuration is in {path}; `--save DIR` keeps it."
                 );
             }
         }

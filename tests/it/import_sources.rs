@@ -128,20 +128,20 @@ fn a_server_over_sse_that_does_not_list_its_tools_says_why() {
             "200 OK",
             endpoint,
             failed,
-            "`initialize` was answered with the status 500",
+            "answered `initialize` with the status 500",
         ),
         ("200 OK", foreign, accepted, "it is on another origin"),
         (
             "401 Unauthorized",
             "",
             accepted,
-            "`GET` was answered with the status 401",
+            "answered `GET` with the status 401",
         ),
         (
             "404 Not Found",
             "",
             accepted,
-            "`tools/list` was answered with the status 405",
+            "answered `tools/list` with the status 405",
         ),
     ] {
         let server = sse_server(get, events, post);

@@ -87,8 +87,10 @@ pub(in crate::cli) enum DiscoverError {
     #[error("the answer to `{0}` is larger than {mib} MiB", mib = LARGEST / 1024 / 1024)]
     TooLarge(&'static str),
     /// A status other than 200.
-    #[error("`{method}` was answered with the status {status}")]
+    #[error("{server} answered `{method}` with the status {status}")]
     Status {
+        /// The server.
+        server: String,
         /// The method.
         method: &'static str,
         /// The status.
@@ -400,7 +402,11 @@ impl DiscoverServer {
         let response = sender.send_request(request).await.map_err(broken)?;
         let status = response.status();
         if status != StatusCode::OK {
-            return Err(DiscoverError::Status { method, status });
+            return Err(DiscoverError::Status {
+                server: self.name(),
+                method,
+                status,
+            });
         }
         let session = response.headers().get(SESSION).cloned();
         let body = self.collect(response.into_body(), method).await?;

@@ -114,6 +114,7 @@ impl DiscoverServer {
             let status = response.status();
             if status != StatusCode::OK {
                 return Err(SseFault::Closed(DiscoverError::Status {
+                    server: self.name(),
                     method: GET,
                     status,
                 }));
@@ -236,7 +237,11 @@ impl EventStream<'_> {
         let status = status.map_err(|source| DiscoverError::Broken(server.name(), source))?;
         match status.is_success() {
             true => Ok(()),
-            false => Err(DiscoverError::Status { method, status }),
+            false => Err(DiscoverError::Status {
+                server: server.name(),
+                method,
+                status,
+            }),
         }
     }
 }
