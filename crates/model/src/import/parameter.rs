@@ -293,6 +293,9 @@ fn shape(
     parameter: &Value,
 ) -> Result<(Type, Option<List>), &'static str> {
     match (&schema.kind, location) {
+        (Type::Object, _) if !schema.members.is_empty() => {
+            Err("it is an object in one text, in which its members may have any order")
+        }
         (Type::Object, _) => Err("it is an object, which has no standard form in a URL"),
         (Type::Array, _) => {
             let items = schema.items.clone().unwrap_or_default();

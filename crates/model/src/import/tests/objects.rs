@@ -75,6 +75,17 @@ fn an_exploded_object_is_read_member_by_member() {
 }
 
 #[test]
+fn an_object_in_one_text_is_left_out() {
+    for style in ["form", "spaceDelimited", "pipeDelimited"] {
+        let parameter = json!({ "name": "filter", "in": "query", "style": style, "explode": false,
+            "schema": filter() });
+        let found = drafted([with(parameter)]).toml;
+        let reason = "it is an object in one text, in which its members may have any order";
+        assert!(found.contains(reason), "{style}: {found}");
+    }
+}
+
+#[test]
 fn a_member_without_one_spelling_is_left_out() {
     let inner = json!({ "type": "object", "properties": { "a": {}, "list": { "type": "array" } } });
     let parameter = json!({ "name": "f", "in": "query", "style": "deepObject", "schema": inner });
