@@ -30,6 +30,7 @@ pub(super) enum CommandError {
     Mcp(#[from] McpFault),
     #[error(transparent)]
     Replay(#[from] ReplayFault),
+    #[error(transparent)]
     Report(#[from] ReportFault),
     #[error(transparent)]
     Rest(#[from] RestFault),

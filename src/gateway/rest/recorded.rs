@@ -30,7 +30,7 @@ async fn route_and_store(
         stage,
     } = preparation;
     let runtime_plan = record.context.runtime_plan().clone();
-    let identity = identify(&mut record.context, &head.headers, origin);
+    let identity = identify(record, &head.headers, origin);
     let request = IdentifiedRequest {
         head,
         origin,
@@ -52,7 +52,7 @@ async fn route_and_store(
     let route = call.select_route(&mut record.context, &request).await?;
     let route = route.ok_or(NotRun::Unrouted)?;
     let decision = Decision::plain(stage, DecisionReason::Default);
-    record.context.set_decision(Some(route), decision);
+    record.set_decision(Some(route), decision);
     may_repeat(head)?;
     let copy = record.context.worker().shadow_runner().new_copy();
     copy.store_complete(body);

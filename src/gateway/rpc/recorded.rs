@@ -85,9 +85,9 @@ fn identify_caller(
 ) -> Rc<RpcCaller> {
     let runtime_plan = record.context.runtime_plan().clone();
     let (headers, origin) = (&preparation.head.headers, preparation.origin);
-    let identity = identify(&mut record.context, headers, origin);
+    let identity = identify(record, headers, origin);
     let declared = || body.client_info();
-    let by_message = identify_by_message(&mut record.context, headers, origin, declared);
+    let by_message = identify_by_message(record, headers, origin, declared);
     RpcCaller::new(by_message.unwrap_or(identity), &runtime_plan.plan)
 }
 
@@ -122,7 +122,7 @@ impl RpcRequest {
         let route = plan.select_rpc(&call.method, call.params.as_ref());
         let route = route.ok_or(NotRun::Unrouted)?;
         let decision = Decision::plain(stage, DecisionReason::Default);
-        record.context.set_decision(Some(route), decision);
+        record.set_decision(Some(route), decision);
         self.may_repeat(call)?;
         Ok(Box::new(match batch {
             BatchContext::Single => self.replayable(call, batch),
