@@ -107,9 +107,9 @@ struct Layer {
 
 /// The layers of `gateway`, from top to bottom: no file names one of a layer above its own.
 const GATEWAY_LAYERS: &[Layer] = &[
-    // The entry: chooses the adapter of a request.
+    // The entries: choose the adapter of a request, or of a recorded call.
     Layer {
-        files: &["gateway"],
+        files: &["gateway", "gateway/replay"],
     },
     // The adapters of the protocols.
     Layer {
@@ -150,6 +150,7 @@ const GATEWAY_LAYERS: &[Layer] = &[
             "gateway/offloaded_parsing",
             "gateway/old_failure",
             "gateway/progress_stream",
+            "gateway/recorded_call",
             "gateway/request_body",
             "gateway/resource_challenges",
             "gateway/response",
