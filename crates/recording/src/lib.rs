@@ -3,6 +3,7 @@
 //! ```text
 //! recording   the recording format: its types, reader and writer
 //! har         HTTP Archive (HAR) 1.2, read and written
+//! redact      the replacement of sensitive values
 //! ```
 //!
 //! This crate uses no clock, socket, file, lock or log: files come and go as bytes, times are arguments. It knows no
@@ -10,3 +11,4 @@
 
 pub mod har;
 pub mod recording;
+pub mod redact;

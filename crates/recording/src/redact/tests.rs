@@ -1,0 +1,212 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Rules for tests: names that contain `secret` or `token`, and `secret=…` in texts.
+struct Rules;
+
+impl Sensitive for Rules {
+    fn hides(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        name == "pin" || name.contains("secret") || name.contains("token")
+    }
+
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match text.split_once("secret=") {
+            Some((before, _)) => Cow::Owned(format!("{before}secret=***")),
+            None => Cow::Borrowed(text),
+        }
+    }
+}
+
+fn redacted(nameless: Nameless, body: &str) -> (String, Vec<String>) {
+    let mut redactor = Redactor::new(&Rules, nameless);
+    let json = Json::parse(Bytes::copy_from_slice(body.as_bytes()), MAX_DEPTH).unwrap();
+    let shown = redactor.json("body", &json);
+    let shown = String::from_utf8(shown.as_bytes().to_vec()).unwrap();
+    // The result is JSON.
+    Json::parse(shown.clone().into(), MAX_DEPTH).unwrap();
+    (shown, redactor.into_places())
+}
+
+#[test]
+fn placeholders_keep_the_type() {
+    let (shown, places) = redacted(
+        Nameless::Kept,
+        r#"{"a":1.50,"Secret":"x","tokens":[1,"x",true,null,{"a":1}],"b":{"user.pin":7,"\u0070in":2},"secret~/x":{"a":1}}"#,
+    );
+    assert_eq!(
+        shown,
+        r#"{"a":1.50,"Secret":"***","tokens":[0,"***",false,null,{}],"b":{"user.pin":0,"\u0070in":0},"secret~/x":{}}"#
+    );
+    assert_eq!(
+        places,
+        [
+            "body/Secret",
+            "body/tokens/0",
+            "body/tokens/1",
+            "body/tokens/2",
+            "body/tokens/4",
+            "body/b/user.pin",
+            "body/b/pin",
+            "body/secret~0~1x"
+        ]
+    );
+}
+
+#[test]
+fn json_inside_strings_is_searched() {
+    let cases = [
+        (
+            r#"{"a":"{\"secret\": \"x\", \"b\":1}"}"#,
+            r#"{"a":"{\"secret\":\"***\",\"b\":1}"}"#,
+        ),
+        // In a string in a string.
+        (r#"["\"{\\\"pin\\\":9}\""]"#, r#"["\"{\\\"pin\\\":0}\""]"#),
+        // `{"token":"abc"}` in base64.
+        (r#"["eyJ0b2tlbiI6ImFiYyJ9"]"#, r#"["eyJ0b2tlbiI6IioqKiJ9"]"#),
+        (r#"["see secret=abc"]"#, r#"["see secret=***"]"#),
+        (r#"["Bearer abcdefgh"]"#, r#"["***"]"#),
+        (r#"["eyJhbGciOiJub25lIn0.e30."]"#, r#"["***"]"#),
+        (
+            r#"{"name":"token","value":"x","id":1}"#,
+            r#"{"name":"token","value":"***","id":1}"#,
+        ),
+    ];
+    for (body, expected) in cases {
+        let (shown, places) = redacted(Nameless::Kept, body);
+        assert_eq!(shown, expected);
+        assert_eq!(places.len(), 1, "{body}");
+    }
+    let unchanged =
+        r#"{"a":"{\"b\" : 1}","c":"[]","d":"eyJhIjoxfQ==","e":"Basic training is long"}"#;
+    assert_eq!(
+        redacted(Nameless::Kept, unchanged),
+        (unchanged.to_owned(), vec![])
+    );
+}
+
+#[test]
+fn values_without_a_name_are_replaced_for_sensitive_calls() {
+    let message =
+        r#"{"jsonrpc":"2.0","method":"getnewtoken","params":["a",1],"result":"x","id":1}"#;
+    let expected =
+        r#"{"jsonrpc":"2.0","method":"getnewtoken","params":["***",0],"result":"***","id":1}"#;
+    assert_eq!(redacted(Nameless::Replaced, message).0, expected);
+    assert_eq!(redacted(Nameless::Kept, message).0, message);
+    assert_eq!(redacted(Nameless::Replaced, "\"x\"").0, "\"***\"");
+    assert_eq!(redacted(Nameless::Replaced, r#"["x"]"#).0, r#"["***"]"#);
+    let batch = format!("[{message}]");
+    assert_eq!(
+        redacted(Nameless::Replaced, &batch).0,
+        format!("[{expected}]")
+    );
+}
+
+#[test]
+fn a_call_whose_route_reads_a_sensitive_value_keeps_only_its_shape() {
+    let message = r#"{"jsonrpc":"2.0","method":"tools/x","params":{"a":"x","b":{"c":1}},"id":1}"#;
+    let expected = r#"{"jsonrpc":"2.0","method":"***","params":{"a":"***","b":{}},"id":1}"#;
+    assert_eq!(redacted(Nameless::AllReplaced, message).0, expected);
+    let body = r#"{"a":"x","b":[1,{"c":2}]}"#;
+    let (shown, places) = redacted(Nameless::AllReplaced, body);
+    assert_eq!(shown, r#"{"a":"***","b":[0,{}]}"#);
+    assert_eq!(places, ["body/a", "body/b/0", "body/b/1"]);
+    let mut redactor = Redactor::new(&Rules, Nameless::AllReplaced);
+    assert_eq!(redactor.target("/a", Some("q=x&r=")), "/a?q=***&r=");
+}
+
+#[test]
+fn queries_forms_and_headers_are_searched() {
+    let mut redactor = Redactor::new(&Rules, Nameless::Kept);
+    assert_eq!(
+        redactor.target(
+            "/a/eyJh.eyJi.c_-/b",
+            Some("q=1&%74oken=x&f=%7B%22pin%22%3A1%7D&user[pin]=2&secret=&v=100%")
+        ),
+        "/a/***/b?q=1&%74oken=***&f=%7B%22pin%22%3A0%7D&user[pin]=***&secret=&v=100%"
+    );
+    assert_eq!(redactor.header("request.headers", "x-token", "x"), "***");
+    assert_eq!(
+        redactor.header("request.headers", "referer", "http://a/?secret=x"),
+        "http://a/?secret=***"
+    );
+    let form = Bytes::from_static(b"a=1&pin=2");
+    let body = redactor.body(
+        "request.body",
+        Some("application/x-www-form-urlencoded; a=b"),
+        &form,
+    );
+    assert_eq!(body, RecordedBody::Text("a=1&pin=***".into()));
+    assert_eq!(
+        redactor.body("request.body", Some("text/plain"), &form),
+        RecordedBody::Omitted(9)
+    );
+    assert_eq!(
+        redactor.into_places(),
+        [
+            "request.path",
+            "request.query.token",
+            "request.query.f",
+            "request.query.user[pin]",
+            "request.headers.x-token",
+            "request.headers.referer",
+            "request.body.pin"
+        ]
+    );
+}
+
+fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::json!("PLANTED")),
+        Just(serde_json::json!({"a": "b"})),
+        any::<i32>().prop_map(serde_json::Value::from),
+        "[a-z\"\\\\é]{0,5}".prop_map(serde_json::Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inside| {
+        let name = prop::sample::select(&["a", "secret", "my_token", "é", "x/y"][..]);
+        prop_oneof![
+            prop::collection::vec(inside.clone(), 0..4).prop_map(serde_json::Value::from),
+            prop::collection::vec((name, inside.clone()), 0..4).prop_map(|members| {
+                let members = members.into_iter();
+                members
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect()
+            }),
+            inside.prop_map(|value| serde_json::Value::from(value.to_string())),
+        ]
+    })
+}
+
+/// Returns true if the planted text is below a sensitive name, also inside of strings.
+fn is_exposed(value: &serde_json::Value, is_below: bool) -> bool {
+    match value {
+        serde_json::Value::String(text) => match serde_json::from_str(text) {
+            Ok(
+                inside @ (serde_json::Value::Object(_)
+                | serde_json::Value::Array(_)
+                | serde_json::Value::String(_)),
+            ) => is_exposed(&inside, is_below),
+            Ok(_) | Err(_) => is_below && text == "PLANTED",
+        },
+        serde_json::Value::Array(items) => items.iter().any(|item| is_exposed(item, is_below)),
+        serde_json::Value::Object(members) => members
+            .iter()
+            .any(|(name, value)| is_exposed(value, is_below || Rules.hides(name))),
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
+            false
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_planted_value_below_a_sensitive_name_remains(value in any_json()) {
+        let (shown, places) = redacted(Nameless::Kept, &value.to_string());
+        let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        prop_assert!(!is_exposed(&read, false), "{shown}");
+        prop_assert_eq!(places.is_empty(), read == value || shown == value.to_string());
+        let again = redacted(Nameless::Kept, &shown).0;
+        prop_assert_eq!(again, shown);
+    }
+}

@@ -1,0 +1,162 @@
+//! Queries, forms, and strings.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use bytes::Bytes;
+
+use super::{Nameless, PLACEHOLDER, Redactor};
+use crate::recording::MAX_DEPTH;
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::percent::{self, Keep, Plus, decode};
+
+/// The maximum depth of JSON inside strings inside JSON; deeper strings are replaced as a whole.
+const MAX_NESTED: u8 = 4;
+
+impl Redactor<'_> {
+    /// Redacts a request target. The path has been redacted by the caller, except for tokens.
+    #[must_use]
+    pub fn target(&mut self, path: &str, query: Option<&str>) -> String {
+        let segments = path.split('/').map(|segment| match is_token(segment) {
+            true => PLACEHOLDER,
+            false => segment,
+        });
+        let mut target = segments.collect::<Vec<_>>().join("/");
+        if target != path {
+            self.note("request.path");
+        }
+        if let Some(query) = query {
+            target.push('?');
+            target.push_str(&self.pairs("request.query", query));
+        }
+        target
+    }
+
+    /// Redacts the value of a header.
+    #[must_use]
+    pub fn header(&mut self, place: &str, name: &str, value: &str) -> String {
+        if self.hides(name) {
+            self.note(&format!("{place}.{name}"));
+            return PLACEHOLDER.to_owned();
+        }
+        match self.string(value, MAX_NESTED) {
+            Some(redacted) => {
+                self.note(&format!("{place}.{name}"));
+                redacted
+            }
+            None => value.to_owned(),
+        }
+    }
+
+    /// Redacts a query or a form.
+    pub(super) fn pairs(&mut self, place: &str, text: &str) -> String {
+        let pairs = text.split('&').map(|pair| self.pair(place, pair));
+        pairs.collect::<Vec<_>>().join("&")
+    }
+
+    fn pair<'t>(&mut self, place: &str, pair: &'t str) -> Cow<'t, str> {
+        let Some((name, value)) = pair.split_once('=') else {
+            let decoded = decode(pair, Plus::Space).unwrap_or(Cow::Borrowed(pair));
+            return match self.string(&decoded, MAX_NESTED) {
+                Some(redacted) => {
+                    self.note(place);
+                    Cow::Owned(encode(&redacted))
+                }
+                None => Cow::Borrowed(pair),
+            };
+        };
+        let shown = decode(name, Plus::Space).unwrap_or(Cow::Borrowed(name));
+        let redacted = match decode(value, Plus::Space) {
+            _ if self.hides(&shown) || self.nameless == Nameless::AllReplaced => {
+                (!value.is_empty()).then(|| PLACEHOLDER.to_owned())
+            }
+            Ok(value) => self.string(&value, MAX_NESTED),
+            // A value that is no text has no names inside.
+            Err(_) => self.string(value, MAX_NESTED),
+        };
+        match redacted {
+            Some(redacted) => {
+                self.note(&format!("{place}.{shown}"));
+                Cow::Owned(format!("{name}={}", encode(&redacted)))
+            }
+            None => Cow::Borrowed(pair),
+        }
+    }
+
+    /// Redacts a string, which may contain JSON, also in base64, or sensitive text. Returns `None` if it is unchanged.
+    pub(super) fn string(&mut self, text: &str, nested: u8) -> Option<String> {
+        if is_token(text) || is_credential(text) {
+            return Some(PLACEHOLDER.to_owned());
+        }
+        if let Some(json) = contained_json(text.as_bytes()) {
+            return self.contained(&json, nested);
+        }
+        if let Some(json) = base64_json(text) {
+            let redacted = self.contained(&json, nested)?;
+            return Some(STANDARD.encode(redacted));
+        }
+        match self.rules.text(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(redacted) => (redacted != text).then_some(redacted),
+        }
+    }
+
+    /// Redacts JSON inside a string. Returns `None` if it is unchanged.
+    fn contained(&mut self, json: &Json, nested: u8) -> Option<String> {
+        if nested == 0 {
+            return Some(PLACEHOLDER.to_owned());
+        }
+        let redacted = self.contained_json(json, nested - 1);
+        redacted.map(|text| String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// Returns the JSON object, array or string that is the whole text.
+fn contained_json(text: &[u8]) -> Option<Json> {
+    let starts = matches!(text.trim_ascii().first(), Some(b'{' | b'[' | b'"'));
+    let text = starts.then(|| Bytes::copy_from_slice(text))?;
+    Json::read(text, MAX_DEPTH).ok()
+}
+
+/// Returns the JSON object or array that is the whole text in base64.
+fn base64_json(text: &str) -> Option<Json> {
+    // The base64 of `{` begins with `e`, `ew` or `ey`, that of `[` with `W`, and that of white space with `C`, `D` or `I`.
+    if text.len() < 8 || !text.starts_with(['e', 'W', 'C', 'D', 'I']) {
+        return None;
+    }
+    let engines = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
+    let decoded = engines.iter().find_map(|one| one.decode(text).ok())?;
+    contained_json(&decoded)
+}
+
+/// Returns true for a JSON Web Token (RFC 7519): base64url parts, of which the first is a JSON object.
+fn is_token(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let mut bytes = part.bytes();
+        bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    text.starts_with("ey") && text.split('.').count() >= 3 && text.split('.').all(is_part)
+}
+
+/// Returns true for a credential with its scheme (RFC 9110 §11.4).
+fn is_credential(text: &str) -> bool {
+    let Some((scheme, rest)) = text.trim_start().split_once(' ') else {
+        return false;
+    };
+    let schemes = ["bearer", "basic", "digest", "negotiate", "apikey", "token"];
+    let rest = rest.trim();
+    schemes.iter().any(|one| scheme.eq_ignore_ascii_case(one))
+        && rest.len() >= 8
+        && !rest.contains(' ')
+}
+
+/// Encodes a value of a query or a form; the placeholder needs no escapes.
+fn encode(text: &str) -> String {
+    if text == PLACEHOLDER {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    percent::encode(text, Keep::Nothing, &mut out);
+    out
+}
