@@ -8,6 +8,8 @@ mod hot_restart;
 pub mod inherited_sockets;
 mod link_thread;
 mod open_files;
+mod recorder_thread;
+mod recordings;
 pub mod replay;
 pub mod run;
 pub mod service_manager;

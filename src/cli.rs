@@ -1,5 +1,5 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `replay`, `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`,
-//! `sample`, `demo`.
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `record`, `replay`, `import`, `mcp`,
+//! `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
 //! 2 for an invalid command line. Reports go to standard output, problems to standard error.
@@ -24,6 +24,7 @@ mod kit;
 mod mcp;
 mod mismatches;
 mod plural;
+mod record;
 mod reload;
 mod replay;
 mod report;
@@ -176,6 +177,14 @@ enum CliCommand {
     /// new way, and the routes that may be deleted. It says which data do not cover the whole period.
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArguments),
+    /// Record calls of a running process for a bounded time
+    ///
+    /// Writes one JSON line for each call, with its request, decision and response, to the folder of
+    /// `record.directory` on the machine of the process. Credentials are never recorded, and members with sensitive names
+    /// are replaced. The recording stops after the time of `--for`, at `record.total_size`, if the disk is full, and on
+    /// Ctrl-C; calls go on. The exit code is 1 if the disk is full or a file could not be written.
+    #[command(after_help = record::EXAMPLES)]
+    Record(record::RecordArguments),
     /// Reload the configuration of a running process
     ///
     /// The configuration is compiled first and applied as a whole. If it has problems, they are printed, the previous
@@ -220,6 +229,7 @@ pub fn main() -> ExitCode {
         CliCommand::Flags(arguments) => flags::flags(&arguments),
         CliCommand::Usage(arguments) => usage::usage(&arguments),
         CliCommand::Report(arguments) => report::report(&arguments),
+        CliCommand::Record(arguments) => record::record(&arguments),
         CliCommand::Reload(arguments) => reload::reload(&arguments),
         CliCommand::Health(arguments) => health::health(&arguments),
         #[cfg(feature = "demo")]

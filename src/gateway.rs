@@ -32,6 +32,7 @@ mod passthrough;
 mod peers;
 mod progress_stream;
 mod recorded_call;
+mod recording;
 mod replay;
 mod request_body;
 mod request_ids;

@@ -4,6 +4,7 @@
 //! clock     the only reader of the time, and time formatting
 //! metrics   plain counts in each worker, summed and rendered on each scrape
 //! log       the subscriber, and the access log line of a call
+//! recorder  the queue and the files of recorded calls
 //! spans     the trace span of a call
 //! ```
 //!
@@ -12,4 +13,5 @@
 pub mod clock;
 pub mod log;
 pub mod metrics;
+pub mod recorder;
 pub mod spans;

@@ -14,9 +14,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::compare_thread::CompareThread;
 use super::link_thread::LinkThread;
-use super::workers::shared;
+use super::workers::{SharedThreads, shared};
 use crate::gateway::Worker;
 use crate::telemetry::metrics::LabelNames;
+use crate::telemetry::recorder::Recorder;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Percent;
 use dualgauge_model::shadow_limits::ShadowLimits;
@@ -38,7 +39,13 @@ pub fn with_worker<T>(plan: &Arc<Plan>, work: impl AsyncFnOnce(Rc<Worker>) -> T)
     let links = LinkThread::start(memory.clone(), None)?;
     let comparing = CompareThread::start()?;
     let (names, pool) = (Arc::new(LabelNames::new()), comparing.compare_pool());
-    let shared = shared(&names, None, memory, pool, 1);
+    // Calls made again are not recorded.
+    let (recorder, _) = Recorder::open();
+    let threads = SharedThreads {
+        compare_pool: pool,
+        recorder: &recorder,
+    };
+    let shared = shared(&names, None, memory, threads, 1);
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -23,6 +24,7 @@ use super::hot_restart::{self, PassedSockets};
 use super::inherited_sockets::InheritedSockets;
 use super::link_thread::LinkThread;
 use super::open_files::OpenFiles;
+use super::recordings::Recordings;
 use super::service_manager::ServiceManager;
 use super::signals::{Lifetime, Signals, live, lively};
 use super::spans::SpanThread;
@@ -151,9 +153,11 @@ fn run_on(
     ready(StartupSummary {
         addresses,
         summary: SummaryLine::new(config, &plan, addresses),
-        plan,
+        plan: plan.clone(),
         losses: links.losses(),
     })?;
+    let recordings = Rc::new(Recordings::new(workers.recorder().clone()));
+    runtime.block_on(recordings.follow(&plan));
     let page = MetricsSources {
         counting: counting(&workers, &names, &control),
         open_files,
@@ -163,6 +167,7 @@ fn run_on(
         names,
         lines: log.dropped_lines(),
         sending,
+        recordings,
         began: started,
         shown: RefCell::default(),
     };
@@ -252,6 +257,7 @@ struct MetricsSources {
     names: Arc<LabelNames>,
     lines: DroppedLines,
     sending: SpanThread,
+    recordings: Rc<Recordings>,
     began: SystemTime,
     /// The series shown so far; borrowed only between awaits.
     shown: RefCell<ShownSeries>,
@@ -301,6 +307,7 @@ impl MetricsSources {
             sessions: self.remote.sessions(),
             buffered: self.remote.buffered(),
             log_lines_dropped: self.lines.count(),
+            recorder: self.recordings.counts(),
             spans_dropped: self.sending.dropped(),
             own: ProcessStats::read(self.began),
         };
@@ -336,7 +343,8 @@ async fn operate(
             page.counting.follow(&plan, clock::timestamp(clock::wall()));
             let links = page.links.follow(&plan).await;
             let tls = page.certificates.follow(&plan);
-            page.remote.install(plan, links, tls).await;
+            page.remote.install(plan.clone(), links, tls).await;
+            page.recordings.follow(&plan).await;
         },
         metrics: async |plan: Arc<Plan>, facts: Facts| page.render(&plan, facts).await,
         counts: async |plan: Arc<Plan>, at: Timestamp| page.counting.counts(&plan, at).await,
@@ -344,6 +352,7 @@ async fn operate(
         calls: async || CallTable::new(&page.names, page.remote.snapshots().await, page.began),
         forget: async |routes: &Glob| page.remote.forget_mismatches(routes).await,
         upstreams: async |plan: Arc<Plan>| page.upstreams(&plan).await,
+        recordings: page.recordings.clone(),
     };
     let owner = own(control, inbox, hooks);
     let admin = admin::serve(listener, commands.clone(), tokens, async {

@@ -17,10 +17,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::compare_thread::CompareThread;
+use super::recorder_thread::RecorderHandle;
 use crate::gateway::{ComparePool, Offload, Sessions, Shared, Worker};
 use crate::server::listen::{self, Listeners, WorkerCommand, WorkerConfig};
 use crate::telemetry::log::{buffer_lines, flush_lines, flushing_lines};
 use crate::telemetry::metrics::{BufferedBytes, LabelNames, SessionCounts, Snapshot};
+use crate::telemetry::recorder::Recorder;
 use crate::telemetry::spans::Spans;
 use crate::upstream::link::Links;
 use dualgauge_model::compare::{MismatchDetail, Mismatches, Salt};
@@ -42,8 +44,16 @@ pub struct Workers {
     memory: MemoryBudget,
     threads: Vec<JoinHandle<()>>,
     comparing: CompareThread,
+    recording: RecorderHandle,
     ended: mpsc::Receiver<io::Result<()>>,
     address: SocketAddr,
+}
+
+/// The threads that serve all workers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SharedThreads<'a> {
+    pub(super) compare_pool: &'a ComparePool,
+    pub(super) recorder: &'a Recorder,
 }
 
 /// Returns the state that this number of workers share.
@@ -51,7 +61,7 @@ pub(super) fn shared(
     names: &Arc<LabelNames>,
     spans: Option<&Spans>,
     memory: MemoryBudget,
-    compare_pool: &ComparePool,
+    threads: SharedThreads<'_>,
     workers: usize,
 ) -> Shared {
     Shared {
@@ -65,10 +75,11 @@ pub(super) fn shared(
         session_streams: Arc::default(),
         suspended_calls: Arc::default(),
         request_ids: Arc::default(),
-        compare_pool: compare_pool.clone(),
+        compare_pool: threads.compare_pool.clone(),
         offload: Offload::for_workers(workers),
         ids: IdGenerator::new(0),
         spans: spans.cloned(),
+        recorder: threads.recorder.clone(),
         memory,
         open_files: getrlimit(Resource::Nofile).current,
         share: WorkerShare { worker: 0, workers },
@@ -103,8 +114,12 @@ impl Workers {
         let address = listener.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
-        let pool = comparing.compare_pool();
-        let common = shared(names, spans, memory, pool, listeners.len());
+        let recording = RecorderHandle::start()?;
+        let threads = SharedThreads {
+            compare_pool: comparing.compare_pool(),
+            recorder: recording.recorder(),
+        };
+        let common = shared(names, spans, memory, threads, listeners.len());
         let mut workers = Workers {
             commands: Vec::new(),
             installs: Arc::default(),
@@ -112,6 +127,7 @@ impl Workers {
             memory: common.memory.clone(),
             threads: Vec::new(),
             comparing,
+            recording,
             ended,
             address,
         };
@@ -143,6 +159,12 @@ impl Workers {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the recorder of calls.
+    #[must_use]
+    pub fn recorder(&self) -> &Recorder {
+        self.recording.recorder()
     }
 
     /// Returns a handle for sending commands to the workers.
@@ -188,6 +210,7 @@ impl Workers {
             let _ = thread.join();
         }
         self.comparing.end().await;
+        self.recording.end().await;
     }
 }
 

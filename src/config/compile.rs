@@ -26,6 +26,7 @@ mod metrics;
 mod outcome_sets;
 mod pair;
 mod readiness;
+mod record;
 mod redaction;
 mod rollout;
 mod route_upstreams;
@@ -108,7 +109,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let trace = raw.trace.as_ref();
     let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let redaction = Arc::new(redaction(raw));
-    let plan = Plan {
+    let mut plan = Plan {
         tls,
         proxy_protocol: proxy_protocol(raw, &mut problems),
         forwarding: forwarding(raw),
@@ -118,6 +119,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         comparing: compare::compile(raw, &redaction, &mut problems),
         ready: readiness::compile(raw, &upstreams, &mut problems),
         redaction: Arc::new(Redaction::clone(&redaction).of_routes(routes.routes())),
+        record: None,
         lifecycle,
         cors,
         hosts: hosts.collect(),
@@ -135,6 +137,8 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         unrouted: raw.unrouted.value,
         limits: limits(&raw.limits),
     };
+    let record = raw.record.as_ref();
+    plan.record = record.map(|record| Arc::new(record::compile(record, &plan, &mut problems)));
     (plan, problems)
 }
 

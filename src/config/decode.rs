@@ -30,6 +30,7 @@ mod metrics;
 mod old;
 mod outcome;
 mod pair;
+mod record;
 mod rollout;
 mod route;
 mod route_docs;
@@ -107,6 +108,8 @@ section! {
         DEPRECATED: SubTable = table("deprecated", &lifecycle::DEPRECATED);
         /// Traces; without it the proxy only forwards those of callers
         TRACE: SubTable = table("trace", &trace::TRACE);
+        /// Recordings of calls
+        RECORD: SubTable = table("record", &record::RECORD);
         /// Number and labels of metric series
         METRICS: SubTable = table("metrics", &metrics::METRICS);
         /// Log lines
@@ -143,6 +146,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let compare = table.table(&COMPARE, compare::compare);
     let deprecated = table.table(&DEPRECATED, lifecycle::deprecated);
     let trace = table.table(&TRACE, trace::trace);
+    let record = table.table(&RECORD, record::record);
     let metrics = table.table(&METRICS, metrics::metrics);
     let log = table.table(&LOG, log::log);
     let admin = admin?;
@@ -172,6 +176,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         compare: compare.unwrap_or_default(),
         deprecated,
         trace,
+        record,
         metrics: metrics.unwrap_or_default(),
         places: SourceMap::default(),
         log: log?,

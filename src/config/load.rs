@@ -228,6 +228,9 @@ impl RawConfig {
         if let Some(flags) = &mut rollout.flags {
             flags.value = folder.join(&flags.value);
         }
+        if let Some(record) = &mut self.record {
+            record.directory.value = folder.join(&record.directory.value);
+        }
         for upstream in &mut self.upstreams {
             if let RawServer::Command(child) = &mut upstream.server {
                 resolve_child(child, folder);

@@ -16,6 +16,7 @@ mod mcp;
 mod metrics;
 mod old;
 mod outcome_set;
+mod record;
 mod stdio;
 mod store;
 mod stream;
@@ -67,6 +68,7 @@ pub use mcp::RawMcp;
 pub use metrics::RawMetrics;
 pub use old::RawOld;
 pub use outcome_set::RawSet;
+pub use record::RawRecord;
 pub use stdio::{ModeWord, RawLogin, RawLoginPart, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -127,6 +129,8 @@ pub struct RawConfig {
     pub deprecated: Option<RawDeprecated>,
     /// `[trace]`
     pub trace: Option<RawTrace>,
+    /// `[record]`
+    pub record: Option<RawRecord>,
     /// `[metrics]`
     pub metrics: RawMetrics,
     /// The locations of the keys of routes, sets and events.

@@ -16,6 +16,7 @@ use super::call_context::CallContext;
 use super::call_response::CallResponse;
 use super::old_failure::OldMessage;
 use super::passthrough::{PassthroughRequest, forward};
+use super::recording::{self, RequestContent, SampledRequest};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::response::{self, render_annotated};
@@ -29,6 +30,7 @@ use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::requested_card;
 use dualgauge_model::dialect::{self, OldBatch, OldTransport};
 use dualgauge_model::failure::Failure;
+use dualgauge_model::record::RecordedBodies;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
@@ -124,6 +126,27 @@ impl RestCall<'_> {
         };
         self.content = RequestBody::Read(body.clone());
         Ok(body)
+    }
+
+    /// Records the call, with a copy of its body if that still arrives.
+    fn attach_sampled(
+        &mut self,
+        record: &AccessRecord,
+        request: &IdentifiedRequest<'_>,
+        bodies: RecordedBodies,
+    ) {
+        let (content, mut copy) = match &self.content {
+            content if content.is_empty() => (RequestContent::Empty, None),
+            RequestBody::Read(whole) => (RequestContent::Read(whole), None),
+            RequestBody::Streaming(_, copy) => (RequestContent::Arriving, copy.clone()),
+        };
+        let sampled = SampledRequest {
+            head: request.head,
+            content,
+            bodies,
+        };
+        self.observer = recording::observer(record, &sampled, &mut copy, self.observer.take());
+        self.content = self.take_content().with_copy(copy);
     }
 
     /// Returns the body to send. `failing` is the route whose outcomes write a failure of the call.
@@ -269,6 +292,16 @@ impl ProtocolCall for RestCall<'_> {
                 replay::shadow_call(record, request, stage, &self.content);
             self.observer = candidate;
             self.content = self.take_content().with_copy(copy);
+        }
+    }
+
+    fn attach_recorder(&mut self, record: &AccessRecord, request: &IdentifiedRequest<'_>) {
+        // Each message of a batch that is split is recorded as a call of its own.
+        if let Some(OldBatch::Split(_)) = self.batch {
+            return;
+        }
+        if let Some(bodies) = record.context.worker().call_recorder().sample() {
+            self.attach_sampled(record, request, bodies);
         }
     }
 

@@ -1,5 +1,5 @@
 //! The pipeline of a call: identify → admit → answer locally → route → decide → check the origin → attach the shadow
-//! call → send → respond.
+//! call and the recorder → send → respond.
 //!
 //! [`serve`] runs it for REST calls, JSON-RPC calls, batches that pass as one message, requests that pass unread, legacy
 //! frames and event streams. Their adapters supply the steps that differ, as [`ProtocolCall`]. [`send_again`] sends a call
@@ -142,6 +142,9 @@ pub(super) trait ProtocolCall: TwoWayCall {
     /// Attaches a second run to the call, if it may have one.
     fn attach_shadow(&mut self, _: &AccessRecord, _: &IdentifiedRequest<'_>, _: Stage) {}
 
+    /// Attaches the recorder to the call, if it is in the sample of a recording.
+    fn attach_recorder(&mut self, _: &AccessRecord, _: &IdentifiedRequest<'_>) {}
+
     /// Returns the failure of a call that neither way serves.
     fn unserved(
         &self,
@@ -249,6 +252,7 @@ async fn choose_way<C: ProtocolCall>(
         call.check_origin(identified.plan(), request)?;
     }
     call.attach_shadow(record, &identified, stage);
+    call.attach_recorder(record, &identified);
     match (stage.control(), route) {
         (None, Some(index)) => Err(call.unserved(&record.context, &identified, index)),
         (Some(Way::New), Some(index)) => Ok(ChosenWay::Translate(index)),

@@ -15,6 +15,7 @@ use super::session_table::Sessions;
 use super::shadow::ComparePool;
 use super::suspended_calls::SuspendedCalls;
 use crate::telemetry::metrics::LabelNames;
+use crate::telemetry::recorder::Recorder;
 use crate::telemetry::spans::Spans;
 use dualgauge_model::compare::Salt;
 #[cfg(test)]
@@ -54,6 +55,8 @@ pub struct Shared {
     pub ids: IdGenerator,
     /// The exporter of trace spans, if one is configured.
     pub spans: Option<Spans>,
+    /// The recorder of calls.
+    pub recorder: Recorder,
     /// The memory budget of all bodies.
     pub memory: MemoryBudget,
     /// The open-file limit of the process, if there is one.
@@ -81,6 +84,7 @@ impl Shared {
             offload: Offload::for_workers(1),
             ids: IdGenerator::new(0),
             spans: None,
+            recorder: Recorder::open().0,
             memory: MemoryBudget::new(plan.limits.memory),
             open_files: None,
             share: WorkerShare {

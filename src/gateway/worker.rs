@@ -19,6 +19,7 @@ use super::event_sessions::EventSessions;
 use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
+use super::recording::CallRecorder;
 use super::request_origin::RequestOrigin;
 use super::runtime_plan::{InstalledPlan, RuntimePlan};
 use super::session_streams::SessionStreams;
@@ -45,6 +46,7 @@ pub struct Worker {
     shared: Shared,
     tasks: Tasks,
     shadow_runner: Rc<ShadowRunner>,
+    call_recorder: CallRecorder,
     /// Request ids reserved for this worker.
     reserved_ids: RefCell<Range<u64>>,
     in_flight: Cell<usize>,
@@ -125,6 +127,7 @@ impl Worker {
             plan_changes: watch::Sender::new(()),
             shard: RefCell::default(),
             ids: RefCell::new(shared.ids.clone()),
+            call_recorder: CallRecorder::new(shared.recorder.clone()),
             shared,
             tasks,
             shadow_runner: runner,
@@ -192,6 +195,11 @@ impl Worker {
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// Returns the recorder of calls.
+    pub(super) fn call_recorder(&self) -> &CallRecorder {
+        &self.call_recorder
     }
 
     /// Returns the runner of candidates.

@@ -15,6 +15,7 @@
 //! POST              /api/v1/undo           undo the last change of anything
 //! GET               /api/v1/history        changes and their authors, newest first
 //! POST              /api/v1/reload         reload the configuration files
+//! GET, PUT, DELETE  /api/v1/recording      the recording of calls; start one; stop it
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
 //! GET, POST         /api/v1/explain        explain a call without making it; POST is read-only too
 //! GET               /api/v1/usage          usage of routes by client, and the routes that may be deleted
@@ -37,7 +38,7 @@
 //! ```
 //!
 //! This module holds no state: each request becomes an [`AdminCommand`] to the task that owns the state. The API
-//! changes flags only, and reloads files in place. Laws: Host and Origin are checked first; a write is
+//! changes flags, reloads files in place, and starts and stops recordings. Laws: Host and Origin are checked first; a write is
 //! `application/json`; every wait, body and queue is bounded; every error is `application/problem+json`.
 //!
 //! Used by `app`.
@@ -58,6 +59,7 @@ mod page;
 mod performance_view;
 mod problem;
 mod query;
+mod recording;
 mod refusal;
 mod response;
 mod route_view;
@@ -83,6 +85,7 @@ pub use overview::{
 };
 pub use page::{ListOrder, ListQuery, Page};
 pub use performance_view::{PerformanceRow, PerformanceView, RoutePerformance};
+pub use recording::{RecordingCommand, RecordingRequest, RecordingView};
 pub use refusal::{Refusal, StillMissing};
 pub use route_view::{
     CallerRow, ExampleReplyView, ExampleView, LatencyView, RouteDetail, RouteRow,

@@ -26,6 +26,7 @@ use super::lifecycle::Lifecycle;
 use super::local_reply::LocalReplies;
 use super::mcp::PublicUrl;
 use super::outcome::{ErrorStatus, ReplyLimits};
+use super::record::RecordPlan;
 use super::redact::Redaction;
 use super::rollout::Rollout;
 use super::route::{AmbiguousPath, RouteTable, Segments, Wire, without_slash};
@@ -98,6 +99,8 @@ pub struct Plan {
     pub series: SeriesRules,
     /// The redaction rules.
     pub redaction: Arc<Redaction>,
+    /// The recording of calls, if it is configured.
+    pub record: Option<Arc<RecordPlan>>,
     /// The limits of a call.
     pub limits: Limits,
 }

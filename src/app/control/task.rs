@@ -1,5 +1,6 @@
 //! The control task: it executes commands, checks the files regularly, and installs plans in the workers.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use super::overview::OverviewCache;
 use super::reading::{Done, Reading, Waiting};
 use super::report_counts::ReportCounts;
 use super::state::{Control, Facts, Trigger};
+use crate::app::recordings::Recordings;
 use crate::server::admin::{
     AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded,
     StillMissing, ViewCommand,
@@ -55,6 +57,8 @@ pub struct Hooks<I, M, C, D, F, N, K> {
     /// Returns the state of the upstreams: the obstacles that make the process unready, and the notes on those that
     /// affect some calls.
     pub upstreams: N,
+    /// The recordings of calls.
+    pub recordings: Rc<Recordings>,
 }
 
 /// The phase of the process.
@@ -164,6 +168,7 @@ where
             AdminCommand::Metrics(reply) => self.metrics(reply).await,
             AdminCommand::Usage { route, idle, reply } => self.usage(route, idle, reply).await,
             AdminCommand::View(command) => self.show(command).await,
+            AdminCommand::Recording(command) => self.hooks.recordings.obey(command).await,
             AdminCommand::Mismatches(reply) => self.mismatches(reply).await,
             AdminCommand::ForgetMismatches {
                 routes,

@@ -65,7 +65,7 @@ fn redact(table: &mut Table<'_>) -> Option<RawRedact> {
     })
 }
 
-fn key_pattern(found: RawValue<'_>) -> Result<KeyPattern, ValueError> {
+pub(super) fn key_pattern(found: RawValue<'_>) -> Result<KeyPattern, ValueError> {
     let wrong = "it has no letter or digit, so it would match every name; write a name, or a pattern with `*`";
     KeyPattern::parse(&text(found)?).ok_or_else(|| ValueError::new(wrong))
 }

@@ -81,12 +81,13 @@ const TABLES: [Documented; 6] = [
 
 /// Keys that are not in a plan, since they are read at the start of the process; the last two have no effect with one
 /// upstream, or without a route.
-const ELSEWHERE: [&str; 9] = [
+const ELSEWHERE: [&str; 10] = [
     "include",
     "listen.",
     "admin.",
     "log.",
     "trace.",
+    "record.",
     "rollout.state",
     "rollout.store.",
     "upstream.old.default",

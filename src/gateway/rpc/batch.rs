@@ -15,6 +15,7 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{CallResponse, FullResponse, rpc_message};
 use crate::gateway::passthrough::InterimResponses;
+use crate::gateway::recording::{self, RequestContent, SampledRequest};
 use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
@@ -161,6 +162,19 @@ impl RpcRequest {
         }
     }
 
+    /// Returns an observer that records the whole batch with the decision of one item, if it is in the sample.
+    fn recorded(&self, record: &AccessRecord, inner: Option<Observer>) -> Option<Observer> {
+        let Some(bodies) = self.worker.call_recorder().sample() else {
+            return inner;
+        };
+        let request = SampledRequest {
+            head: &self.head,
+            content: RequestContent::Read(&self.body),
+            bodies,
+        };
+        recording::observer(record, &request, &mut None, inner)
+    }
+
     /// Returns the candidate of an item; counts the reason if it has none or `skip` is set.
     fn candidate(
         &self,
@@ -290,6 +304,10 @@ impl ProtocolCall for PassedBatch<'_> {
             self.request
                 .candidate(record, member, Some(Skip::BatchLimit));
         }
+    }
+
+    fn attach_recorder(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>) {
+        self.observer = self.request.recorded(record, self.observer.take());
     }
 
     async fn respond(

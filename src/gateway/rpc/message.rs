@@ -12,6 +12,7 @@ use crate::gateway::call_response::{
 };
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::passthrough::InterimResponses;
+use crate::gateway::recording::{self, RequestContent, SampledRequest};
 use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
@@ -457,6 +458,20 @@ impl ProtocolCall for RpcCall<'_> {
         if shadow::may_attach(&record.context, stage, may_repeat) {
             let call = request.replayable(self.call, self.batch);
             self.observer = shadow::candidate(record, Box::new(call));
+        }
+    }
+
+    fn attach_recorder(&mut self, record: &AccessRecord, request: &IdentifiedRequest<'_>) {
+        // The head of a socket belongs to its handshake.
+        if self.request.socket.is_none()
+            && let Some(bodies) = record.context.worker().call_recorder().sample()
+        {
+            let request = SampledRequest {
+                head: request.head,
+                content: RequestContent::Read(&self.call.text.clone().into_bytes()),
+                bodies,
+            };
+            self.observer = recording::observer(record, &request, &mut None, self.observer.take());
         }
     }
 

@@ -4,7 +4,8 @@ use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
 use crate::server::admin::{
-    Attribution, FlagView, FlagsView, HypotheticalCall, PlanView, Refusal, ViewCommand,
+    Attribution, FlagView, FlagsView, HypotheticalCall, PlanView, RecordingCommand, Refusal,
+    ViewCommand,
 };
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::explain::Explanation;
@@ -75,6 +76,8 @@ pub enum AdminCommand {
         /// The names of the routes that had any.
         reply: Sender<Vec<String>>,
     },
+    /// Shows, starts or stops the recording of calls.
+    Recording(RecordingCommand),
     /// Returns the metrics page.
     Metrics(Sender<String>),
     /// Returns the readiness to serve calls.

@@ -3,11 +3,14 @@
 //! Used by `admin::explain`, `admin::problem` and `admin::response`.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use crate::config::problem::nearest;
+use crate::server::admin::RecordingRequest;
+use dualgauge_model::record::RecordedBodies;
 use dualgauge_model::rollout::{Percent, Stage};
 use dualgauge_patterns::json::{
     Json, JsonFault, JsonKind, MemberSpan, decode, kind_of, scan_object,
@@ -17,6 +20,8 @@ use dualgauge_patterns::json::{
 const NAMELESS: &str = "admin api";
 /// The maximum nesting depth; far more than any member needs.
 const DEPTH: u16 = 16;
+/// A day, in seconds.
+const LONGEST_RECORDING: u64 = 86_400;
 const LONGEST_WHO: usize = 100;
 const LONGEST_WHY: usize = 500;
 
@@ -50,6 +55,42 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
         (Some(stage), Some(percent)) if object.problems.is_empty() => {
             Ok(((stage, percent), attribution))
         }
+        _ => Err(object.problems),
+    }
+}
+
+/// The body that starts a recording.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RecordingBody {
+    pub(super) request: RecordingRequest,
+    pub(super) attribution: Attribution,
+}
+
+impl RecordingBody {
+    /// Replaces the author by the owner of the token, as [`with_token_owner`] does.
+    pub(super) fn with_token_owner(mut self, bearer: Option<&str>) -> RecordingBody {
+        self.attribution = with_token_owner(self.attribution, bearer);
+        self
+    }
+}
+
+/// Reads the body that starts a recording, such as `{"seconds": 600, "sample": 10}`.
+pub(super) fn recording(body: &Bytes) -> Result<RecordingBody, Vec<BodyProblem>> {
+    let known = ["seconds", "sample", "bodies", "who", "why"];
+    let mut object = JsonObject::read(body, &known, DEPTH)?;
+    let seconds = object.required("seconds", seconds);
+    let sample = object.optional("sample", percent);
+    let bodies = object.optional("bodies", bodies);
+    let attribution = read_attribution(&mut object);
+    match seconds {
+        Some(time) if object.problems.is_empty() => Ok(RecordingBody {
+            request: RecordingRequest {
+                time,
+                sample: sample.unwrap_or(Percent::ALL),
+                bodies,
+            },
+            attribution,
+        }),
         _ => Err(object.problems),
     }
 }
@@ -195,6 +236,24 @@ fn percent(text: &[u8]) -> Result<Percent, (String, Option<String>)> {
         );
         (message, None)
     })
+}
+
+fn seconds(text: &[u8]) -> Result<Duration, (String, Option<String>)> {
+    let text = String::from_utf8_lossy(text);
+    let seconds = text.parse().ok();
+    let seconds = seconds.filter(|seconds| (1..=LONGEST_RECORDING).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        let message = format!("write whole seconds from 1 to {LONGEST_RECORDING}");
+        (message, None)
+    })
+}
+
+fn bodies(text: &[u8]) -> Result<RecordedBodies, (String, Option<String>)> {
+    match text {
+        b"true" => Ok(RecordedBodies::Redacted),
+        b"false" => Ok(RecordedBodies::Omitted),
+        _ => Err(("write `true` or `false`".to_owned(), None)),
+    }
 }
 
 fn who(text: &[u8]) -> Result<String, (String, Option<String>)> {

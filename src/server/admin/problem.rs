@@ -17,6 +17,7 @@ use crate::server::admin::access::AccessDenied;
 use crate::server::admin::decode::BodyProblem;
 use crate::server::admin::routes::NotFound;
 use crate::server::admin::token::AuthError;
+use crate::telemetry::recorder::StartRefused;
 
 /// An error response.
 #[derive(Debug)]
@@ -182,10 +183,14 @@ impl From<Refusal> for AdminProblem {
         let status = match &refusal {
             Refusal::Unknown { .. } | Refusal::UnknownRoute { .. } => StatusCode::NOT_FOUND,
             Refusal::Stale { .. } => StatusCode::PRECONDITION_FAILED,
-            Refusal::Lost | Refusal::Fault(_) => StatusCode::CONFLICT,
+            Refusal::Lost
+            | Refusal::Fault(_)
+            | Refusal::NoRecordings
+            | Refusal::Recording(StartRefused::Running) => StatusCode::CONFLICT,
             Refusal::Invalid(_) | Refusal::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Refusal::Unread(_)
             | Refusal::Store(_)
+            | Refusal::Recording(StartRefused::File { .. } | StartRefused::Ending)
             | Refusal::Pending(_)
             | Refusal::PendingKill(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -204,7 +209,8 @@ impl From<Refusal> for AdminProblem {
                 problem.detail = with_causes(&problem.detail, &error)
             }
             Refusal::Unwritable(error) => problem.detail = with_causes(&problem.detail, &error),
-            Refusal::Stale { .. } | Refusal::Lost | Refusal::Fault(_) => {}
+            Refusal::Recording(error) => problem.detail = with_causes(&problem.detail, &error),
+            Refusal::Stale { .. } | Refusal::Lost | Refusal::Fault(_) | Refusal::NoRecordings => {}
         }
         problem
     }

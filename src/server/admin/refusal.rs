@@ -2,6 +2,7 @@
 
 use crate::config::problem::Problems;
 use crate::store::{Late, StoreError};
+use crate::telemetry::recorder::StartRefused;
 use dualgauge_model::rollout::overrides::ChangeFault;
 
 /// The failure of a command. Except in the `Pending` variants, the command has changed nothing.
@@ -45,6 +46,14 @@ pub enum Refusal {
     /// The change could not be stored.
     #[error("cannot store the change")]
     Store(#[source] StoreError),
+    /// The configuration has no `[record]`.
+    #[error(
+        "recordings are not configured; set `record.directory` to the folder for them, and reload"
+    )]
+    NoRecordings,
+    /// The recording did not start.
+    #[error("no recording was started")]
+    Recording(#[source] StartRefused),
     /// The state could not be serialised, which is a bug.
     #[error("cannot write the change")]
     Unwritable(#[source] serde_json::Error),

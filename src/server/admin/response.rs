@@ -136,6 +136,16 @@ impl AdminApi {
                 let attribution = attribution(head, body, bearer).await?;
                 self.change(head, change, attribution).await
             }
+            AdminEndpoint::Recording => self.recording().await,
+            AdminEndpoint::Record => {
+                require_json(head)?;
+                let asked = decode::recording(&read(body).await?)?;
+                self.start_recording(asked.with_token_owner(bearer)).await
+            }
+            AdminEndpoint::StopRecording => {
+                self.stop_recording(attribution(head, body, bearer).await?)
+                    .await
+            }
             AdminEndpoint::Reload => self.reload(attribution(head, body, bearer).await?).await,
             AdminEndpoint::History => Ok(ok(&self.ask(AdminCommand::History).await?)),
         }

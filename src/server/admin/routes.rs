@@ -22,6 +22,11 @@ pub(super) enum AdminEndpoint {
     History,
     /// Reloads the configuration files.
     Reload,
+    Recording,
+    /// Starts a recording.
+    Record,
+    /// Stops the recording.
+    StopRecording,
     Plan,
     Usage,
     Mismatches,
@@ -104,6 +109,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
         "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
         "/api/v1/reload" if *method == Method::POST => return Ok(AdminEndpoint::Reload),
         "/api/v1/reload" => return Err(NotFound::Method { allow: POST }),
+        "/api/v1/recording" => return recording(method),
         "/api/v1/plan" => AdminEndpoint::Plan,
         "/api/v1/usage" => AdminEndpoint::Usage,
         "/api/v1/mismatches" => return mismatches_endpoint(method),
@@ -215,6 +221,16 @@ fn mismatches_endpoint(method: &Method) -> Result<AdminEndpoint, NotFound> {
         Method::GET | Method::HEAD => Ok(AdminEndpoint::Mismatches),
         Method::DELETE => Ok(AdminEndpoint::ForgetMismatches),
         _ => Err(NotFound::Method { allow: KEPT }),
+    }
+}
+
+/// Returns the endpoint of the recording: PUT starts one, DELETE stops it.
+fn recording(method: &Method) -> Result<AdminEndpoint, NotFound> {
+    match *method {
+        Method::GET | Method::HEAD => Ok(AdminEndpoint::Recording),
+        Method::PUT => Ok(AdminEndpoint::Record),
+        Method::DELETE => Ok(AdminEndpoint::StopRecording),
+        _ => Err(NotFound::Method { allow: WRITE }),
     }
 }
 
@@ -422,7 +438,7 @@ mod tests {
                 let unavailable = unavailable.trim_start_matches('#');
                 let says = &document.pointer(unavailable).unwrap()["description"];
                 let says = says.as_str().unwrap();
-                let asks = ["/explain", "/mismatches", "/reload"];
+                let asks = ["/explain", "/mismatches", "/recording", "/reload"];
                 let throws = path.ends_with("/kill") && method == "put";
                 let stores =
                     method != "get" && !throws && !asks.iter().any(|end| path.ends_with(end));

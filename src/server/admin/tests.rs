@@ -3,6 +3,7 @@
 mod changes;
 mod explain;
 mod live;
+mod recording;
 mod sockets;
 
 use std::time::Duration;
@@ -163,6 +164,7 @@ fn obey(command: AdminCommand) {
         }
         AdminCommand::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
         AdminCommand::View(command) => live::obey(command),
+        AdminCommand::Recording(command) => recording::obey(command),
         AdminCommand::ForgetMismatches {
             attribution, reply, ..
         } => reply.send(vec![attribution.who]).unwrap(),

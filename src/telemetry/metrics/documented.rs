@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 29] = [
+const UNITS: [&str; 30] = [
     "address",
     "byte",
     "call",
@@ -28,6 +28,7 @@ const UNITS: [&str; 29] = [
     "opening",
     "percent",
     "reload",
+    "recording",
     "request",
     "second",
     "second since 1970",

@@ -171,6 +171,14 @@ families! {
         "Log lines dropped because the reader of standard error was too slow.");
     SPANS_DROPPED = COUNTER("dualgauge_spans_dropped_total", [],
         "Spans dropped because the trace collector was unavailable or too slow.");
+    RECORDED_CALLS = COUNTER("dualgauge_recorded_calls_total", ["result"],
+        "Calls in the sample of a recording, by result: recorded, or dropped because the queue was full, the line too long or the file not writable.");
+    RECORDED_BYTES = COUNTER("dualgauge_recorded_bytes_total", [],
+        "Bytes written to recordings.");
+    RECORDINGS_STOPPED = COUNTER("dualgauge_recordings_stopped_total", ["reason"],
+        "Recordings that ended, by reason: command, time, size, disk_full, error, reload or shutdown.");
+    RECORDINGS_OPEN = GAUGE("dualgauge_recordings_open", [],
+        "1 while a recording runs, else 0.");
     SERIES = GAUGE("dualgauge_metrics_series", [],
         "Series with names from the configuration as labels; each histogram bucket counts as one.");
     SERIES_LIMIT = GAUGE("dualgauge_metrics_series_limit", [],

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use super::process_stats::ProcessStats;
+use crate::telemetry::recorder::RecorderCounts;
 use dualgauge_model::pending::LinkCounts;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Arming, Flag, Kill, Percent, Stage};
@@ -42,6 +43,8 @@ pub struct GlobalMetrics {
     pub log_lines_dropped: u64,
     /// The number of spans that no collector received.
     pub spans_dropped: u64,
+    /// The counts of the recorder of calls.
+    pub recorder: RecorderCounts,
     /// The resource usage of the process.
     pub own: ProcessStats,
 }

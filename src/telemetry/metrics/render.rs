@@ -20,6 +20,7 @@ use super::protobuf::{counter, gauge, histogram, metric_family};
 use super::series::ShownSeries;
 use super::shard::{Gauges, Pool, ShardCounts, Snapshot};
 use super::upstream_calls;
+use crate::telemetry::recorder::{RecorderCounts, StopReason};
 use dualgauge_model::agent_card::CardNaming;
 use dualgauge_model::compare::StreamBound;
 use dualgauge_model::failure::Reason;
@@ -54,6 +55,7 @@ pub fn render(
     families.extend(link_families(&process.links));
     families.extend(subscription_families(&process.links));
     families.extend(process_families(process));
+    families.extend(recorder_families(&process.recorder));
     families.extend(process_stats::families(&process.own));
     // Only an invalid family table fails here, and a test renders all families.
     encode(families).unwrap_or_else(|error| format!("# no metrics: {error}\n"))
@@ -358,6 +360,25 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
         metric_family(&family::LOG_LINES_DROPPED, vec![dropped]),
         metric_family(&family::SPANS_DROPPED, vec![spans]),
         metric_family(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
+    ]
+}
+
+/// Returns the counts of the recorder of calls.
+fn recorder_families(recorder: &RecorderCounts) -> Vec<proto::MetricFamily> {
+    let calls = [
+        ("recorded", recorder.recorded),
+        ("dropped", recorder.dropped),
+    ];
+    let calls = calls.map(|(result, count)| counter(&family::RECORDED_CALLS, &[result], count));
+    let bytes = counter(&family::RECORDED_BYTES, &[], recorder.bytes);
+    let stops = StopReason::ALL.iter().zip(recorder.stops);
+    let stops = stops
+        .map(|(reason, count)| counter(&family::RECORDINGS_STOPPED, &[reason.as_str()], count));
+    vec![
+        metric_family(&family::RECORDED_CALLS, calls.into()),
+        metric_family(&family::RECORDED_BYTES, vec![bytes]),
+        metric_family(&family::RECORDINGS_STOPPED, stops.collect()),
+        switch(&family::RECORDINGS_OPEN, u8::from(recorder.is_active)),
     ]
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use proptest::prelude::*;
 
 use super::*;
+use crate::telemetry::recorder::{RecorderCounts, StopReason};
 use dualgauge_model::compare::{Skip, Verdict};
 use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Blame, Reason};
@@ -75,6 +76,13 @@ pub(super) fn process() -> GlobalMetrics {
         },
         log_lines_dropped: 7,
         spans_dropped: 8,
+        recorder: RecorderCounts {
+            recorded: 5,
+            dropped: 1,
+            bytes: 900,
+            stops: [1, 2, 3, 4, 5, 6, 7],
+            is_active: true,
+        },
         own: ProcessStats {
             cpu: Duration::from_millis(1_500),
             resident: Some(8_192),
@@ -440,6 +448,7 @@ proptest! {
                     &TokenFault::ALL.map(TokenFault::as_str),
                     &FloodReason::ALL.map(FloodReason::as_str),
                     &MessageFault::ALL.map(MessageFault::as_str),
+                    &StopReason::ALL.map(StopReason::as_str),
                 ]
                 .concat(),
             ),

@@ -166,6 +166,7 @@ fn plan() -> Plan {
         proxy_protocol: dualgauge_transport::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: crate::forwarding::Forwarding::default(),
         identity_headers: Default::default(),
+        record: None,
         trace: None,
         series: Default::default(),
         streams: Default::default(),

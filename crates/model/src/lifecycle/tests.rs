@@ -109,6 +109,7 @@ fn plan(side: Side) -> Plan {
         proxy_protocol: dualgauge_transport::proxy_protocol::ProxyProtocolUse::Off,
         forwarding: Default::default(),
         identity_headers: Default::default(),
+        record: None,
         trace: None,
         series: Default::default(),
         streams: Default::default(),

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::pending;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,11 +15,13 @@ use tokio::time::{sleep, timeout};
 
 use super::{FLAGS, Folder, asked, flip, unflip};
 use crate::app::control::{Facts, Hooks, ReportCounts, own};
+use crate::app::recordings::Recordings;
 use crate::server::admin::{
     AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, Readiness, Refusal, Reloaded,
 };
 use crate::telemetry::clock::now;
 use crate::telemetry::metrics::{CallTable, LabelNames};
+use crate::telemetry::recorder::Recorder;
 use dualgauge_model::compare::{MismatchDetail, Mismatches};
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::overrides::Change;
@@ -93,6 +96,7 @@ async fn owning(folder: &Folder, workers: &Workers, test: impl AsyncFnOnce(Comma
         calls: async || CallTable::new(&LabelNames::new(), Vec::new(), UNIX_EPOCH),
         forget: async |routes: &Glob| vec![routes.as_str().to_owned()],
         upstreams: async |_: Arc<Plan>| Readiness::default(),
+        recordings: Rc::new(Recordings::new(Recorder::open().0)),
     };
     let owner = Box::pin(own(folder.open().await, received, hooks));
     within(async { tokio::join!(owner, test(commands)) }).await;

@@ -1,0 +1,304 @@
+//! The recorded call, made on the thread of the recorder: redaction happens here. Used by `recording`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+
+use super::observer::EndedBody;
+use crate::telemetry::clock::millis;
+use dualgauge_model::plan::Plan;
+use dualgauge_model::record::{RecordPlan, RecordedBodies};
+use dualgauge_model::rollout::{DecisionReason, Stage, Way};
+use dualgauge_net::ContentEncoding;
+use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::side::Side;
+use dualgauge_recording::recording::{
+    Headers, MAX_DEPTH, RecordedBody, RecordedCall, RecordedRequest, RecordedResponse,
+    RecordedTime, Responder,
+};
+use dualgauge_recording::redact::{Nameless, PLACEHOLDER, Redactor, Sensitive};
+
+/// The largest body that is recorded, in bytes, after decoding.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// A call up to its decision, without its bodies.
+#[derive(Debug)]
+pub(super) struct RecordedCaller {
+    pub(super) plan: Arc<Plan>,
+    pub(super) settings: Arc<RecordPlan>,
+    pub(super) time: SystemTime,
+    pub(super) side: Side,
+    pub(super) route: Option<usize>,
+    pub(super) client: Option<usize>,
+    pub(super) stage: Option<Stage>,
+    pub(super) why: DecisionReason,
+    pub(super) bodies: RecordedBodies,
+    pub(super) method: Method,
+    pub(super) target: Option<PathAndQuery>,
+    /// The headers that are recorded.
+    pub(super) headers: HeaderMap,
+    /// The headers that describe the body.
+    pub(super) coding: HeaderMap,
+}
+
+/// The response to an ended call.
+#[derive(Debug)]
+pub(super) struct EndedResponse {
+    pub(super) status: StatusCode,
+    /// The headers that are recorded.
+    pub(super) headers: HeaderMap,
+    /// The headers that describe the body.
+    pub(super) coding: HeaderMap,
+    pub(super) failure: Option<&'static str>,
+    pub(super) body: EndedBody,
+    pub(super) latency: Duration,
+}
+
+/// The rules of a plan: names that look like those of credentials, or that the configuration names.
+struct Rules<'p> {
+    plan: &'p Plan,
+    settings: &'p RecordPlan,
+}
+
+impl Sensitive for Rules<'_> {
+    fn hides(&self, name: &str) -> bool {
+        let is_header = |name: &HeaderName| self.plan.is_secret(name);
+        // Recordings contain calls of other people, as reports do.
+        self.settings.redaction.hides_in_reports(name)
+            || name.parse().is_ok_and(|name| is_header(&name))
+    }
+
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.settings.redaction.text(text)
+    }
+}
+
+/// One body with its headers, and its place in the call.
+struct Content<'c> {
+    place: &'static str,
+    body: &'c EndedBody,
+    coding: &'c HeaderMap,
+}
+
+impl RecordedCaller {
+    /// Makes the recorded call. `is_whole` is true if the client received a whole response.
+    pub(super) fn call(
+        &self,
+        request: &EndedBody,
+        response: Option<&EndedResponse>,
+        is_whole: bool,
+    ) -> RecordedCall {
+        let mut complete = is_whole && response.is_some();
+        let rules = Rules {
+            plan: &self.plan,
+            settings: &self.settings,
+        };
+        let mut redactor = Redactor::new(&rules, self.nameless(&rules, request));
+        let content = Content {
+            place: "request.body",
+            body: request,
+            coding: &self.coding,
+        };
+        let body = match (self.side, self.bodies) {
+            (Side::Rpc, RecordedBodies::Omitted) => envelope(&mut redactor, request),
+            (Side::Rest | Side::Rpc, _) => content.record(&mut redactor, &mut complete),
+        };
+        let path = self.target.as_ref().map_or("", PathAndQuery::path);
+        let shown = rules.settings.redaction.path(path);
+        if shown != path {
+            redactor.note("request.path");
+        }
+        let query = self.target.as_ref().and_then(PathAndQuery::query);
+        let recorded = RecordedRequest {
+            method: self.method.as_str().to_owned(),
+            target: redactor.target(&shown, query),
+            headers: headers(&mut redactor, "request.headers", &self.headers),
+            body,
+        };
+        let from = self.responder();
+        let response = response.map(|ended| {
+            let content = Content {
+                place: "response.body",
+                body: &ended.body,
+                coding: &ended.coding,
+            };
+            RecordedResponse {
+                status: ended.status.as_u16(),
+                from: match ended.failure {
+                    Some(_) => Responder::Proxy,
+                    None => from,
+                },
+                failure: ended.failure.map(str::to_owned),
+                headers: headers(&mut redactor, "response.headers", &ended.headers),
+                body: content.record(&mut redactor, &mut complete),
+                latency_us: u64::try_from(ended.latency.as_micros()).unwrap_or(u64::MAX),
+            }
+        });
+        RecordedCall {
+            response,
+            redacted: redactor.into_places(),
+            complete,
+            ..self.bare(recorded)
+        }
+    }
+
+    /// Returns the call with its decision, without a response.
+    fn bare(&self, request: RecordedRequest) -> RecordedCall {
+        let plan = &self.plan;
+        let route = self.route.map(|route| plan.routes.route(route));
+        let client = self.client.map(|_| plan.rollout.clients.name(self.client));
+        let milliseconds = i64::try_from(millis(self.time)).unwrap_or(i64::MAX);
+        RecordedCall {
+            time: RecordedTime::from_unix_ms(milliseconds),
+            side: self.side,
+            route: route.map(|route| route.name.clone()),
+            client: client.map(str::to_owned),
+            stage: self.stage.map(|stage| stage.as_str().to_owned()),
+            reason: plan.rollout.describe(self.why).into_owned(),
+            request,
+            response: None,
+            redacted: Vec::new(),
+            complete: false,
+        }
+    }
+
+    fn responder(&self) -> Responder {
+        match self.stage.and_then(Stage::control) {
+            Some(Way::Old) => Responder::Old,
+            Some(Way::New) => Responder::New,
+            None => Responder::Proxy,
+        }
+    }
+
+    /// Returns the treatment of values without a name: they are replaced if the method or a segment of the path is
+    /// sensitive, and all values if a hole of the route is.
+    fn nameless(&self, rules: &Rules<'_>, request: &EndedBody) -> Nameless {
+        let route = self.route.map(|route| self.plan.routes.route(route));
+        let mut holes = route.iter().flat_map(|route| route.facts.holes.iter());
+        let has_secret_hole = holes.any(|hole| rules.hides(&hole.name));
+        let path = self.target.as_ref().map_or("", PathAndQuery::path);
+        if has_secret_hole {
+            return Nameless::AllReplaced;
+        }
+        let is_sensitive = path.split('/').any(|segment| rules.hides(segment))
+            || methods(self.side, request)
+                .iter()
+                .any(|method| method.split(['.', '/', ':']).any(|part| rules.hides(part)));
+        match is_sensitive {
+            true => Nameless::Replaced,
+            false => Nameless::Kept,
+        }
+    }
+}
+
+/// Returns the methods of a message, or of the messages of a batch.
+fn methods(side: Side, request: &EndedBody) -> Vec<String> {
+    messages(side, request)
+        .iter()
+        .filter_map(|message| message.member("method")?.text()?.ok())
+        .collect()
+}
+
+/// Returns the messages of an RPC body.
+fn messages(side: Side, request: &EndedBody) -> Vec<Json> {
+    let (Side::Rpc, EndedBody::Whole(text)) = (side, request) else {
+        return Vec::new();
+    };
+    let Ok(json) = Json::read(text.clone(), MAX_DEPTH) else {
+        return Vec::new();
+    };
+    match json.kind() {
+        JsonKind::Array => json.elements().map(|range| json.piece(range)).collect(),
+        JsonKind::Object => vec![json],
+        JsonKind::String | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => Vec::new(),
+    }
+}
+
+/// Returns the envelope of a message, or of the messages of a batch: its version, id and method. Params become
+/// placeholders.
+fn envelope(redactor: &mut Redactor<'_>, request: &EndedBody) -> RecordedBody {
+    let EndedBody::Whole(text) = request else {
+        return RecordedBody::Omitted(0);
+    };
+    let envelopes = messages(Side::Rpc, request);
+    let envelopes: Vec<_> = envelopes
+        .iter()
+        .filter_map(|message| envelope_of(redactor, message))
+        .collect();
+    let is_batch = text.trim_ascii_start().starts_with(b"[");
+    match (is_batch, envelopes.as_slice()) {
+        (_, []) => RecordedBody::Omitted(text.len() as u64),
+        (true, _) => RecordedBody::new(&format!("[{}]", envelopes.join(",")).into()),
+        (false, _) => RecordedBody::new(&Bytes::from(envelopes.concat())),
+    }
+}
+
+fn envelope_of(redactor: &mut Redactor<'_>, message: &Json) -> Option<String> {
+    let is_hidden = redactor.nameless() == Nameless::AllReplaced;
+    let mut members = Vec::new();
+    for name in ["jsonrpc", "id", "method", "params"] {
+        let Some(value) = message.member(name) else {
+            continue;
+        };
+        let value = match (name, value.kind()) {
+            ("method", _) if is_hidden => format!("\"{PLACEHOLDER}\""),
+            ("params", JsonKind::Array) => "[]".into(),
+            ("params", _) => "{}".into(),
+            _ => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        };
+        if name == "params" || (name == "method" && is_hidden) {
+            redactor.note(&format!("request.body/{name}"));
+        }
+        members.push(format!("\"{name}\":{value}"));
+    }
+    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+}
+
+impl Content<'_> {
+    /// Returns the recorded body; `complete` becomes false if it is lost.
+    fn record(&self, redactor: &mut Redactor<'_>, complete: &mut bool) -> RecordedBody {
+        let whole = match self.body {
+            EndedBody::Whole(whole) => whole,
+            EndedBody::Omitted(length) => return RecordedBody::Omitted(*length),
+            EndedBody::Lost => {
+                *complete = false;
+                return RecordedBody::Omitted(0);
+            }
+        };
+        let length = whole.len() as u64;
+        let content = ContentEncoding::from_headers(self.coding)
+            .ok()
+            .and_then(|coding| coding.decode(whole.clone(), MAX_BODY, |_| true).ok())
+            .filter(|content| content.len() <= MAX_BODY);
+        let Some(content) = content else {
+            *complete = false;
+            return RecordedBody::Omitted(length);
+        };
+        let kind = self.coding.get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok());
+        redactor.body(self.place, kind, &content)
+    }
+}
+
+/// Returns the headers, redacted.
+fn headers(redactor: &mut Redactor<'_>, place: &str, headers: &HeaderMap) -> Headers {
+    let pairs = headers.iter().map(|(name, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        // They repeat the method or the name of the tool.
+        let is_repeated = matches!(name.as_str(), "mcp-method" | "mcp-name");
+        let value = match is_repeated && redactor.nameless() == Nameless::AllReplaced {
+            true => {
+                redactor.note(&format!("{place}.{name}"));
+                PLACEHOLDER.to_owned()
+            }
+            false => redactor.header(place, name.as_str(), &value),
+        };
+        (name.as_str().to_owned(), value)
+    });
+    pairs.collect()
+}
