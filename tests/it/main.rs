@@ -102,6 +102,7 @@ mod redis_server;
 mod refused_by_status;
 mod reloaded;
 #[cfg(unix)]
+mod replay;
 mod replicas;
 mod report;
 mod request_hops;

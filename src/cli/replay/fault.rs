@@ -39,7 +39,7 @@ pub(in crate::cli) enum ReplayFault {
     },
     /// The file is something else.
     #[error(
-        "`{path}` is neither a recording of dualgauge nor a HAR file: {what}; make one with `dualgauge record`, or export one from a browser's network tools"
+        "`{path}` is neither a recording of dualgauge nor a HAR file: {what}; export a HAR file from a browser's network tools, for example"
     )]
     Foreign {
         /// The path.
