@@ -1,5 +1,5 @@
-//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `record`, `replay`, `import`, `mcp`,
-//! `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `sample`, `demo`.
+//! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `record`, `replay`, `har`, `learn`,
+//! `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
 //! 2 for an invalid command line. Reports go to standard output, problems to standard error.
@@ -18,6 +18,7 @@ mod drafted_server;
 mod explain;
 mod flags;
 mod format;
+mod har;
 mod health;
 mod import;
 mod kit;
@@ -122,6 +123,12 @@ enum CliCommand {
     /// compared, or a signal ended the replay before a call differed.
     #[command(after_help = replay::EXAMPLES)]
     Replay(Box<replay::ReplayArguments>),
+    /// Write a recording as a HAR file, for browsers and other programs
+    ///
+    /// HAR has no member for the decision about a call and for placeholders; they are kept in `_dualgauge`, and
+    /// `dualgauge replay` reads them. The exit code is 1 if a line of the recording is no call; the others are written.
+    #[command(after_help = har::EXAMPLES)]
+    Har(har::HarArguments),
     /// Draft a route table from OpenAPI and OpenRPC documents, a running server or a command
     ///
     /// Reads OpenAPI 3.0 to 3.2, Swagger 2.0 and OpenRPC 1.x, as JSON or YAML. Asks a server for its `rpc.discover` or
@@ -222,6 +229,7 @@ pub fn main() -> ExitCode {
         CliCommand::Explain(arguments) => explain::explain(&arguments),
         CliCommand::Mismatches(arguments) => mismatches::mismatches(&arguments),
         CliCommand::Replay(arguments) => replay::replay(&arguments),
+        CliCommand::Har(arguments) => har::har(&arguments),
         CliCommand::Import(arguments) => import::import(&arguments),
         CliCommand::Mcp(arguments) => mcp::mcp(&arguments),
         CliCommand::Kit(arguments) => kit::kit(&arguments),

@@ -15,12 +15,13 @@ mod junit;
 mod latencies;
 mod prepare;
 mod progress;
+mod prometheus;
 mod summary;
 mod text;
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -34,9 +35,10 @@ use crate::cli::format::Format;
 use crate::gateway::{ReplayTerms, UnsafeCalls};
 use dualgauge_model::rollout::Glob;
 
+pub(super) use calls::FilePart;
 use driver::{Driver, Pace};
 pub(super) use fault::ReplayFault;
-use input::Input;
+pub(super) use input::Input;
 use prepare::Preparer;
 use summary::{Conclusion, Summary};
 
@@ -79,6 +81,9 @@ pub(super) struct ReplayArguments {
     /// A file for the results by route, as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// A file for the results as Prometheus metrics
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
 }
 
 /// Where calls are sent, and what the responses are compared with.
@@ -127,18 +132,24 @@ fn run(arguments: &ReplayArguments) -> Result<ExitCode, ReplayFault> {
         driver.drive(worker, &mut input, &mut summary).await
     });
     driven.map_err(ReplayFault::Start)??;
-    if let Some(path) = &arguments.junit {
-        let text = junit::render(&summary);
-        fs::write(path, text).map_err(|source| ReplayFault::Write {
-            path: path.clone(),
-            source,
-        })?;
-    }
+    write(arguments.junit.as_deref(), || junit::render(&summary))?;
+    write(arguments.metrics.as_deref(), || {
+        prometheus::render(&summary)
+    })?;
     print(arguments.format, &summary).map_err(ReplayFault::Output)?;
     Ok(match summary.conclusion() {
         Conclusion::Equal => ExitCode::SUCCESS,
         Conclusion::Different => ExitCode::FAILURE,
         Conclusion::Unproven => ExitCode::from(CANNOT_RUN),
+    })
+}
+
+/// Writes a file, if it is wanted.
+fn write(path: Option<&Path>, render: impl FnOnce() -> String) -> Result<(), ReplayFault> {
+    let Some(path) = path else { return Ok(()) };
+    fs::write(path, render()).map_err(|source| ReplayFault::Write {
+        path: path.to_owned(),
+        source,
     })
 }
 

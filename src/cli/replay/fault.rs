@@ -1,4 +1,4 @@
-//! Errors of `dualgauge replay`. Used by `replay`, `input` and `cli::command_error`.
+//! Errors of `dualgauge replay` and `dualgauge har`. Used by `replay`, `input`, `cli::har` and `cli::command_error`.
 
 use std::io;
 use std::path::PathBuf;

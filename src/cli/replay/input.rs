@@ -1,4 +1,4 @@
-//! The file of `replay`: a recording, read in chunks, or a HAR file, read as a whole. Used by `replay` and `driver`.
+//! The file of `replay`: a recording, read in chunks, or a HAR file, read as a whole. Used by `replay`, `driver` and `cli::har`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,7 +15,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// A file of recorded calls.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(in crate::cli) struct Input {
     path: PathBuf,
     /// The size of the file, and the bytes that were read.
     size: u64,
@@ -43,7 +43,7 @@ struct RecordingFile {
 
 impl Input {
     /// Opens a file, and finds out its kind.
-    pub(super) fn open(path: &Path) -> Result<Input, ReplayFault> {
+    pub(in crate::cli) fn open(path: &Path) -> Result<Input, ReplayFault> {
         let read = |source| ReplayFault::Read {
             path: path.to_owned(),
             source,
@@ -86,7 +86,7 @@ impl Input {
     ///
     /// # Errors
     /// [`ReplayFault`] if the file cannot be used at all.
-    pub(super) fn next(&mut self) -> Result<Option<FilePart>, ReplayFault> {
+    pub(in crate::cli) fn next(&mut self) -> Result<Option<FilePart>, ReplayFault> {
         match &mut self.source {
             Source::Har { entries, .. } => Ok(entries.pop_front().map(har_part)),
             Source::Recording(recording) => {
@@ -171,10 +171,13 @@ impl RecordingFile {
 
 fn har_part((number, entry): (u64, Result<HarCall, EntryFault>)) -> FilePart {
     match entry {
-        Ok(HarCall { call, .. }) => FilePart::Call(Box::new(FileCall {
+        Ok(found) => FilePart::Call(Box::new(FileCall {
             number,
-            call,
-            kind: FileKind::Har,
+            kind: match found.has_all_headers {
+                true => FileKind::Har,
+                false => FileKind::Recording,
+            },
+            call: found.call,
         })),
         Err(fault) => FilePart::NoCall(number, fault.to_string()),
     }

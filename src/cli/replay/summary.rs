@@ -43,6 +43,13 @@ pub(super) enum Conclusion {
 }
 
 impl Conclusion {
+    /// All conclusions.
+    pub(super) const ALL: [Conclusion; 3] = [
+        Conclusion::Equal,
+        Conclusion::Different,
+        Conclusion::Unproven,
+    ];
+
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Conclusion::Equal => "equal",

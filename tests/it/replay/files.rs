@@ -191,3 +191,67 @@ fn a_pipeline_reads_the_results_as_junit() {
 "#;
     assert_eq!(found, expected);
 }
+
+#[test]
+fn the_results_are_metrics_of_a_textfile_collector() {
+    let (config, ..) = config();
+    let calls = [
+        call("GET", "/items/1", 200, r#"{"a":2}"#),
+        call("GET", "/none", 200, "{}"),
+    ];
+    let replay = Replay::new(&config, file(&calls));
+    let path = replay.0.path().join("replay.prom");
+    let ended = replay.run(&["--metrics", path.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let found = std::fs::read_to_string(path).unwrap();
+    let found: Vec<_> = found
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let expected = [
+        r#"dualgauge_replay_calls{route="items.get",verdict="mismatch"} 1"#,
+        r#"dualgauge_replay_different_calls{route="items.get"} 1"#,
+        r#"dualgauge_replay_skipped_calls{reason="unrouted"} 1"#,
+        r#"dualgauge_replay_conclusion{conclusion="equal"} 0"#,
+        r#"dualgauge_replay_conclusion{conclusion="different"} 1"#,
+        r#"dualgauge_replay_conclusion{conclusion="unproven"} 0"#,
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_recording_becomes_a_har_file_with_the_same_results() {
+    let (config, ..) = config();
+    let mut other = call("GET", "/items/2?a=b", 200, r#"{"a":2}"#);
+    other.redacted = vec!["response.body/b".into()];
+    let calls = [call("GET", "/items/1", 200, r#"{"a":1}"#), other];
+    let recording = Replay::new(&config, file(&calls));
+    let path = recording.0.path();
+    let har = crate::support::run_to_end({
+        let mut command = crate::support::program(&["har", "--origin", "https://api.example/"]);
+        command.arg(path.join("calls"));
+        command
+    });
+    assert_eq!((har.code, har.errors.as_str()), (Some(0), ""), "{har:?}");
+    let found: serde_json::Value = serde_json::from_str(&har.output).unwrap();
+    assert_eq!(found["log"]["version"], "1.2");
+    let request = &found["log"]["entries"][1]["request"];
+    assert_eq!(request["url"], "https://api.example/items/2?a=b");
+    assert_eq!(
+        request["queryString"],
+        json!([{ "name": "a", "value": "b" }])
+    );
+    let (by_recording, by_har) = (
+        recording.json(&[]).0,
+        Replay::new(&config, har.output).json(&[]).0,
+    );
+    for member in ["compared", "different", "conclusion", "skipped_calls"] {
+        assert_eq!(by_recording[member], by_har[member], "{member}");
+    }
+    let redacted = &by_har["routes"]["items.get"]["redacted"];
+    assert_eq!(
+        (&by_har["different"], redacted),
+        (&json!(1), &json!(1)),
+        "{by_har}"
+    );
+}

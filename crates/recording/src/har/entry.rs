@@ -21,6 +21,8 @@ pub struct HarCall {
     /// The call. Its side is `rpc` if its body is a JSON-RPC message, and its `from` is `old`: HAR names neither. A latency
     /// of 0 is unknown.
     pub call: RecordedCall,
+    /// False if a recording was written as this entry: it has the headers that were allowed.
+    pub has_all_headers: bool,
 }
 
 /// The reason why an entry is no call.
@@ -152,10 +154,15 @@ pub(super) fn read(text: &str) -> Result<HarCall, EntryFault> {
     if let Some(response) = &mut call.response {
         response.latency_us = latency_us;
     }
+    let has_all_headers = extension.is_none();
     if let Some(extension) = extension {
         extend(&mut call, extension);
     }
-    Ok(HarCall { origin, call })
+    Ok(HarCall {
+        origin,
+        call,
+        has_all_headers,
+    })
 }
 
 /// Restores what the writer of this crate knew of a call.
