@@ -4,7 +4,7 @@
 //! shared by all workers. Laws: a response is taken only from the session that was asked, and only once; an entry lives
 //! as long as its call waits; the number of entries is bounded.
 //!
-//! Used by `rpc`, `shared_state` and `worker`.
+//! Used by `link_call`, `rpc`, `shared_state` and `worker`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};

@@ -4,7 +4,7 @@
 //! id itself. Law: the number of entries is bounded; a forgotten session gets no log messages until it sets its level
 //! again.
 //!
-//! Used by `rpc`, `shared_state` and `worker`.
+//! Used by `link_call`, `rpc`, `shared_state` and `worker`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};

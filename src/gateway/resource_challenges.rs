@@ -1,6 +1,6 @@
 //! Challenges of an MCP server that name its protected resource metadata (RFC 9728 §5.1).
 //!
-//! Used by `passthrough` and `rpc::dispatch`.
+//! Used by `link_call` and `passthrough`.
 
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, HeaderValue, StatusCode};

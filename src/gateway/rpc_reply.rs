@@ -1,6 +1,6 @@
 //! Responses of RPC upstreams: parsed, and checked against the call.
 //!
-//! Used by `offloaded_parsing`, `translate`, `legacy_socket`, `link_call` and `rpc`.
+//! Used by `offloaded_parsing`, the ways and the adapters.
 
 use super::call_response::UpstreamResponse;
 use crate::telemetry::clock;

@@ -5,7 +5,7 @@
 //! resources for each. Laws: a session has one stream for each server, the one that it opened last; the number of sessions
 //! with resources is bounded; a stream is removed when it ends.
 //!
-//! Used by `rpc`, `shared_state` and `worker`.
+//! Used by `link_call`, `rpc`, `shared_state` and `worker`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};

@@ -4,7 +4,7 @@
 //! call is continued only by its owner, and only once per state; the number of calls is bounded; the link
 //! ends a call whose client does not come back, and the registry forgets it.
 //!
-//! Used by `rpc`, `shared_state` and `worker`.
+//! Used by `link_call`, `rpc`, `shared_state` and `worker`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
