@@ -153,3 +153,12 @@ fn har() {
         }
     }
 }
+
+#[test]
+fn access_log() {
+    for input in corpus("access_log") {
+        for end in 0..=input.len() {
+            dualgauge_recording::access_log::check_any_line(&input[..end]);
+        }
+    }
+}
