@@ -22,6 +22,7 @@ mod har;
 mod health;
 mod import;
 mod kit;
+mod learn;
 mod mcp;
 mod mismatches;
 mod plural;
@@ -136,6 +137,13 @@ enum CliCommand {
     /// a route to review; one that cannot be a route stays as a comment with the reason. The draft passes `check`.
     #[command(after_help = import::EXAMPLES)]
     Import(import::ImportArguments),
+    /// Draft a route table from recorded or logged calls
+    ///
+    /// Reads recordings, HAR files and access logs. Infers paths with their varying segments, names and types of queries,
+    /// params and bodies, and pairs REST and RPC calls by name and shape, as `import` does with documents. Each guess is
+    /// marked with a comment. The draft passes `check`.
+    #[command(after_help = learn::EXAMPLES)]
+    Learn(learn::LearnArguments),
     /// Serve a REST server as an MCP server, from its OpenAPI document
     ///
     /// Each operation becomes a tool, with the texts and schemas of the document. MCP clients of all revisions connect to
@@ -231,6 +239,7 @@ pub fn main() -> ExitCode {
         CliCommand::Replay(arguments) => replay::replay(&arguments),
         CliCommand::Har(arguments) => har::har(&arguments),
         CliCommand::Import(arguments) => import::import(&arguments),
+        CliCommand::Learn(arguments) => learn::learn(&arguments),
         CliCommand::Mcp(arguments) => mcp::mcp(&arguments),
         CliCommand::Kit(arguments) => kit::kit(&arguments),
         CliCommand::Rest(arguments) => rest::rest(&arguments),

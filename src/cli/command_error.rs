@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use super::admin::AdminFault;
 use super::import::ImportFault;
 use super::kit::KitFault;
+use super::learn::LearnFault;
 use super::mcp::McpFault;
 use super::replay::ReplayFault;
 use super::report::ReportFault;
@@ -26,6 +27,8 @@ pub(super) enum CommandError {
     Percent(String),
     #[error(transparent)]
     Kit(#[from] KitFault),
+    #[error(transparent)]
+    Learn(#[from] LearnFault),
     #[error(transparent)]
     Mcp(#[from] McpFault),
     #[error(transparent)]

@@ -1,0 +1,197 @@
+//! `dualgauge learn`: a draft of a route table, from calls that were recorded or logged.
+//!
+//! `read` reads files into calls, `documents` infers API documents from them, and [`dualgauge_model::import`] drafts these
+//! as `dualgauge import` does. Used by `cli`.
+
+mod documents;
+mod fault;
+mod marked;
+mod observed;
+mod paths;
+mod read;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
+use crate::cli::command_error::CommandError;
+use crate::cli::plural::count;
+use documents::infer;
+use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft};
+use dualgauge_model::lifecycle::UsageReport;
+pub(super) use fault::LearnFault;
+use observed::Observed;
+use read::{Which, read};
+
+#[derive(Debug, Args)]
+pub(super) struct LearnArguments {
+    /// Recordings, HAR files, or access logs: nginx and Apache combined or common, or JSON lines
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also use recorded calls that had a route; by default only calls without one
+    #[arg(long)]
+    all: bool,
+    /// A running proxy, such as `http://127.0.0.1:9090`: also show how many calls without a route it has counted, by prefix
+    #[arg(long, value_name = "URL")]
+    admin: Option<String>,
+    /// A file with the token of the admin API; without it, the variable `DUALGAUGE_TOKEN`
+    #[arg(long, value_name = "FILE", requires = "admin")]
+    token_file: Option<PathBuf>,
+    /// Write the draft to a new file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  dualgauge learn /var/log/nginx/access.log --write routes.toml
+  dualgauge learn browser.har rpc-calls.jsonl
+  dualgauge learn access.log --admin http://127.0.0.1:9090
+
+Standard error shows what was read, paired and left out. The draft marks each guess with a comment.";
+
+pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError> {
+    let mut observed = Observed::default();
+    let which = if arguments.all {
+        Which::All
+    } else {
+        Which::Unrouted
+    };
+    for path in &arguments.files {
+        read(path, which, &mut observed)?;
+    }
+    let names = arguments
+        .files
+        .iter()
+        .map(|path| path.display().to_string());
+    let drafted = drafted(&mut observed, &names.collect::<Vec<_>>().join(", "));
+    let mut text = left_out(&observed);
+    if let Some(url) = &arguments.admin {
+        text.push_str(&unrouted(url, arguments.token_file.clone())?);
+    }
+    if let Ok(draft) = &drafted {
+        text.push_str(&summary(draft));
+    }
+    io::stderr().lock().write_all(text.as_bytes())?;
+    let draft = drafted?;
+    match &arguments.write {
+        Some(path) => write(path, &draft.toml)?,
+        None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Drafts the routes of all calls; `name` names their sources.
+fn drafted(observed: &mut Observed, name: &str) -> Result<ImportDraft, LearnFault> {
+    if observed.rest.is_empty() && observed.rpc.is_empty() {
+        return Err(LearnFault::Nothing);
+    }
+    let documents = infer(observed);
+    let all = [
+        (
+            DocumentKind::OpenApi,
+            &documents.openapi,
+            documents.rest_guesses.is_empty(),
+        ),
+        (
+            DocumentKind::OpenRpc,
+            &documents.openrpc,
+            documents.openrpc["methods"] == serde_json::json!([]),
+        ),
+        (
+            DocumentKind::Tools,
+            &documents.tools,
+            documents.tools["tools"] == serde_json::json!([]),
+        ),
+    ];
+    let given = all.into_iter().filter(|(_, _, is_empty)| !is_empty);
+    let given: Vec<SourceDocument> = given
+        .map(|(kind, document, _)| SourceDocument {
+            name: name.to_owned(),
+            kind,
+            document: document.clone(),
+        })
+        .collect();
+    if given.is_empty() {
+        return Err(LearnFault::Nothing);
+    }
+    let draft = draft(&given)?;
+    Ok(ImportDraft {
+        toml: marked::marked(&draft.toml, &documents),
+        report: draft.report,
+    })
+}
+
+fn write(path: &Path, toml: &str) -> Result<(), LearnFault> {
+    let mut options = OpenOptions::new();
+    let unwritable = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::AlreadyExists => LearnFault::Exists(path.to_path_buf()),
+        _ => LearnFault::Unwritable {
+            path: path.to_path_buf(),
+            cause,
+        },
+    };
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(unwritable)?;
+    file.write_all(toml.as_bytes()).map_err(unwritable)
+}
+
+fn left_out(observed: &Observed) -> String {
+    let mut text = format!(
+        "used: {}, {}\n",
+        count(observed.rest.len() as u64, "REST call"),
+        count(observed.rpc.len() as u64, "RPC call")
+    );
+    for (why, calls) in &observed.left_out {
+        text.push_str(&format!("  left out {}: {why}\n", count(*calls, "call")));
+    }
+    text
+}
+
+fn summary(draft: &ImportDraft) -> String {
+    let report = &draft.report;
+    let mut text = format!(
+        "drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",
+        report.paired, report.rest_alone, report.rpc_alone
+    );
+    for left_out in &report.left_out {
+        let line = format!("no route: {}: {}", left_out.what, left_out.why);
+        text.push_str(&format!(
+            "  {}\n",
+            dualgauge_model::import::printable(&line)
+        ));
+    }
+    text
+}
+
+/// Asks a proxy for the calls without a route. It counts them by the prefixes of its routes, and not by path.
+fn unrouted(url: &str, token_file: Option<PathBuf>) -> Result<String, AdminFault> {
+    let admin = AdminClient::new(&AdminArguments::at(url, token_file))?;
+    let report: UsageReport =
+        serde_json::from_value(admin.get("/api/v1/usage")?).map_err(|_| AdminFault::NoJson)?;
+    let unrouted = report
+        .routes
+        .into_iter()
+        .filter_map(|route| route.evidence.unrouted);
+    let mut found: Vec<(String, u64)> = unrouted.map(|it| (it.prefix, it.calls)).collect();
+    found.sort();
+    found.dedup();
+    let mut text = "calls without a route that the proxy has counted, by prefix:\n".to_owned();
+    for (prefix, calls) in found.iter().filter(|(_, calls)| *calls > 0) {
+        text.push_str(&format!("  {prefix}: {calls}\n"));
+    }
+    if found.iter().all(|(_, calls)| *calls == 0) {
+        text.push_str("  none\n");
+    }
+    Ok(text)
+}

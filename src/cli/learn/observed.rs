@@ -1,0 +1,190 @@
+//! Observed calls as values: what a draft is made of. Used throughout `learn`.
+//!
+//! All numbers are bounded; calls beyond a limit are counted and left out.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use dualgauge_patterns::percent::{Plus, decode};
+use dualgauge_recording::access_log::LoggedCall;
+use dualgauge_recording::recording::{RecordedBody, RecordedCall};
+
+/// The most calls that a draft is made of.
+pub(super) const MAX_CALLS: usize = 200_000;
+
+/// A body.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Content {
+    /// The source does not say.
+    Unknown,
+    /// There was none.
+    Empty,
+    /// A JSON value.
+    Json(Value),
+    /// Another content.
+    Other,
+}
+
+impl Content {
+    fn new(body: &RecordedBody) -> Content {
+        match body {
+            RecordedBody::Empty => Content::Empty,
+            RecordedBody::Omitted(_) => Content::Unknown,
+            RecordedBody::Json(json) => match serde_json::from_slice(json.as_bytes()) {
+                Ok(value) => Content::Json(value),
+                Err(_) => Content::Other,
+            },
+            RecordedBody::Text(_) | RecordedBody::Bytes(_) => Content::Other,
+        }
+    }
+}
+
+/// A REST call.
+#[derive(Debug, Clone)]
+pub(super) struct RestCall {
+    pub(super) method: String,
+    /// The decoded segments of the path; the last one is empty if the path ends in a slash.
+    pub(super) segments: Vec<String>,
+    /// The decoded names and values of the query.
+    pub(super) query: Vec<(String, String)>,
+    pub(super) body: Content,
+    pub(super) status: Option<u16>,
+    pub(super) response: Content,
+}
+
+/// A JSON-RPC call.
+#[derive(Debug, Clone)]
+pub(super) struct RpcCall {
+    pub(super) method: String,
+    pub(super) params: Option<Value>,
+    /// The result, if it is known.
+    pub(super) result: Option<Value>,
+}
+
+/// All observed calls.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    pub(super) rest: Vec<RestCall>,
+    pub(super) rpc: Vec<RpcCall>,
+    /// The calls that were left out, by the reason.
+    pub(super) left_out: BTreeMap<&'static str, u64>,
+}
+
+impl Observed {
+    /// Counts a call that is left out.
+    pub(super) fn leave_out(&mut self, why: &'static str) {
+        *self.left_out.entry(why).or_default() += 1;
+    }
+
+    /// Adds a call of an access log.
+    pub(super) fn add_logged(&mut self, call: &LoggedCall) {
+        self.add_rest(
+            (&call.method, &call.target),
+            (Content::Unknown, call.status, Content::Unknown),
+        );
+    }
+
+    /// Adds a call of a recording or of a HAR file.
+    pub(super) fn add_recorded(&mut self, call: &RecordedCall) {
+        let request = Content::new(&call.request.body);
+        let response = call.response.as_ref();
+        let status = response.map(|response| response.status);
+        let response = response.map_or(Content::Unknown, |it| Content::new(&it.body));
+        if let Content::Json(body) = &request
+            && is_rpc(body)
+        {
+            return self.add_rpc(body, &response);
+        }
+        let target = (call.request.method.as_str(), call.request.target.as_str());
+        self.add_rest(target, (request, status, response));
+    }
+
+    fn add_rest(&mut self, called: (&str, &str), found: (Content, Option<u16>, Content)) {
+        const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+        let (method, target) = called;
+        let (body, status, response) = found;
+        if !METHODS.contains(&method) {
+            return self.leave_out("the method is none of GET, POST, PUT, PATCH and DELETE");
+        }
+        if status.is_some_and(|status| status == 404 || status == 405) {
+            return self.leave_out("the server does not know the path (404 or 405)");
+        }
+        if self.rest.len() + self.rpc.len() >= MAX_CALLS {
+            return self.leave_out("beyond the maximum number of calls");
+        }
+        let Some((segments, query)) = split(target) else {
+            return self.leave_out("the path is irregular");
+        };
+        self.rest.push(RestCall {
+            method: method.to_owned(),
+            segments,
+            query,
+            body,
+            status,
+            response,
+        });
+    }
+
+    fn add_rpc(&mut self, body: &Value, response: &Content) {
+        let messages = match body {
+            Value::Array(messages) => messages.as_slice(),
+            message => std::slice::from_ref(message),
+        };
+        for message in messages {
+            if self.rest.len() + self.rpc.len() >= MAX_CALLS {
+                self.leave_out("beyond the maximum number of calls");
+                continue;
+            }
+            let Some(method) = message["method"].as_str() else {
+                self.leave_out("a response of a client");
+                continue;
+            };
+            // Responses of a batch may have any order, and ids may repeat: they are not matched.
+            let result = match response {
+                Content::Json(response) if messages.len() == 1 => response.get("result").cloned(),
+                Content::Json(_) | Content::Unknown | Content::Empty | Content::Other => None,
+            };
+            self.rpc.push(RpcCall {
+                method: method.to_owned(),
+                params: message.get("params").cloned(),
+                result,
+            });
+        }
+    }
+}
+
+/// Returns true for a JSON-RPC 2.0 message or a batch of them.
+fn is_rpc(body: &Value) -> bool {
+    let is_message = |message: &Value| message["jsonrpc"] == "2.0";
+    match body {
+        Value::Array(messages) => !messages.is_empty() && messages.iter().all(is_message),
+        message => is_message(message),
+    }
+}
+
+type Target = (Vec<String>, Vec<(String, String)>);
+
+/// Splits and decodes a target; `None` if the path is irregular.
+fn split(target: &str) -> Option<Target> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = path.strip_prefix('/')?;
+    let mut segments = Vec::new();
+    let raw: Vec<&str> = path.split('/').collect();
+    for (at, segment) in raw.iter().enumerate() {
+        let text = decode(segment, Plus::Literal).ok()?.into_owned();
+        let is_last = at + 1 == raw.len();
+        let is_odd = text == "." || text == ".." || text.contains(['/', '\\', '\0']);
+        if is_odd || (text.is_empty() && !is_last) {
+            return None;
+        }
+        segments.push(text);
+    }
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let decoded = |text| decode(text, Plus::Space).ok().map(|text| text.into_owned());
+        Some((decoded(name)?, decoded(value)?))
+    });
+    Some((segments, pairs.collect::<Option<Vec<_>>>()?))
+}

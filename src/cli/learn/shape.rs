@@ -1,0 +1,128 @@
+//! JSON Schemas of observed values. Used by `learn::documents`.
+//!
+//! Law: every observed value is valid under its schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+/// The depth below which values are not looked at.
+const DEPTH: u8 = 6;
+/// The most members of an object; one with more is a map.
+const MEMBERS: usize = 100;
+
+/// The shape of values at one place.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    seen: u64,
+    is_null: bool,
+    is_boolean: bool,
+    is_integer: bool,
+    is_number: bool,
+    is_text: bool,
+    objects: u64,
+    is_array: bool,
+    members: BTreeMap<String, Shape>,
+    /// True if an object has too many members, or lies too deep.
+    is_map: bool,
+    elements: Option<Box<Shape>>,
+}
+
+impl Shape {
+    /// Adds a value.
+    pub(super) fn add(&mut self, value: &Value) {
+        self.add_at(value, 0);
+    }
+
+    /// Returns the number of values.
+    pub(super) const fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn add_at(&mut self, value: &Value, depth: u8) {
+        self.seen += 1;
+        match value {
+            Value::Null => self.is_null = true,
+            Value::Bool(_) => self.is_boolean = true,
+            Value::Number(number) if number.is_i64() || number.is_u64() => self.is_integer = true,
+            Value::Number(_) => self.is_number = true,
+            Value::String(_) => self.is_text = true,
+            Value::Array(elements) => {
+                self.is_array = true;
+                let shape = self.elements.get_or_insert_default();
+                if depth < DEPTH {
+                    elements.iter().for_each(|it| shape.add_at(it, depth + 1));
+                }
+            }
+            Value::Object(members) => self.add_object(members, depth),
+        }
+    }
+
+    fn add_object(&mut self, members: &Map<String, Value>, depth: u8) {
+        self.objects += 1;
+        if self.is_map || depth >= DEPTH {
+            self.is_map = true;
+            return;
+        }
+        for (name, value) in members {
+            let member = self.members.entry(name.clone()).or_default();
+            member.add_at(value, depth + 1);
+        }
+        if self.members.len() > MEMBERS {
+            self.is_map = true;
+            self.members.clear();
+        }
+    }
+
+    /// Returns the schema.
+    pub(super) fn schema(&self) -> Value {
+        let kinds = [
+            (self.is_null, "null"),
+            (self.is_boolean, "boolean"),
+            (self.is_integer && !self.is_number, "integer"),
+            (self.is_number, "number"),
+            (self.is_text, "string"),
+            (self.is_array, "array"),
+            (self.objects > 0, "object"),
+        ];
+        let kinds = kinds.into_iter().filter(|(is_seen, _)| *is_seen);
+        let kinds: Vec<&str> = kinds.map(|(_, kind)| kind).collect();
+        let mut schema = match kinds[..] {
+            [] => return json!({}),
+            [kind] => json!({ "type": kind }),
+            // A value of several types has no pattern of its own.
+            _ if !matches!(kinds[..], ["null", _]) => return json!({}),
+            _ => json!({ "type": kinds }),
+        };
+        if let Some(elements) = self.elements.as_ref().filter(|it| it.seen > 0) {
+            schema["items"] = elements.schema();
+        }
+        if self.objects > 0 && !self.is_map && !self.members.is_empty() {
+            let properties = self.members.iter();
+            let properties: Map<String, Value> = properties
+                .map(|(name, shape)| (name.clone(), shape.schema()))
+                .collect();
+            schema["properties"] = Value::Object(properties);
+            let always = self
+                .members
+                .iter()
+                .filter(|(_, it)| it.seen == self.objects);
+            let always: Vec<&String> = always.map(|(name, _)| name).collect();
+            if !always.is_empty() {
+                schema["required"] = json!(always);
+            }
+        }
+        schema
+    }
+
+    /// Returns the members of objects, and if each object had them.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &Shape, bool)> {
+        let members = self.members.iter();
+        members.map(|(name, shape)| (name.as_str(), shape, shape.seen == self.objects))
+    }
+
+    /// Returns true if all values are objects with known members.
+    pub(super) const fn is_plain_object(&self) -> bool {
+        self.seen == self.objects && self.objects > 0 && !self.is_map
+    }
+}
