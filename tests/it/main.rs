@@ -70,6 +70,7 @@ mod invalid_messages;
 mod irregular_paths;
 mod jsonrpc_ids;
 mod jsonrpc_spec;
+mod learn;
 mod lifecycle;
 mod links;
 mod lists;
