@@ -1,5 +1,6 @@
 //! The REST side: one call per HTTP request. Used by `gateway` and `rpc`.
 
+mod event_socket;
 mod metadata;
 mod old_batch;
 mod recorded;
@@ -40,6 +41,7 @@ use dualgauge_patterns::side::Side;
 
 pub(super) use recorded::prepare as prepare_recorded;
 
+use event_socket::EventSocket;
 use metadata::MetadataCall;
 use replay::ShadowCall;
 
@@ -80,6 +82,7 @@ pub(super) async fn serve_content(
     let mut call = RestCall {
         content,
         observer: None,
+        socket: None,
         // A message of a batch is no batch itself.
         may_split: !record.is_old(),
         batch: None,
@@ -103,6 +106,8 @@ struct RestCall<'a> {
     content: RequestBody,
     /// The receiver of the control's response, if the call has a candidate.
     observer: Option<Observer>,
+    /// The socket that gets the events of the response, if the client asks for one.
+    socket: Option<Box<EventSocket>>,
     /// Tells whether the messages of a batch of an old dialect may become calls of their own.
     may_split: bool,
     /// The batch of an old dialect, if the call is one.
@@ -176,7 +181,15 @@ impl TwoWayCall for RestCall<'_> {
     ) -> Result<Served, Failure> {
         let content = self.content_to_send(&mut record.context, Some(index));
         let content = content.await?;
-        let response = translate::serve_rest_call(record, index, request.borrowed(), content);
+        let ClientRequest { mut head, origin } = request;
+        let runtime_plan = record.context.runtime_plan();
+        let route = runtime_plan.plan.routes.route(index);
+        self.socket = EventSocket::take(route, &mut head)?.map(Box::new);
+        let request = ClientRequest {
+            head: &*head,
+            origin,
+        };
+        let response = translate::serve_rest_call(record, index, request, content);
         response.await.map(Served::Response)
     }
 
@@ -329,12 +342,16 @@ impl ProtocolCall for RestCall<'_> {
             (Err(failure), Some(old)) => pinned(|| old.render(&mut record, failure)).await,
             (Err(failure), None) => Err(failure),
         };
-        render_annotated(
-            record,
-            result,
-            self.observer.take(),
-            self.cors_origin.as_ref(),
-        )
+        let socket = self.socket.take();
+        let socket = socket.map(|socket| (socket, record.context.worker().clone()));
+        let (observer, cors_origin) = (self.observer.take(), self.cors_origin.as_ref());
+        let response = render_annotated(record, result, observer, cors_origin);
+        match socket {
+            Some((socket, worker)) => {
+                socket.open(response, &worker, self.origin.peer_in_limits().cloned())
+            }
+            None => response,
+        }
     }
 }
 

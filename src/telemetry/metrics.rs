@@ -44,6 +44,7 @@ mod tests;
 mod upstream_calls;
 mod usage;
 
+pub use addresses::address_counts;
 pub use call_table::{CallErrors, CallTable, Durations, Performance, RouteCalls, StageCalls};
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
@@ -55,5 +56,5 @@ pub use process_stats::ProcessStats;
 pub use prometheus::TEXT_FORMAT;
 pub use render::render;
 pub use series::{SeriesEstimate, ShownSeries, estimate};
-pub use shard::{CallFields, Gauges, Pool, Shard, Snapshot, Timing, address_counts, tallies};
+pub use shard::{CallFields, Gauges, Pool, Shard, Snapshot, Timing, tallies};
 pub use usage::usage;

@@ -23,6 +23,40 @@ pub struct Handshake<'a> {
     pub protocol: Option<&'static str>,
 }
 
+/// A step in the life of a WebSocket with the events of a subscription, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventSocketStep {
+    /// A client opened the socket.
+    Opened,
+    /// The client closed the socket, or does not react.
+    Closed,
+    /// The events ended.
+    Ended,
+    /// The last event was a failure.
+    Failed,
+}
+
+impl EventSocketStep {
+    /// Every step.
+    pub const ALL: [EventSocketStep; 4] = [
+        EventSocketStep::Opened,
+        EventSocketStep::Closed,
+        EventSocketStep::Ended,
+        EventSocketStep::Failed,
+    ];
+
+    /// Returns the word used in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EventSocketStep::Opened => "opened",
+            EventSocketStep::Closed => "closed",
+            EventSocketStep::Ended => "ended",
+            EventSocketStep::Failed => "failed",
+        }
+    }
+}
+
 /// Returns whether a request asks for a WebSocket. A request with content does not: its content would be read as frames
 /// after the response.
 #[must_use]

@@ -40,6 +40,7 @@ async fn route_and_store(
     let mut call = RestCall {
         content: RequestBody::Read(body.clone()),
         observer: None,
+        socket: None,
         may_split: false,
         batch: None,
         old: None,

@@ -1,15 +1,31 @@
 //! The state of the addresses of upstreams: ejections, retries, circuit breakers.
 //!
-//! Used by `metrics::render` and `metrics::shard`.
+//! Used by `app::run` and `metrics::render`.
 
 use std::collections::BTreeMap;
 
 use prometheus::proto;
 
 use super::family;
-use super::labels::{LabelId, RenderedTexts};
+use super::labels::{LabelId, LabelNames, NONE, RenderedTexts};
 use super::protobuf::{counter, gauge, metric_family};
+use super::shard::Snapshot;
 use dualgauge_net::AddressCounts;
+
+/// Returns the state of the addresses of each upstream in the whole process, by the name of the upstream.
+#[must_use]
+pub fn address_counts(
+    names: &LabelNames,
+    snapshots: &[Snapshot],
+) -> BTreeMap<String, AddressCounts> {
+    let texts = names.texts();
+    let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
+    for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
+        let name = texts.get(upstream.index()).map_or(NONE, |text| text);
+        all.entry(name.to_owned()).or_default().add(*counts);
+    }
+    all
+}
 
 /// Returns the families of all upstreams that have addresses.
 pub(super) fn families(

@@ -93,6 +93,8 @@ families! {
         "Agent cards (A2A) at `rpc.agent_card`: rewritten (they name `listen.public_url`), or unchanged (the document is no card).");
     EVENT_SESSIONS = COUNTER("dualgauge_mcp_sse_sessions_total", ["result"],
         "Event streams of MCP clients over HTTP with SSE (2024-11-05): opened, ended, or refused because too many were open.");
+    EVENT_SOCKETS = COUNTER("dualgauge_event_sockets_total", ["result"],
+        "WebSockets of REST clients with the events of a subscription: opened, and ended by the client (closed), because the events ended (ended), or by a failure (failed).");
     SUSPENDED_CALLS = COUNTER("dualgauge_mcp_suspended_calls_total", ["result"],
         "Calls of stateless MCP clients that wait for input: suspended, continued by a retry, refused because too many wait; unknown counts retries whose `requestState` names no call.");
     UNVERIFIED_TOKENS = COUNTER("dualgauge_unverified_tokens_total", ["reason"],

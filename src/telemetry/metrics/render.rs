@@ -30,6 +30,7 @@ use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{Arming, CredentialFault, Kill, Stage};
 use dualgauge_model::series::SeriesRules;
 use dualgauge_model::token::TokenFault;
+use dualgauge_model::websocket::EventSocketStep;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::wire::FloodReason;
 
@@ -192,6 +193,10 @@ fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         let count = counts.agent_cards[naming as usize];
         counter(&family::AGENT_CARDS, &[naming.as_str()], count)
     });
+    let sockets = EventSocketStep::ALL.map(|step| {
+        let count = counts.event_sockets[step as usize];
+        counter(&family::EVENT_SOCKETS, &[step.as_str()], count)
+    });
     let sessions = SessionEvent::ALL.map(|event| {
         let count = counts.event_sessions[event as usize];
         counter(&family::EVENT_SESSIONS, &[event.as_str()], count)
@@ -204,6 +209,7 @@ fn mcp_families(counts: &ShardCounts) -> Vec<proto::MetricFamily> {
         metric_family(&family::ERA_BRIDGE, bridged.into()),
         metric_family(&family::RESOURCE_METADATA, named.into()),
         metric_family(&family::AGENT_CARDS, cards.into()),
+        metric_family(&family::EVENT_SOCKETS, sockets.into()),
         metric_family(&family::EVENT_SESSIONS, sessions.into()),
         metric_family(&family::SUSPENDED_CALLS, suspended.into()),
     ]

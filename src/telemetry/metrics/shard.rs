@@ -10,9 +10,7 @@ use std::time::Duration;
 use super::call_counts::CallCounts;
 use super::hasher::IdHasher;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
-use super::labels::{
-    CallLabels, DecisionLabels, LabelId, LabelNames, NONE, Outcome, VerdictLabels,
-};
+use super::labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
 use super::mcp_calls::{McpCall, McpCounts};
 use dualgauge_model::agent_card::CardNaming;
 use dualgauge_model::compare::{Skip, StreamBound};
@@ -26,6 +24,7 @@ use dualgauge_model::rollout::{CredentialFault, Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::token::TokenFault;
+use dualgauge_model::websocket::EventSocketStep;
 use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::wire::FloodReason;
@@ -241,6 +240,11 @@ impl Shard {
         self.counts.agent_cards[naming as usize] += 1;
     }
 
+    /// Counts a step in the life of a WebSocket with the events of a subscription.
+    pub fn event_socket(&mut self, step: EventSocketStep) {
+        self.counts.event_sockets[step as usize] += 1;
+    }
+
     /// Counts an event in the life of a client's event stream.
     pub fn event_session(&mut self, event: SessionEvent) {
         self.counts.event_sessions[event as usize] += 1;
@@ -320,21 +324,6 @@ impl Snapshot {
     }
 }
 
-/// Returns the state of the addresses of each upstream in the whole process, by the name of the upstream.
-#[must_use]
-pub fn address_counts(
-    names: &LabelNames,
-    snapshots: &[Snapshot],
-) -> BTreeMap<String, AddressCounts> {
-    let texts = names.texts();
-    let mut all: BTreeMap<String, AddressCounts> = BTreeMap::new();
-    for (upstream, counts) in snapshots.iter().flat_map(|snapshot| &snapshot.addresses) {
-        let name = texts.get(upstream.index()).map_or(NONE, |text| text);
-        all.entry(name.to_owned()).or_default().add(*counts);
-    }
-    all
-}
-
 /// Returns the tallies for the guards, summed over all workers, by the name of the flag.
 #[must_use]
 pub fn tallies(names: &LabelNames, snapshots: &[Snapshot]) -> Tallies {
@@ -384,6 +373,7 @@ pub(super) struct ShardCounts {
     pub(super) bridged: [u64; BridgeAction::ALL.len()],
     pub(super) named_resources: [u64; ResourceNaming::ALL.len()],
     pub(super) agent_cards: [u64; CardNaming::ALL.len()],
+    pub(super) event_sockets: [u64; EventSocketStep::ALL.len()],
     pub(super) event_sessions: [u64; SessionEvent::ALL.len()],
     pub(super) suspended_calls: [u64; SuspensionEvent::ALL.len()],
     /// By fault.
@@ -421,6 +411,7 @@ impl Default for ShardCounts {
             bridged: [0; BridgeAction::ALL.len()],
             named_resources: [0; ResourceNaming::ALL.len()],
             agent_cards: [0; CardNaming::ALL.len()],
+            event_sockets: [0; EventSocketStep::ALL.len()],
             event_sessions: [0; SessionEvent::ALL.len()],
             suspended_calls: [0; SuspensionEvent::ALL.len()],
             unverified_tokens: [0; TokenFault::ALL.len()],
@@ -472,6 +463,7 @@ impl ShardCounts {
         add_all(&mut self.bridged, &other.bridged);
         add_all(&mut self.named_resources, &other.named_resources);
         add_all(&mut self.agent_cards, &other.agent_cards);
+        add_all(&mut self.event_sockets, &other.event_sockets);
         add_all(&mut self.event_sessions, &other.event_sessions);
         add_all(&mut self.suspended_calls, &other.suspended_calls);
         add_all(&mut self.unverified_tokens, &other.unverified_tokens);

@@ -1,9 +1,11 @@
 //! Subscriptions of REST clients: notifications on a shared WebSocket as events, before a server that answers as an
 //! Ethereum node does.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
-use super::ends::{End, accept};
+use super::ends::{End, accept, connect_at};
 use super::{before, metric, strays};
 use crate::scene::problem;
 use crate::support::{Proxy, Upstream, Wire, becomes, program, run_to_end};
@@ -260,4 +262,83 @@ fn explain_names_the_notification_and_the_call_that_ends_it() {
     assert!(events.contains(line), "{events}");
     let refused = explained("accept: application/json");
     assert!(refused.contains("the subscription is refused"), "{refused}");
+}
+
+#[test]
+fn a_client_that_asks_for_a_websocket_gets_each_event_as_a_message() {
+    let (_upstream, proxy, mut server) = serving();
+    let (mut client, asked) = thread::scope(|scope| {
+        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
+        let asked = server.hear();
+        server.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": "0x9c"}).to_string());
+        (client.join().unwrap(), asked)
+    });
+    assert_eq!(asked["method"], "eth_subscribe");
+    becomes(|| metric(&proxy, OPEN), &1.0);
+    for height in 1..=3 {
+        let params = json!({"subscription": "0x9c", "result": {"height": height}});
+        let event = json!({"jsonrpc": "2.0", "method": "eth_subscription", "params": params});
+        server.say(event.to_string());
+    }
+    // What the client says is ignored.
+    client.say("hello");
+    for number in 1..=3 {
+        assert_eq!(client.hear_text(), format!(r#"{{"number":{number}}}"#));
+    }
+    let sockets = |result: &str| {
+        metric(
+            &proxy,
+            &format!(r#"dualgauge_event_sockets_total{{result="{result}"}}"#),
+        )
+    };
+    assert_eq!((sockets("opened"), sockets("closed")), (1.0, 0.0));
+    // Its close ends the subscription.
+    drop(client);
+    let ending = server.hear();
+    assert_eq!(
+        (&ending["method"], &ending["params"]),
+        (&json!("eth_unsubscribe"), &json!(["0x9c"]))
+    );
+    becomes(|| metric(&proxy, OPEN), &0.0);
+    becomes(|| sockets("closed"), &1.0);
+    proxy.log_line(&["route=heads", "side=rest", "events=3"]);
+}
+
+#[test]
+fn a_websocket_whose_subscription_is_lost_gets_the_failure_and_is_closed() {
+    let (_upstream, proxy, mut server) = serving();
+    let mut client = thread::scope(|scope| {
+        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
+        let asked = server.hear();
+        server.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": "0x9c"}).to_string());
+        client.join().unwrap()
+    });
+    drop(server);
+    let failure = client.hear();
+    assert_eq!(failure["reason"], "upstream_cut", "{failure}");
+    assert_eq!(client.farewell().map(|(code, _)| code), Some(1011));
+    proxy.log_line(&["route=heads", "outcome=cut", "reason=upstream_cut"]);
+}
+
+#[test]
+fn a_subscription_that_the_server_refuses_opens_no_websocket() {
+    let (_upstream, proxy, mut server) = serving();
+    let mut client = proxy.connect();
+    client.send("GET /subscriptions/newHeads HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+    let asked = server.hear();
+    let error = json!({"code": -32602, "message": "no such kind"});
+    server.say(json!({"jsonrpc": "2.0", "id": asked["id"], "error": error}).to_string());
+    assert_eq!(client.read_head().status(), 422);
+    // Neither does an invalid handshake, or one of another origin.
+    for (header, status) in [
+        ("Sec-WebSocket-Version: 8", 400),
+        (
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nOrigin: http://evil.example",
+            403,
+        ),
+    ] {
+        let mut client = proxy.connect();
+        client.send(format!("GET /subscriptions/newHeads HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{header}\r\n\r\n"));
+        assert_eq!(client.read_head().status(), status, "{header}");
+    }
 }

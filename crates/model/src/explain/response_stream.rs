@@ -6,6 +6,7 @@ use super::case::Case;
 use crate::response_stream::StreamTerms;
 use crate::route::Route;
 use crate::stream_format::RouteStream;
+use crate::websocket;
 use dualgauge_patterns::side::Side;
 
 /// Returns the terms on which the response to a call of a side may stream.
@@ -33,6 +34,13 @@ pub(super) fn describe(
     is_alone: bool,
 ) -> Option<String> {
     if let (Some(rule), Side::Rest) = (&route.subscription, client) {
+        let head = case.request.head;
+        if websocket::is_asked(head.method, head.headers) {
+            return Some(format!(
+                "the call opens a subscription: each notification `{}` with its id is a message of a WebSocket that the proxy serves; `{}` ends it",
+                rule.method, rule.unsubscribe
+            ));
+        }
         let accepts = terms(case, route, client).is_some_and(StreamTerms::is_accepted);
         return Some(match accepts {
             true => format!(

@@ -1,0 +1,228 @@
+//! The events of a subscription for a REST client that asks for a WebSocket: each event is a message.
+//!
+//! The call is served as one for an event stream, whose body the task of the socket reads. Laws: one message for each event
+//! with data, in order; at most one chunk of the body is buffered; a client that leaves drops the body, and the
+//! subscription with it; messages of the client are read and ignored.
+//!
+//! Used by `rest`.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONNECTION, SEC_WEBSOCKET_ACCEPT, UPGRADE};
+use http::{HeaderName, HeaderValue, Response, StatusCode, request};
+use http_body_util::BodyExt;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::sleep_until;
+
+use crate::gateway::peers::Peer;
+use crate::gateway::response_body::ResponseBody;
+use crate::gateway::stream_end::is_event_stream;
+use crate::gateway::worker::Worker;
+use crate::upstream::{Activity, IdleAction, IdleTimer};
+use dualgauge_model::failure::Failure;
+use dualgauge_model::pending::Heartbeat;
+use dualgauge_model::route::Route;
+use dualgauge_model::sse::{EVENT_STREAM, RawEvent, SseReader, StreamPiece};
+use dualgauge_model::websocket::{self, EventSocketStep};
+use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
+use dualgauge_patterns::rope::Rope;
+use dualgauge_transport::wire::FloodReason;
+
+/// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
+const HEARTBEAT: Heartbeat = Heartbeat {
+    every: Duration::from_secs(30),
+    within: Duration::from_secs(30),
+};
+
+/// The type of the event that is a failure (`response_stream`).
+const ERROR: &str = "error";
+
+/// The status code for a stream that ends with a failure (RFC 6455 §7.4.1).
+const INTERNAL: u16 = 1011;
+
+/// The reasons for closing the client's connection.
+const ENDED: &str = "the events have ended";
+const FAILED: &str = "the last event is a failure";
+const FLOOD: &str = "too many control frames or empty fragments";
+
+/// A client's request for the events of a subscription on a WebSocket.
+pub(super) struct EventSocket {
+    upgrade: OnUpgrade,
+    accept: HeaderValue,
+}
+
+impl EventSocket {
+    /// Turns the request for a WebSocket into one for an event stream; `None` if it is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the handshake is invalid.
+    pub(super) fn take(
+        route: &Route,
+        head: &mut request::Parts,
+    ) -> Result<Option<EventSocket>, Failure> {
+        if route.subscription.is_none() || !websocket::is_asked(&head.method, &head.headers) {
+            return Ok(None);
+        }
+        let accept = accept_key(websocket::handshake(&head.headers)?.key);
+        let Ok(accept) = HeaderValue::try_from(accept) else {
+            return Ok(None);
+        };
+        let upgrade = head.extensions.remove::<OnUpgrade>();
+        let names = head.headers.keys();
+        let of_handshake = |name: &&HeaderName| name.as_str().starts_with("sec-websocket-");
+        let names: Vec<HeaderName> = names.filter(of_handshake).cloned().collect();
+        for name in names {
+            head.headers.remove(name);
+        }
+        head.headers
+            .insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        Ok(upgrade.map(|upgrade| EventSocket { upgrade, accept }))
+    }
+
+    /// Opens the socket if the response is an event stream; else returns the response. The socket counts as a connection
+    /// of `peer`.
+    pub(super) fn open(
+        self,
+        response: Response<ResponseBody>,
+        worker: &Rc<Worker>,
+        peer: Option<Rc<Peer>>,
+    ) -> Response<ResponseBody> {
+        let (head, body) = response.into_parts();
+        if head.status != StatusCode::OK || !is_event_stream(&head.headers) {
+            return Response::from_parts(head, body);
+        }
+        let mut response = Response::new(ResponseBody::full(Rope::default()));
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
+        headers.insert(UPGRADE, const { HeaderValue::from_static("websocket") });
+        headers.insert(SEC_WEBSOCKET_ACCEPT, self.accept);
+        let connection_guard = worker.count_connection(peer);
+        let (task_worker, upgrade) = (worker.clone(), self.upgrade);
+        worker.tasks().start(async move {
+            let worker = task_worker;
+            let limits = &worker.runtime_plan().plan.limits;
+            // A failed upgrade means that the client has already left.
+            if let Ok(upgraded) = upgrade.await {
+                worker.count(|shard| shard.event_socket(EventSocketStep::Opened));
+                let messages = MessageStream::server(TokioIo::new(upgraded), limits.body).await;
+                let events = SseReader::new(limits.answer);
+                let end = Box::pin(pass_events(messages, body, events, &worker)).await;
+                worker.count(|shard| shard.event_socket(end));
+            }
+            // The connection counts against the limits of connections until here.
+            drop(connection_guard);
+        });
+        response
+    }
+}
+
+/// Sends the events to the client until they end or the client leaves.
+async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
+    mut messages: MessageStream<S>,
+    mut body: ResponseBody,
+    events: SseReader,
+    worker: &Worker,
+) -> EventSocketStep {
+    let mut queue = EventQueue {
+        events,
+        waiting: VecDeque::new(),
+        has_failed: false,
+        end: None,
+    };
+    // A subscription may be silent, so only the heartbeat closes the connection.
+    let activity = Activity::new(1);
+    let mut idle_timer = IdleTimer::new(HEARTBEAT.every, Some(HEARTBEAT));
+    let end = loop {
+        if !messages.is_writing() {
+            match (queue.waiting.pop_front(), queue.end) {
+                (Some(message), _) => messages.send(message),
+                (None, Some(end)) => break end,
+                (None, None) => {}
+            }
+        }
+        let is_reading = !messages.is_writing() && queue.end.is_none();
+        let deadline = idle_timer.next_deadline();
+        // Each branch is cancel-safe.
+        tokio::select! {
+            event = messages.next(ReadMode::Open) => match event {
+                MessageEvent::Message(_) | MessageEvent::SignOfLife => idle_timer.on_received(),
+                MessageEvent::Written => idle_timer.on_activity(),
+                // `MessageEvent::Lost` follows.
+                MessageEvent::Overlong => {}
+                MessageEvent::Lost(_) => break EventSocketStep::Closed,
+            },
+            frame = body.frame(), if is_reading => {
+                let chunk = frame.map(|frame| frame.ok().and_then(|frame| frame.into_data().ok()));
+                queue.take(chunk);
+            }
+            () = sleep_until(deadline) => match idle_timer.action_when_paused(ReadMode::Open, activity) {
+                IdleAction::Ping => messages.ping(),
+                IdleAction::Wait => {}
+                IdleAction::Close => break EventSocketStep::Closed,
+            },
+        }
+    };
+    // Ends the subscription before the closing handshake.
+    drop(body);
+    let reason = |code, text: &str| CloseReason {
+        code,
+        reason: text.to_owned(),
+    };
+    messages.set_close(match end {
+        EventSocketStep::Failed => Some(reason(Some(INTERNAL), FAILED)),
+        EventSocketStep::Ended => Some(reason(None, ENDED)),
+        EventSocketStep::Closed | EventSocketStep::Opened => None,
+    });
+    if messages.is_flooded() {
+        worker.count(|shard| shard.cut_connection(FloodReason::Chatter));
+        messages.set_close(Some(CloseReason::from_text(FLOOD)));
+    }
+    messages.end().await;
+    end
+}
+
+/// The events that were read and not yet sent.
+struct EventQueue {
+    events: SseReader,
+    waiting: VecDeque<Bytes>,
+    /// True if an event was a failure.
+    has_failed: bool,
+    /// The end of the stream, which follows the waiting events.
+    end: Option<EventSocketStep>,
+}
+
+impl EventQueue {
+    /// Takes a chunk of the stream: `None` at its end, and `Some(None)` if it broke off.
+    fn take(&mut self, chunk: Option<Option<Bytes>>) {
+        let Some(chunk) = chunk else {
+            self.end = Some(match self.has_failed {
+                true => EventSocketStep::Failed,
+                false => EventSocketStep::Ended,
+            });
+            return;
+        };
+        let Some(chunk) = chunk else {
+            self.end = Some(EventSocketStep::Failed);
+            return;
+        };
+        self.events.feed(&chunk);
+        while let Some(piece) = self.events.next() {
+            let StreamPiece::Event(text) = piece else {
+                continue;
+            };
+            let Some(event) = RawEvent::read(&text) else {
+                continue;
+            };
+            self.waiting.extend(event.dispatched_data());
+            // The end of the stream follows, at which the call is reported.
+            self.has_failed |= event.event() == ERROR;
+        }
+    }
+}
