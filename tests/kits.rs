@@ -368,7 +368,7 @@ fn assert_a2a(binding: &str, other: &str, stages: &str) {
     assert_equal_results(&direct, &a2a_client(&url, binding));
     // a2a-sdk subscribes by `POST`.
     let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
-    uncalled.retain(|route| !route.ends_with("task.subscribe-get"));
+    uncalled.retain(|route| !route.ends_with("task.subscribe-get") && !route.starts_with("v03."));
     assert_eq!(uncalled, Vec::<String>::new());
 }
 
@@ -384,6 +384,33 @@ fn rest_clients_of_a2a_get_the_results_of_a_json_rpc_agent() {
 fn json_rpc_clients_of_a2a_get_the_results_of_a_rest_agent() {
     let stages = r#"{ rest = "passthrough", rpc = "translate" }"#;
     assert_a2a("JSONRPC", "HTTP+JSON", stages);
+}
+
+/// Returns the results of a client of A2A 0.3.
+fn a2a_v03_client(url: &str) -> String {
+    let mut command = Command::new(installed("peers-a2a-03").join("bin/python"));
+    client(command.arg("tests/kits/a2a_v03_client.py").arg(url))
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn clients_of_a2a_0_3_get_the_results_of_an_agent_that_knows_their_version() {
+    let mut command = Command::new(installed("peers-a2a").join("bin/python"));
+    command.args(["tests/kits/a2a_server.py", "JSONRPC", "0.3"]);
+    let (_own, url) = started(&mut command, "serving ");
+    let direct = a2a_v03_client(&url);
+    let (_agent, url) = agent("JSONRPC");
+    let folder = tempfile::tempdir().unwrap();
+    let replaced = |line: &str| match line.split(' ').next()? {
+        "url" => Some(format!("url = \"{url}\"")),
+        _ => None,
+    };
+    let main = written_kit("a2a", folder.path(), replaced);
+    let (proxy, url) = at_free_address(|listen| proxy_at(&main, &listen.to_string()));
+    assert_equal_results(&direct, &a2a_v03_client(&url));
+    let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
+    uncalled.retain(|route| route.starts_with("v03."));
+    assert_eq!(uncalled, Vec::<String>::new());
 }
 
 /// Takes the comment signs from the tables that a file has as comments.

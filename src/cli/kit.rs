@@ -73,7 +73,11 @@ macro_rules! kit {
 
 /// All kits, in the order of their names.
 const KITS: &[Kit] = &[
-    kit!("a2a", "both bindings of an A2A 1.0 agent, with streams"),
+    kit!(
+        "a2a",
+        "both bindings of an A2A 1.0 agent, with streams",
+        "v03.toml"
+    ),
     kit!("aria2", "aria2's JSON-RPC methods as a REST API"),
     kit!(
         "bitcoin",

@@ -74,7 +74,9 @@ handler = DefaultRequestHandler(
     extended_agent_card=extended,
     validate_input_modes=True,
 )
-routes = create_jsonrpc_routes(handler, "/") if binding == "JSONRPC" else create_rest_routes(handler)
+# With a second argument, the agent also takes JSON-RPC of A2A 0.3.
+old = len(sys.argv) > 2
+routes = create_jsonrpc_routes(handler, "/", enable_v0_3_compat=old) if binding == "JSONRPC" else create_rest_routes(handler)
 app = Starlette(routes=create_agent_card_routes(card) + routes)
 print(f"serving {address}", flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])
