@@ -117,17 +117,22 @@ pub(super) fn differences(document: &Value, generated: &Value, prefix: &str) -> 
             &new.failures(operation),
             &mut differs,
         );
-        for text in ["summary", "tags"] {
-            let known = old_operation.get(text).filter(|text| **text != json!([]));
-            if operation.get(text) != known {
-                differs(text, json!(operation.get(text)), json!(known));
-            }
-        }
+        label_differences(old_operation, operation, &mut differs);
     }
     found
 }
 
 type Differs<'f> = &'f mut dyn FnMut(&'static str, Value, Value);
+
+/// Compares the summaries and the tags of two operations.
+fn label_differences(old: &Value, new: &Value, differs: Differs<'_>) {
+    for label in ["summary", "tags"] {
+        let known = old.get(label).filter(|label| **label != json!([]));
+        if new.get(label) != known {
+            differs(label, json!(new.get(label)), json!(known));
+        }
+    }
+}
 
 /// Compares the members of two bodies, and which of them are required. A body without named members may have any form.
 fn body_differences(old: &BodyMembers, new: &BodyMembers, differs: Differs<'_>) {
