@@ -106,15 +106,13 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     let cors = cors.map(|cors| cors::compile(cors, &mut problems));
     let hosts = raw.listen.hosts.iter().map(|host| host.value.clone());
     let lifecycle = lifecycle::compile(raw, &routes, &face, &mut problems);
-    let trace = raw.trace.as_ref();
-    let trace = trace.map(|trace| trace::compile(trace, &mut problems));
     let redaction = Arc::new(redaction(raw));
     let mut plan = Plan {
         tls,
         proxy_protocol: proxy_protocol(raw, &mut problems),
         forwarding: forwarding(raw),
         identity_headers: identity::headers(raw, &mut problems),
-        trace,
+        trace: trace::compile(raw.trace.as_ref(), &mut problems),
         series: metrics::compile(&raw.metrics, &mut problems),
         comparing: compare::compile(raw, &redaction, &mut problems),
         ready: readiness::compile(raw, &upstreams, &mut problems),
@@ -137,8 +135,7 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
         unrouted: raw.unrouted.value,
         limits: limits(&raw.limits),
     };
-    let record = raw.record.as_ref();
-    plan.record = record.map(|record| Arc::new(record::compile(record, &plan, &mut problems)));
+    plan.record = record::compile(raw.record.as_ref(), &plan, &mut problems);
     (plan, problems)
 }
 

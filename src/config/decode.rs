@@ -51,7 +51,7 @@ use crate::config::key::{
 };
 use crate::config::kind::{TEXT, words};
 use crate::config::problem::SourceMap;
-use crate::config::raw::{RawConfig, RawSet};
+use crate::config::raw::{RawConfig, RawRoute, RawSet, RawStream};
 use crate::config::table_reader::{Table, unique};
 use dualgauge_model::plan::Unrouted;
 
@@ -117,6 +117,13 @@ section! {
     }
 }
 
+/// Checks that routes and streams have different names.
+fn unique_names(routes: &[RawRoute], streams: &[RawStream], table: &mut Table<'_>) {
+    let names = routes.iter().map(|route| &route.name);
+    let names = names.chain(streams.iter().map(|stream| &stream.name));
+    unique(names, table);
+}
+
 /// Decodes the whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     table.list(&INCLUDE);
@@ -136,9 +143,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let schemas = route_docs::shared(table, &SHARED_SCHEMAS);
     let streams = table.tables(&STREAM, stream::stream);
     let events = table.tables(&EVENT, event::event);
-    let names = routes.iter().map(|route| &route.name);
-    let names = names.chain(streams.iter().map(|stream| &stream.name));
-    unique(names, table);
+    unique_names(&routes, &streams, table);
     let sets = table.named_lists(&OUTCOMES, outcome::row).into_iter();
     let sets = sets.map(|(name, rows)| RawSet { name, rows });
     let locals = table.tables(&LOCAL, local::local);

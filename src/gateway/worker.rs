@@ -19,7 +19,7 @@ use super::event_sessions::EventSessions;
 use super::log_levels::LogLevels;
 use super::offload::Offload;
 use super::peers::{Peer, Peers};
-use super::recording::CallRecorder;
+use super::recording::call_recorder::CallRecorder;
 use super::request_origin::RequestOrigin;
 use super::runtime_plan::{InstalledPlan, RuntimePlan};
 use super::session_streams::SessionStreams;

@@ -76,7 +76,7 @@ mod views;
 pub use api::AdminApi;
 pub use client_view::{ClientRow, ServedByStage};
 pub use command::{AdminCommand, ChangeRequest, Readiness, ReloadView, Reloaded};
-pub use decode::Attribution;
+pub use decode::{Attribution, RecordingRequest};
 pub use explain::HypotheticalCall;
 pub use live::AdminBody;
 pub use overview::{
@@ -85,7 +85,7 @@ pub use overview::{
 };
 pub use page::{ListOrder, ListQuery, Page};
 pub use performance_view::{PerformanceRow, PerformanceView, RoutePerformance};
-pub use recording::{RecordingCommand, RecordingRequest, RecordingView};
+pub use recording::{RecordingCommand, RecordingView};
 pub use refusal::{Refusal, StillMissing};
 pub use route_view::{
     CallerRow, ExampleReplyView, ExampleView, LatencyView, RouteDetail, RouteRow,

@@ -91,6 +91,7 @@ mod random;
 mod random_table;
 mod raw_targets;
 mod ready;
+mod recorded;
 mod redacted;
 #[cfg(unix)]
 #[expect(

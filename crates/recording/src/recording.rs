@@ -1,6 +1,7 @@
 //! The recording format: a header line, then one JSON line for each call.
 //!
 //! ```text
+//! format   the constants of the format
 //! call     the types of a recorded call
 //! time     its time
 //! body     its bodies
@@ -14,6 +15,7 @@
 
 mod body;
 mod call;
+mod format;
 mod law;
 mod reader;
 #[cfg(test)]
@@ -23,13 +25,8 @@ mod writer;
 
 pub use body::{MAX_DEPTH, RecordedBody};
 pub use call::{Headers, RecordedCall, RecordedRequest, RecordedResponse, Responder};
+pub use format::{FORMAT, MAX_LINE, VERSION};
 pub use law::check_any_cut;
-pub use reader::{MAX_LINE, ReadError, Reader, Unread};
+pub use reader::{ReadError, Reader, Unread};
 pub use time::RecordedTime;
 pub use writer::{header_line, write_call};
-
-/// The value of the member `format` of the header line.
-pub const FORMAT: &str = "dualgauge-recording";
-
-/// The version that this crate writes, and the newest that it reads.
-pub const VERSION: u64 = 1;

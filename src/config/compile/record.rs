@@ -9,8 +9,13 @@ use dualgauge_model::record::{RecordLimits, RecordPlan};
 use dualgauge_model::redact::Redaction;
 use dualgauge_model::rollout::Percent;
 
-/// Compiles the recording of the calls of a plan.
-pub(super) fn compile(raw: &RawRecord, plan: &Plan, problems: &mut Vec<Problem>) -> RecordPlan {
+/// Compiles the recording of the calls of a plan, if it is configured.
+pub(super) fn compile(
+    raw: Option<&RawRecord>,
+    plan: &Plan,
+    problems: &mut Vec<Problem>,
+) -> Option<Arc<RecordPlan>> {
+    let raw = raw?;
     let mut redaction = Redaction::clone(&plan.redaction);
     let keys = raw.redact.iter().map(|key| key.value.clone());
     redaction.keys.extend(keys);
@@ -23,7 +28,7 @@ pub(super) fn compile(raw: &RawRecord, plan: &Plan, problems: &mut Vec<Problem>)
             )));
         }
     }
-    RecordPlan {
+    Some(Arc::new(RecordPlan {
         directory: raw.directory.value.clone(),
         sample: Percent::from_thousandths(raw.sample.value).unwrap_or(Percent::NONE),
         bodies: raw.bodies.value,
@@ -39,5 +44,5 @@ pub(super) fn compile(raw: &RawRecord, plan: &Plan, problems: &mut Vec<Problem>)
             total_size: raw.total_size.value as u64,
             time: raw.time_limit.as_ref().map(|limit| limit.value),
         },
-    }
+    }))
 }

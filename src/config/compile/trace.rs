@@ -5,7 +5,9 @@ use crate::config::raw::RawTrace;
 use dualgauge_model::rollout::Percent;
 use dualgauge_model::trace::{ExportPlan, TracePlan};
 
-pub(super) fn compile(raw: &RawTrace, problems: &mut Vec<Problem>) -> TracePlan {
+/// Compiles the tracing, if it is configured.
+pub(super) fn compile(raw: Option<&RawTrace>, problems: &mut Vec<Problem>) -> Option<TracePlan> {
+    let raw = raw?;
     let endpoint = raw.endpoint.as_ref();
     if let Some(endpoint) = endpoint {
         let problem = if cfg!(not(feature = "otlp")) {
@@ -19,11 +21,11 @@ pub(super) fn compile(raw: &RawTrace, problems: &mut Vec<Problem>) -> TracePlan 
         };
         problems.extend(problem.map(|message| endpoint.problem(message)));
     }
-    TracePlan {
+    Some(TracePlan {
         sample: Percent::from_thousandths(raw.sample.value).unwrap_or(Percent::ALL),
         export: endpoint.map(|endpoint| ExportPlan {
             endpoint: endpoint.value.to_string(),
             service: raw.service.value.clone(),
         }),
-    }
+    })
 }

@@ -9,11 +9,12 @@ use http::header::CONTENT_TYPE;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
-use super::observer::EndedBody;
+use super::kept::EndedBody;
 use crate::telemetry::clock::millis;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::record::{RecordPlan, RecordedBodies};
 use dualgauge_model::rollout::{DecisionReason, Stage, Way};
+use dualgauge_model::route::Route;
 use dualgauge_net::ContentEncoding;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::side::Side;
@@ -176,32 +177,40 @@ impl RecordedCaller {
     }
 
     /// Returns the treatment of values without a name: they are replaced if the method or a segment of the path is
-    /// sensitive, and all values if a hole of the route is.
+    /// sensitive, and all values if a hole of the route is. Each message of a batch counts.
     fn nameless(&self, rules: &Rules<'_>, request: &EndedBody) -> Nameless {
-        let route = self.route.map(|route| self.plan.routes.route(route));
-        let mut holes = route.iter().flat_map(|route| route.facts.holes.iter());
-        let has_secret_hole = holes.any(|hole| rules.hides(&hole.name));
-        let path = self.target.as_ref().map_or("", PathAndQuery::path);
-        if has_secret_hole {
+        let calls = messages(self.side, request);
+        let calls: Vec<_> = calls.iter().filter_map(method).collect();
+        let routes = calls
+            .iter()
+            .map(|(method, params)| self.plan.select_rpc(method, params.as_ref()));
+        let mut routes = routes.chain([self.route]).flatten();
+        if routes.any(|route| has_secret_hole(self.plan.routes.route(route), rules)) {
             return Nameless::AllReplaced;
         }
-        let is_sensitive = path.split('/').any(|segment| rules.hides(segment))
-            || methods(self.side, request)
+        let path = self.target.as_ref().map_or("", PathAndQuery::path);
+        let mut words = path.split('/').chain(
+            calls
                 .iter()
-                .any(|method| method.split(['.', '/', ':']).any(|part| rules.hides(part)));
-        match is_sensitive {
+                .flat_map(|(method, _)| method.split(['.', '/', ':'])),
+        );
+        match words.any(|word| rules.hides(word)) {
             true => Nameless::Replaced,
             false => Nameless::Kept,
         }
     }
 }
 
-/// Returns the methods of a message, or of the messages of a batch.
-fn methods(side: Side, request: &EndedBody) -> Vec<String> {
-    messages(side, request)
-        .iter()
-        .filter_map(|message| message.member("method")?.text()?.ok())
-        .collect()
+/// Returns true if a hole of the route has a sensitive name.
+fn has_secret_hole(route: &Route, rules: &Rules<'_>) -> bool {
+    let mut holes = route.facts.holes.iter();
+    holes.any(|hole| rules.hides(&hole.name))
+}
+
+/// Returns the method and the params of a message.
+fn method(message: &Json) -> Option<(String, Option<Json>)> {
+    let method = message.member("method")?.text()?.ok()?;
+    Some((method, message.member("params")))
 }
 
 /// Returns the messages of an RPC body.

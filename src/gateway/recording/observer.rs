@@ -6,8 +6,9 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, response};
 use tokio::time::Instant;
 
+use super::call_recorder::CallRecorder;
 use super::ended::{EndedResponse, RecordedCaller};
-use super::{CallRecorder, KeptContent, coding, picked};
+use super::kept::{EndedBody, KeptContent, coding, picked};
 use crate::gateway::call_response::FullResponse;
 use crate::gateway::response_observer::{Observer, ResponseObserver};
 use crate::gateway::stream_end::is_event_stream;
@@ -16,7 +17,7 @@ use crate::telemetry::recorder::Recorder;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::record::RecordedBodies;
-use dualgauge_net::{BodyCopy, CopyUnavailable};
+use dualgauge_net::BodyCopy;
 
 /// The memory of a call without its bodies, in bytes.
 const CALL_SIZE: usize = 2048;
@@ -58,16 +59,6 @@ enum PendingBody {
     Omitted(u64),
 }
 
-/// A body of an ended call.
-#[derive(Debug)]
-pub(super) enum EndedBody {
-    Whole(Bytes),
-    /// Not recorded, with its length as far as it is known.
-    Omitted(u64),
-    /// To be recorded, and too large or broken off.
-    Lost,
-}
-
 impl RecordingObserver {
     pub(super) fn new(
         recorder: &CallRecorder,
@@ -78,13 +69,13 @@ impl RecordingObserver {
     ) -> RecordingObserver {
         RecordingObserver {
             inner,
-            recorder: recorder.recorder.clone(),
+            recorder: recorder.recorder().clone(),
             call: Some(Box::new(PendingCall {
                 caller,
                 content,
                 started,
                 response: None,
-                copy: BodyCopy::new(&recorder.budget),
+                copy: recorder.new_copy(),
             })),
         }
     }
@@ -129,22 +120,6 @@ impl RecordingObserver {
             CALL_SIZE + bodies,
             Box::new(move || caller.call(&request, response.as_ref(), is_whole)),
         );
-    }
-}
-
-impl EndedBody {
-    fn copied(copy: &BodyCopy) -> EndedBody {
-        match copy.whole() {
-            Ok(whole) => EndedBody::Whole(whole),
-            Err(CopyUnavailable::BudgetExhausted | CopyUnavailable::Unfinished) => EndedBody::Lost,
-        }
-    }
-
-    fn size(&self) -> usize {
-        match self {
-            EndedBody::Whole(whole) => whole.len(),
-            EndedBody::Omitted(_) | EndedBody::Lost => 0,
-        }
     }
 }
 

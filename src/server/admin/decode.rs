@@ -9,7 +9,6 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::config::problem::nearest;
-use crate::server::admin::RecordingRequest;
 use dualgauge_model::record::RecordedBodies;
 use dualgauge_model::rollout::{Percent, Stage};
 use dualgauge_patterns::json::{
@@ -57,6 +56,17 @@ pub(super) fn flip(body: &Bytes) -> Result<((Stage, Percent), Attribution), Vec<
         }
         _ => Err(object.problems),
     }
+}
+
+/// The requested recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordingRequest {
+    /// The time after which it stops.
+    pub time: Duration,
+    /// The percentage of calls that are recorded.
+    pub sample: Percent,
+    /// The bodies that are recorded; `None` for `record.bodies`.
+    pub bodies: Option<RecordedBodies>,
 }
 
 /// The body that starts a recording.

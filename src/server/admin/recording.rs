@@ -1,21 +1,11 @@
-//! Recordings of calls: their start, their state and their end. Used by `admin::command`, `admin::response` and
-//! `admin::routes`.
+//! Recordings of calls: their start, their state and their end. Used by `admin::command`
+//! and `admin::response`.
 
-use std::time::Duration;
-
-use bytes::Bytes;
-use http::Response;
-use http_body_util::Full;
 use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
-use super::api::AdminApi;
-use super::decode::RecordingBody;
-use super::problem::{AdminProblem, ok};
-use crate::server::admin::{AdminCommand, Attribution, Refusal};
+use crate::server::admin::{Attribution, RecordingRequest, Refusal};
 use crate::telemetry::recorder::RecordingStatus;
-use dualgauge_model::record::RecordedBodies;
-use dualgauge_model::rollout::Percent;
 
 /// A command to the recorder.
 #[derive(Debug)]
@@ -40,17 +30,6 @@ pub enum RecordingCommand {
     },
 }
 
-/// The requested recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordingRequest {
-    /// The time after which it stops.
-    pub time: Duration,
-    /// The percentage of calls that are recorded.
-    pub sample: Percent,
-    /// The bodies that are recorded; `None` for `record.bodies`.
-    pub bodies: Option<RecordedBodies>,
-}
-
 /// The state of the recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecordingView {
@@ -69,41 +48,5 @@ impl RecordingView {
             running: last.is_some_and(|recording| recording.stopped.is_none()),
             recording,
         }
-    }
-}
-
-impl AdminApi {
-    /// Returns the state of the recorder.
-    pub(super) async fn recording(&self) -> Result<Response<Full<Bytes>>, AdminProblem> {
-        let show = |reply| AdminCommand::Recording(RecordingCommand::Show(reply));
-        Ok(ok(&self.ask(show).await?))
-    }
-
-    /// Starts a recording.
-    pub(super) async fn start_recording(
-        &self,
-        body: RecordingBody,
-    ) -> Result<Response<Full<Bytes>>, AdminProblem> {
-        let RecordingBody {
-            request,
-            attribution,
-        } = body;
-        let start = |reply| {
-            AdminCommand::Recording(RecordingCommand::Start {
-                request,
-                attribution,
-                reply,
-            })
-        };
-        Ok(ok(&self.ask(start).await??))
-    }
-
-    /// Stops the recording.
-    pub(super) async fn stop_recording(
-        &self,
-        attribution: Attribution,
-    ) -> Result<Response<Full<Bytes>>, AdminProblem> {
-        let stop = |reply| AdminCommand::Recording(RecordingCommand::Stop { attribution, reply });
-        Ok(ok(&self.ask(stop).await?))
     }
 }

@@ -14,7 +14,7 @@ use tokio::time;
 use crate::server::admin::access::{admit, check_fetch_site, is_plain_probe};
 use crate::server::admin::api::AdminApi;
 use crate::server::admin::console::ConsoleFile;
-use crate::server::admin::decode::Attribution;
+use crate::server::admin::decode::{Attribution, RecordingBody};
 use crate::server::admin::explain::{self, Explained};
 use crate::server::admin::live::{AdminBody, whole};
 use crate::server::admin::mismatches::{ForgottenView, MismatchesView};
@@ -23,7 +23,7 @@ use crate::server::admin::routes::{AdminEndpoint, NotFound, is_write, needs_toke
 use crate::server::admin::token::AuthError;
 use crate::server::admin::views::FlagsPage;
 use crate::server::admin::{
-    AdminCommand, ChangeRequest, HypotheticalCall, Readiness, decode, query,
+    AdminCommand, ChangeRequest, HypotheticalCall, Readiness, RecordingCommand, decode, query,
 };
 use crate::telemetry::clock;
 use dualgauge_model::hosts::is_loopback;
@@ -137,11 +137,7 @@ impl AdminApi {
                 self.change(head, change, attribution).await
             }
             AdminEndpoint::Recording => self.recording().await,
-            AdminEndpoint::Record => {
-                require_json(head)?;
-                let asked = decode::recording(&read(body).await?)?;
-                self.start_recording(asked.with_token_owner(bearer)).await
-            }
+            AdminEndpoint::Record => self.start_recording(head, body, bearer).await,
             AdminEndpoint::StopRecording => {
                 self.stop_recording(attribution(head, body, bearer).await?)
                     .await
@@ -149,6 +145,48 @@ impl AdminApi {
             AdminEndpoint::Reload => self.reload(attribution(head, body, bearer).await?).await,
             AdminEndpoint::History => Ok(ok(&self.ask(AdminCommand::History).await?)),
         }
+    }
+
+    /// Returns the state of the recorder.
+    async fn recording(&self) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let show = |reply| AdminCommand::Recording(RecordingCommand::Show(reply));
+        Ok(ok(&self.ask(show).await?))
+    }
+
+    /// Starts a recording.
+    async fn start_recording<B>(
+        &self,
+        head: &Parts,
+        body: B,
+        bearer: Option<&str>,
+    ) -> Result<Response<Full<Bytes>>, AdminProblem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        require_json(head)?;
+        let asked = decode::recording(&read(body).await?)?;
+        let RecordingBody {
+            request,
+            attribution,
+        } = asked.with_token_owner(bearer);
+        let start = |reply| {
+            AdminCommand::Recording(RecordingCommand::Start {
+                request,
+                attribution,
+                reply,
+            })
+        };
+        Ok(ok(&self.ask(start).await??))
+    }
+
+    /// Stops the recording.
+    async fn stop_recording(
+        &self,
+        attribution: Attribution,
+    ) -> Result<Response<Full<Bytes>>, AdminProblem> {
+        let stop = |reply| AdminCommand::Recording(RecordingCommand::Stop { attribution, reply });
+        Ok(ok(&self.ask(stop).await?))
     }
 
     async fn reload(

@@ -139,13 +139,17 @@ fn params(members: &[(&str, &str)]) -> SourceTree {
     SourceTree::Table(members.collect())
 }
 
-fn plan() -> Plan {
-    let short = RouteSource {
+fn short() -> RouteSource {
+    RouteSource {
         name: "make".into(),
         rest: "POST /items/{id}".into(),
         rpc: "items/make".into(),
         ..RouteSource::default()
-    };
+    }
+}
+
+fn plan() -> Plan {
+    let short = short();
     let full = RouteSource {
         name: "read".into(),
         rest: "GET /items/{id}".into(),

@@ -9,7 +9,7 @@ use crate::plan::{Limits, Plan, RpcFace, Unrouted, Upstreams};
 use crate::rollout::{
     Client, Clients, Defaults, Glob, Kill, Matcher, Percent, Rollout, Stage, Way,
 };
-use crate::route::{RouteSource, RouteTable, parse_route};
+use crate::route::{Route, RouteSource, RouteTable, parse_route};
 use crate::shadow_limits::ShadowLimits;
 use crate::time::Timestamp;
 use dualgauge_patterns::side::Side;
@@ -86,16 +86,17 @@ fn known() -> Client {
     }
 }
 
-fn plan(side: Side) -> Plan {
-    let route = |name: &str, rest: &str| {
-        let source = RouteSource {
-            name: name.into(),
-            rest: rest.into(),
-            rpc: name.into(),
-            ..RouteSource::default()
-        };
-        parse_route(source).unwrap()
+fn route(name: &str, rest: &str) -> Route {
+    let source = RouteSource {
+        name: name.into(),
+        rest: rest.into(),
+        rpc: name.into(),
+        ..RouteSource::default()
     };
+    parse_route(source).unwrap()
+}
+
+fn plan(side: Side) -> Plan {
     let routes = vec![
         route("items.read", "GET /api/items/{id}"),
         route("all", "GET /{tenant}/all"),

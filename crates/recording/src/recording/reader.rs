@@ -5,10 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::call::RecordedCall;
-use super::{FORMAT, VERSION};
-
-/// The maximum length of a line in bytes, including its line feed.
-pub const MAX_LINE: usize = 16 * 1024 * 1024;
+use super::format::{FORMAT, MAX_LINE, VERSION};
 
 /// A fault of a file, with the number of its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::call::RecordedCall;
-use super::reader::MAX_LINE;
+use super::format::{FORMAT, MAX_LINE, VERSION};
 use super::time::RecordedTime;
-use super::{FORMAT, VERSION};
 
 /// The header line.
 #[derive(Serialize)]

@@ -205,7 +205,7 @@ proptest! {
         let (shown, places) = redacted(Nameless::Kept, &value.to_string());
         let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
         prop_assert!(!is_exposed(&read, false), "{shown}");
-        prop_assert_eq!(places.is_empty(), read == value || shown == value.to_string());
+        prop_assert_eq!(places.is_empty(), read == value);
         let again = redacted(Nameless::Kept, &shown).0;
         prop_assert_eq!(again, shown);
     }
