@@ -131,12 +131,14 @@ fn drafted(observed: &mut Observed, name: &str) -> Result<ImportDraft, LearnFaul
 
 fn write(path: &Path, toml: &str) -> Result<(), LearnFault> {
     let mut options = OpenOptions::new();
-    let unwritable = |cause: io::Error| match cause.kind() {
-        io::ErrorKind::AlreadyExists => LearnFault::Exists(path.to_path_buf()),
-        _ => LearnFault::Unwritable {
+    let unwritable = |cause: io::Error| {
+        if cause.kind() == io::ErrorKind::AlreadyExists {
+            return LearnFault::Exists(path.to_path_buf());
+        }
+        LearnFault::Unwritable {
             path: path.to_path_buf(),
             cause,
-        },
+        }
     };
     let mut file = options
         .write(true)

@@ -127,10 +127,8 @@ impl Observed {
     }
 
     fn add_rpc(&mut self, body: &Value, response: &Content) {
-        let messages = match body {
-            Value::Array(messages) => messages.as_slice(),
-            message => std::slice::from_ref(message),
-        };
+        let batch = body.as_array().map(Vec::as_slice);
+        let messages = batch.unwrap_or(std::slice::from_ref(body));
         for message in messages {
             if self.rest.len() + self.rpc.len() >= MAX_CALLS {
                 self.leave_out("beyond the maximum number of calls");
@@ -157,10 +155,11 @@ impl Observed {
 /// Returns true for a JSON-RPC 2.0 message or a batch of them.
 fn is_rpc(body: &Value) -> bool {
     let is_message = |message: &Value| message["jsonrpc"] == "2.0";
-    match body {
-        Value::Array(messages) => !messages.is_empty() && messages.iter().all(is_message),
-        message => is_message(message),
-    }
+    let batch = body.as_array();
+    batch.map_or_else(
+        || is_message(body),
+        |messages| !messages.is_empty() && messages.iter().all(is_message),
+    )
 }
 
 type Target = (Vec<String>, Vec<(String, String)>);

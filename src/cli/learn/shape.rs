@@ -2,7 +2,7 @@
 //!
 //! Law: every observed value is valid under its schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -15,13 +15,9 @@ const MEMBERS: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     seen: u64,
-    is_null: bool,
-    is_boolean: bool,
-    is_integer: bool,
-    is_number: bool,
-    is_text: bool,
+    /// The names of the types that were seen.
+    types: BTreeSet<&'static str>,
     objects: u64,
-    is_array: bool,
     members: BTreeMap<String, Shape>,
     /// True if an object has too many members, or lies too deep.
     is_map: bool,
@@ -41,20 +37,23 @@ impl Shape {
 
     fn add_at(&mut self, value: &Value, depth: u8) {
         self.seen += 1;
-        match value {
-            Value::Null => self.is_null = true,
-            Value::Bool(_) => self.is_boolean = true,
-            Value::Number(number) if number.is_i64() || number.is_u64() => self.is_integer = true,
-            Value::Number(_) => self.is_number = true,
-            Value::String(_) => self.is_text = true,
-            Value::Array(elements) => {
-                self.is_array = true;
-                let shape = self.elements.get_or_insert_default();
-                if depth < DEPTH {
-                    elements.iter().for_each(|it| shape.add_at(it, depth + 1));
-                }
+        self.types.insert(match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_i64() || number.is_u64() => "integer",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        });
+        if let Value::Array(elements) = value {
+            let shape = self.elements.get_or_insert_default();
+            if depth < DEPTH {
+                elements.iter().for_each(|it| shape.add_at(it, depth + 1));
             }
-            Value::Object(members) => self.add_object(members, depth),
+        }
+        if let Value::Object(members) = value {
+            self.add_object(members, depth);
         }
     }
 
@@ -76,22 +75,16 @@ impl Shape {
 
     /// Returns the schema.
     pub(super) fn schema(&self) -> Value {
-        let kinds = [
-            (self.is_null, "null"),
-            (self.is_boolean, "boolean"),
-            (self.is_integer && !self.is_number, "integer"),
-            (self.is_number, "number"),
-            (self.is_text, "string"),
-            (self.is_array, "array"),
-            (self.objects > 0, "object"),
-        ];
-        let kinds = kinds.into_iter().filter(|(is_seen, _)| *is_seen);
-        let kinds: Vec<&str> = kinds.map(|(_, kind)| kind).collect();
+        let mut kinds = self.types.clone();
+        if kinds.contains("number") {
+            kinds.remove("integer");
+        }
+        let kinds: Vec<&str> = kinds.into_iter().collect();
         let mut schema = match kinds[..] {
             [] => return json!({}),
             [kind] => json!({ "type": kind }),
             // A value of several types has no pattern of its own.
-            _ if !matches!(kinds[..], ["null", _]) => return json!({}),
+            _ if kinds.len() > 2 || !kinds.contains(&"null") => return json!({}),
             _ => json!({ "type": kinds }),
         };
         if let Some(elements) = self.elements.as_ref().filter(|it| it.seen > 0) {

@@ -59,9 +59,9 @@ fn route_of<'p>(plan: &'p Plan, method: &str, target: &str) -> Option<&'p str> {
 }
 
 fn recorded(side: Side, called: (&str, &str), bodies: (Value, Value)) -> RecordedCall {
-    let body = |value: &Value| match value {
-        Value::Null => RecordedBody::Empty,
-        value => RecordedBody::new(&value.to_string().into()),
+    let body = |value: &Value| {
+        let content = (!value.is_null()).then(|| value.to_string());
+        content.map_or(RecordedBody::Empty, |text| RecordedBody::new(&text.into()))
     };
     RecordedCall {
         time: RecordedTime::default(),
