@@ -21,7 +21,7 @@ mod websocket_session;
 
 use std::rc::Rc;
 
-use http::{Method, Response};
+use http::{Method, Response, request};
 
 use super::call_context::CallContext;
 use super::response_body::ResponseBody;
@@ -30,13 +30,14 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::exchange::with_total_timeout;
 use crate::gateway::identity::{identify, identify_by_message};
 use crate::gateway::request_body::RequestBody;
+use crate::gateway::request_origin::RequestOrigin;
 use crate::gateway::response;
 use crate::gateway::rest;
 use crate::telemetry::clock;
 use dualgauge_model::jsonrpc;
 use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::websocket;
-use dualgauge_net::pinned;
+use dualgauge_net::{IncomingBody, pinned};
 
 pub(super) use recorded::prepare as prepare_recorded;
 
@@ -57,18 +58,7 @@ pub(super) async fn serve_request(request: IncomingRequest) -> Response<Response
     } = request;
     let runtime_plan = request_record.context.runtime_plan().clone();
     if head.method != Method::POST {
-        let is_handshake = websocket::is_asked(&head.method, &head.headers);
-        if let Some(sockets) = runtime_plan.plan.face.sockets.filter(|_| is_handshake) {
-            return websocket_session::accept(request_record, head, origin, sockets);
-        }
-        if session_stream::is_about_session(&runtime_plan, &head) {
-            return match head.method {
-                Method::DELETE => session_stream::end(request_record, &head, &origin),
-                _ => session_stream::serve(request_record, &head, &origin),
-            };
-        }
-        let content = RequestBody::Streaming(body, None);
-        return unread::forward_other_method(request_record, head, content, &origin).await;
+        return serve_other_method(request_record, head, body, origin).await;
     }
     let identity = identify(&mut request_record, &head.headers, &origin);
     let since = body.is_awaited().then(clock::now);
@@ -110,6 +100,29 @@ pub(super) async fn serve_request(request: IncomingRequest) -> Response<Response
             pinned(|| invalid::serve(request_record, context, content, body)).await
         }
     }
+}
+
+/// Serves a request with a method other than POST: a handshake, the stream or the end of a session, or a request that
+/// passes.
+async fn serve_other_method(
+    record: Box<AccessRecord>,
+    head: Box<request::Parts>,
+    body: IncomingBody,
+    origin: RequestOrigin,
+) -> Response<ResponseBody> {
+    let runtime_plan = record.context.runtime_plan().clone();
+    let is_handshake = websocket::is_asked(&head.method, &head.headers);
+    if let Some(sockets) = runtime_plan.plan.face.sockets.filter(|_| is_handshake) {
+        return websocket_session::accept(record, head, origin, sockets);
+    }
+    if session_stream::is_about_session(&runtime_plan, &head) {
+        return match head.method {
+            Method::DELETE => session_stream::end(record, &head, &origin),
+            _ => session_stream::serve(record, &head, &origin),
+        };
+    }
+    let content = RequestBody::Streaming(body, None);
+    unread::forward_other_method(record, head, content, &origin).await
 }
 
 /// Returns true if the client gets an answer later than it is made: in a batch, or over HTTP/2 once it reads.

@@ -81,7 +81,6 @@ fn open(
     head: &request::Parts,
     origin: &RequestOrigin,
 ) -> Result<Answer, Failure> {
-    let context = context;
     context.admit()?;
     let plan = &context.runtime_plan().plan;
     routing::check_origin(plan, RequestHead::new(head), origin.entry())?;

@@ -8,15 +8,15 @@ use std::rc::Rc;
 
 use http::{Response, request};
 
-use super::unread::UnreadRequest;
+use super::unread::forward_unread;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, rpc_failure};
 use crate::gateway::request_body::RequestBody;
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
+use crate::gateway::rest;
 use crate::gateway::rpc_request::{BatchContext, RpcCaller, RpcRequest};
-use crate::gateway::{rest, serve};
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{MessageItem, RequestId};
 use dualgauge_model::posted::{self, Handling, Posted, Poster, classify};
@@ -57,14 +57,9 @@ pub(super) async fn serve(
         }
         (Posted::Unread(fault, upstream_index), content) => {
             record.set_fault(fault, Handling::Forwarded);
-            let mut call = UnreadRequest {
-                content,
-                caller: Some(&rpc_caller),
-                upstream: Some(upstream_index),
-                cors_origin: response::cors_origin(plan, &head.headers),
-            };
             let origin = &origin;
-            serve::serve(record, ClientRequest { head, origin }, &mut call).await
+            let request = ClientRequest { head, origin };
+            forward_unread(record, request, content, &rpc_caller, upstream_index).await
         }
         (Posted::Refused(fault, id, failure), _) => {
             record.set_fault(fault, Handling::Refused);
@@ -75,10 +70,9 @@ pub(super) async fn serve(
             request.serve(record, incoming).await
         }
         (Posted::Call(call, fault), RequestBody::Read(body)) => {
+            let call = MessageItem::Call(*call);
             let request = RpcRequest::new(&record, head, body, origin, rpc_caller);
-            request
-                .serve_invalid_call(record, MessageItem::Call(*call), fault)
-                .await
+            request.serve_invalid_call(record, call, fault).await
         }
         (Posted::Batch(items, fault), RequestBody::Read(body)) => {
             if let Err(failure) = routing::check_batch_allowed(plan, &head.headers) {

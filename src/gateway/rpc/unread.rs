@@ -44,15 +44,33 @@ pub(super) async fn forward_other_method(
     serve(record, ClientRequest { head, origin }, &mut call).await
 }
 
+/// Forwards a request whose body is not JSON-RPC to the upstream with this index.
+pub(super) async fn forward_unread(
+    record: Box<AccessRecord>,
+    request: ClientRequest<'_, Box<request::Parts>>,
+    content: RequestBody,
+    caller: &RpcCaller,
+    upstream: usize,
+) -> Response<ResponseBody> {
+    let plan = &record.context.runtime_plan().plan;
+    let mut call = UnreadRequest {
+        content,
+        caller: Some(caller),
+        upstream: Some(upstream),
+        cors_origin: response::cors_origin(plan, &request.head.headers),
+    };
+    serve(record, request, &mut call).await
+}
+
 /// A request that passes without being read. It has no route.
-pub(super) struct UnreadRequest<'a> {
-    pub(super) content: RequestBody,
+struct UnreadRequest<'a> {
+    content: RequestBody,
     /// The caller, if it is identified.
-    pub(super) caller: Option<&'a RpcCaller>,
+    caller: Option<&'a RpcCaller>,
     /// The index of the upstream.
-    pub(super) upstream: Option<usize>,
+    upstream: Option<usize>,
     /// The origin of the page that sent the request, if the plan configures CORS.
-    pub(super) cors_origin: Option<HeaderValue>,
+    cors_origin: Option<HeaderValue>,
 }
 
 impl TwoWayCall for UnreadRequest<'_> {
