@@ -18,6 +18,7 @@ mod progress;
 mod prometheus;
 mod summary;
 mod text;
+mod way;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::app::replay::{for_replay, with_worker};
 use crate::cli::command_error::CommandError;
@@ -41,6 +42,7 @@ pub(super) use fault::ReplayFault;
 pub(super) use input::Input;
 use prepare::Preparer;
 use summary::{Conclusion, Summary};
+use way::ReplayWay;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -84,17 +86,6 @@ pub(super) struct ReplayArguments {
     /// A file for the results as Prometheus metrics
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
-}
-
-/// Where calls are sent, and what the responses are compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ReplayWay {
-    /// Translated to the new side; compared with the recorded responses
-    New,
-    /// Unchanged to the old side; compared with the recorded responses
-    Old,
-    /// To both sides; compared with each other, and noise is learned
-    Both,
 }
 
 pub(super) fn replay(arguments: &ReplayArguments) -> Result<ExitCode, CommandError> {

@@ -11,8 +11,8 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
-use super::ReplayWay;
 use super::calls::{FileCall, FileKind};
+use super::way::ReplayWay;
 use crate::gateway::{Control, ControlOrigin, HeaderExtent, RecordedCall, RecordedControl};
 use dualgauge_model::plan::Plan;
 use dualgauge_recording::recording::{
@@ -194,6 +194,8 @@ fn control(
 ) -> Result<RecordedControl, Unsendable> {
     /// The place of the body, in the names of places with placeholders.
     const BODY: &str = "response.body";
+    /// The most places that a recording lists; then more may be hidden.
+    const MOST_PLACES: usize = 256;
     let mut headers = HeaderMap::new();
     for (name, value) in &response.headers {
         if !is_redacted_header("response.headers.", name, redacted) {
@@ -205,7 +207,8 @@ fn control(
         .iter()
         .filter_map(|place| place.strip_prefix(BODY))
         .collect();
-    let is_known = is_complete && !hidden.iter().any(|place| place.is_empty());
+    let is_whole_hidden = hidden.iter().any(|place| place.is_empty());
+    let is_known = is_complete && !is_whole_hidden && redacted.len() < MOST_PLACES;
     // The body of a REST response is compared under `/body`, that of a JSON-RPC response as it is.
     let hidden = hidden
         .iter()

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ReplayWay;
 use super::latencies::Latencies;
 use super::prepare::{Redacted, Unsendable};
+use super::way::ReplayWay;
 use crate::gateway::{NotRun, ReplayReport, ReplayedCall};
 use dualgauge_model::compare::{Difference, Verdict};
 use dualgauge_patterns::side::Side;

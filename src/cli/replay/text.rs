@@ -1,8 +1,8 @@
 //! The results of a replay for people. Used by `replay`.
 
-use super::ReplayWay;
 use super::latencies::Latencies;
 use super::summary::{CallPlace, Conclusion, FailedSample, FieldSummary, RouteSummary, Summary};
+use super::way::ReplayWay;
 use crate::cli::plural::count;
 use dualgauge_model::compare::Verdict;
 

@@ -19,7 +19,7 @@ use crate::gateway::recorded_call::{
 };
 use crate::telemetry::clock;
 use dualgauge_model::compare::{
-    ComparedResponse, Comparison, RepeatOutcome, Run, STREAM_EVENTS, Skip, Verdict, compare,
+    ComparedResponse, Comparison, Kind, RepeatOutcome, Run, STREAM_EVENTS, Skip, Verdict, compare,
 };
 use dualgauge_model::rollout::Way;
 use dualgauge_model::route::Effect;
@@ -213,7 +213,7 @@ impl RecordedRun<'_> {
         };
         found
             .differences
-            .retain(|difference| !is_hidden(&difference.pointer, &redacted));
+            .retain(|difference| !is_hidden(difference.kind, &difference.pointer, &redacted));
         let repeat = match repeats {
             Repeats::AsNeeded if info.runner().wants_repeat(&info.route_name(), &found) => {
                 let noise = self.record.for_second_run();
@@ -256,12 +256,15 @@ fn keep_known_headers(control: &RecordedResponse, candidate: &mut RecordedRespon
     }
 }
 
-/// Returns true if a pointer leads to a hidden value, into it, or to a part that contains it.
-fn is_hidden(pointer: &str, redacted: &[String]) -> bool {
-    redacted.iter().any(|hidden| {
-        let rest = pointer.strip_prefix(hidden.as_str());
+/// Returns true if a difference is in a hidden value, or in a text that contains one: JSON inside of a string.
+fn is_hidden(kind: Kind, pointer: &str, redacted: &[String]) -> bool {
+    let is_below = |inner: &str, outer: &str| {
+        let rest = inner.strip_prefix(outer);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    };
+    redacted
+        .iter()
+        .any(|hidden| is_below(pointer, hidden) || kind == Kind::Value && is_below(hidden, pointer))
 }
 
 /// Compares the statuses of two responses if the body of the control is not known.
@@ -353,15 +356,16 @@ mod tests {
     #[test]
     fn a_difference_in_a_hidden_value_is_left_out() {
         let hidden = ["/body/token".to_owned(), "/result/a~1b".to_owned()];
-        for (pointer, expected) in [
-            ("/body/token", true),
-            ("/body/token/0", true),
-            ("/body/tokens", false),
-            ("/body", false),
-            ("/result/a~1b", true),
-            ("", false),
+        for (kind, pointer, expected) in [
+            (Kind::Value, "/body/token", true),
+            (Kind::Missing, "/body/token/0", true),
+            (Kind::Value, "/body/tokens", false),
+            (Kind::Type, "/body", false),
+            (Kind::Value, "/body", true),
+            (Kind::Value, "/result/a~1b", true),
+            (Kind::Missing, "/result", false),
         ] {
-            assert_eq!(is_hidden(pointer, &hidden), expected, "{pointer}");
+            assert_eq!(is_hidden(kind, pointer, &hidden), expected, "{pointer}");
         }
     }
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::Extension;
+use super::extension::Extension;
 use crate::recording::{
     Headers, RecordedBody, RecordedCall, RecordedRequest, RecordedResponse, RecordedTime, Responder,
 };

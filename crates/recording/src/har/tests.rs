@@ -3,8 +3,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::recording::{
-    Headers, RecordedBody, RecordedCall, RecordedRequest, RecordedResponse, RecordedTime,
+    Headers, RecordedBody, RecordedCall, RecordedRequest, RecordedResponse, RecordedTime, Responder,
 };
+use dualgauge_patterns::side::Side;
 
 /// Entries as Chromium, Firefox and other programs write them.
 fn file(entries: &str) -> String {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::Extension;
+use super::extension::Extension;
 use crate::recording::{Headers, RecordedBody, RecordedCall, RecordedRequest, RecordedResponse};
 
 /// A writer of a file, call by call.

@@ -1,0 +1,14 @@
+//! The ways of a replay. Used by `replay` and its modules.
+
+use clap::ValueEnum;
+
+/// Where calls are sent, and what the responses are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum ReplayWay {
+    /// Translated to the new side; compared with the recorded responses
+    New,
+    /// Unchanged to the old side; compared with the recorded responses
+    Old,
+    /// To both sides; compared with each other, and noise is learned
+    Both,
+}
