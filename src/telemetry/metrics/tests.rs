@@ -25,23 +25,24 @@ use dualgauge_patterns::side::Side;
 use dualgauge_transport::wire::FloodReason;
 use links::links;
 
+fn flag(name: &str, side: Option<Side>, thousandths: u32) -> FlagState {
+    FlagState::from(&Flag {
+        name: name.to_owned(),
+        client: Glob::new("ios-*"),
+        route: Glob::new("*"),
+        side,
+        stage: Stage::Translate,
+        percent: Percent::from_thousandths(thousandths).unwrap(),
+        without_key: WithoutKey::Out,
+        headers: Vec::new(),
+        holdback: Percent::NONE,
+        guard: None,
+        ramp: None,
+        arming: Arming::Armed,
+    })
+}
+
 pub(super) fn process() -> GlobalMetrics {
-    let flag = |name: &str, side, thousandths| {
-        FlagState::from(&Flag {
-            name: name.to_owned(),
-            client: Glob::new("ios-*"),
-            route: Glob::new("*"),
-            side,
-            stage: Stage::Translate,
-            percent: Percent::from_thousandths(thousandths).unwrap(),
-            without_key: WithoutKey::Out,
-            headers: Vec::new(),
-            holdback: Percent::NONE,
-            guard: None,
-            ramp: None,
-            arming: Arming::Armed,
-        })
-    };
     GlobalMetrics {
         reloads_ok: 3,
         reloads_failed: 1,
