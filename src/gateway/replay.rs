@@ -112,7 +112,7 @@ async fn prepare(worker: &Rc<Worker>, call: RecordedCall, stage: Stage) -> Vec<P
         stage,
     };
     match target.side {
-        Side::Rest => vec![rest::prepare_recorded(record, preparation).await],
+        Side::Rest => vec![rest::recorded::prepare(record, preparation).await],
         Side::Rpc => rpc::prepare_recorded(record, preparation).await,
     }
 }

@@ -3,7 +3,7 @@
 mod event_socket;
 mod metadata;
 mod old_batch;
-mod recorded;
+pub(super) mod recorded;
 mod replay;
 
 use std::mem;
@@ -38,8 +38,6 @@ use dualgauge_model::routing::{self, RequestHead, RouteMatch};
 use dualgauge_net::pinned;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
-
-pub(super) use recorded::prepare as prepare_recorded;
 
 use event_socket::EventSocket;
 use metadata::MetadataCall;

@@ -80,11 +80,12 @@ fn truenaspy_gets_the_results_of_json_rpc_from_rest() {
 #[test]
 fn an_unknown_name_of_a_query_is_refused_by_a_route_of_the_service() {
     for (path, route) in [
-        ("/api/v2.0/pool?name__contains=a", "records.by-id"),
+        ("/api/v2.0/pool?name__contains=a", "records.query"),
         ("/api/v2.0/nfs?name__contains=a", "config"),
     ] {
         let found = explained("truenas", &[path]);
         assert!(found.contains(&format!("  route      {route} ")), "{found}");
         assert!(found.contains("HTTP 400, code -32602"), "{found}");
+        assert!(found.contains("query parameter `name__contains`"), "{found}");
     }
 }

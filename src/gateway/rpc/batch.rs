@@ -15,7 +15,6 @@ use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{CallResponse, FullResponse, rpc_message};
 use crate::gateway::passthrough::InterimResponses;
-use crate::gateway::recording::{self, RequestContent, SampledRequest};
 use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
@@ -162,19 +161,6 @@ impl RpcRequest {
         }
     }
 
-    /// Returns an observer that records the whole batch with the decision of one item, if it is in the sample.
-    fn recorded(&self, record: &AccessRecord, inner: Option<Observer>) -> Option<Observer> {
-        let Some(bodies) = self.worker.call_recorder().sample() else {
-            return inner;
-        };
-        let request = SampledRequest {
-            head: &self.head,
-            content: RequestContent::Read(&self.body),
-            bodies,
-        };
-        recording::observer(record, &request, &mut None, inner)
-    }
-
     /// Returns the candidate of an item; counts the reason if it has none or `skip` is set.
     fn candidate(
         &self,
@@ -307,7 +293,8 @@ impl ProtocolCall for PassedBatch<'_> {
     }
 
     fn attach_recorder(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>) {
-        self.observer = self.request.recorded(record, self.observer.take());
+        let text = || self.request.body.clone();
+        self.observer = self.request.recorded(record, text, self.observer.take());
     }
 
     async fn respond(

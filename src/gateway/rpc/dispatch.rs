@@ -1,12 +1,16 @@
 //! Messages on the way that the pipeline chose: passed to an HTTP upstream, sent over a link, or translated to the REST
-//! upstream. Used by `rpc`.
+//! upstream; their recording, and responses that stream. Used by `rpc`.
 
+use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, rpc_message_with_headers};
 use crate::gateway::passthrough::PassedCall;
-use crate::gateway::rpc_request::{BatchContext, CallResult, RpcRequest};
+use crate::gateway::recording::{self, RequestContent, SampledRequest};
+use crate::gateway::response;
+use crate::gateway::response_observer::Observer;
+use crate::gateway::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
 use crate::gateway::translate::to_rest::{self, RpcServed};
 use crate::upstream::Upstream;
 use dualgauge_model::failure::Failure;
@@ -19,6 +23,35 @@ use dualgauge_net::boxed;
 use dualgauge_patterns::side::Side;
 
 impl RpcRequest {
+    /// Replies with a response that streams, whose head the proxy wrote.
+    pub(super) fn streamed(
+        &self,
+        record: Box<AccessRecord>,
+        answer: CallResponse,
+        observer: Option<Observer>,
+    ) -> ItemReply {
+        let response = response::render_response(record, answer, observer);
+        ItemReply::Forwarded(self.add_cors_headers(response))
+    }
+
+    /// Returns an observer that records the call, or the whole batch with the decision of one item, if it is in the sample.
+    pub(super) fn recorded(
+        &self,
+        record: &AccessRecord,
+        text: impl FnOnce() -> Bytes,
+        inner: Option<Observer>,
+    ) -> Option<Observer> {
+        let Some(bodies) = record.context.worker().call_recorder().sample() else {
+            return inner;
+        };
+        let request = SampledRequest {
+            head: &self.head,
+            content: RequestContent::Read(&text()),
+            bodies,
+        };
+        recording::observer(record, &request, &mut None, inner)
+    }
+
     /// Translates a call for the REST upstream.
     pub(super) async fn translate(
         &self,

@@ -8,11 +8,10 @@ use super::cancel::CancelRequest;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::{
-    CallResponse, FullResponse, acknowledgement, rpc_failure, rpc_message, status,
+    FullResponse, acknowledgement, rpc_failure, rpc_message, status,
 };
 use crate::gateway::cancellation::MCP_SESSION;
 use crate::gateway::passthrough::InterimResponses;
-use crate::gateway::recording::{self, RequestContent, SampledRequest};
 use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response::{self, ResponseAnnotations};
 use crate::gateway::response_body::ResponseBody;
@@ -159,17 +158,6 @@ impl RpcRequest {
             }
         };
         (reply, annotations)
-    }
-
-    /// Replies with a response that streams, whose head the proxy wrote.
-    fn streamed(
-        &self,
-        record: Box<AccessRecord>,
-        answer: CallResponse,
-        observer: Option<Observer>,
-    ) -> ItemReply {
-        let response = response::render_response(record, answer, observer);
-        ItemReply::Forwarded(self.add_cors_headers(response))
     }
 
     /// Records a complete answer, and replies with it.
@@ -461,17 +449,11 @@ impl ProtocolCall for RpcCall<'_> {
         }
     }
 
-    fn attach_recorder(&mut self, record: &AccessRecord, request: &IdentifiedRequest<'_>) {
+    fn attach_recorder(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>) {
         // The head of a socket belongs to its handshake.
-        if self.request.socket.is_none()
-            && let Some(bodies) = record.context.worker().call_recorder().sample()
-        {
-            let request = SampledRequest {
-                head: request.head,
-                content: RequestContent::Read(&self.call.text.clone().into_bytes()),
-                bodies,
-            };
-            self.observer = recording::observer(record, &request, &mut None, self.observer.take());
+        if self.request.socket.is_none() {
+            let text = || self.call.text.clone().into_bytes();
+            self.observer = self.request.recorded(record, text, self.observer.take());
         }
     }
 

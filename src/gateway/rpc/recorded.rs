@@ -38,7 +38,7 @@ pub(in crate::gateway) async fn prepare(
             body: &old,
             ..preparation
         };
-        return vec![rest::prepare_recorded(record, preparation).await];
+        return vec![rest::recorded::prepare(record, preparation).await];
     }
     let rpc_caller = identify_caller(&mut record, preparation, &body);
     let RpcBody::Messages(body, incoming) = body else {

@@ -24,6 +24,7 @@ fn proxy(servers: &[Upstream; 2]) -> Proxy {
         .replace("127.0.0.1:9001", &old)
         .replace("127.0.0.1:9002", &new);
     let flags = file("flags.toml").replace("passthrough", "shadow");
+    let main = format!("{main}\n[record]\ndirectory = \"recordings\"\n");
     let files = [
         ("routes.toml", &*file("routes.toml")),
         ("flags.toml", &*flags),
@@ -60,6 +61,16 @@ fn expect(target: &str, answer: &Message, wanted: &Value) {
             let varies = ["timeline", "files"].contains(&name.as_str());
             assert!(varies || got[name] == *value, "{target}: {got}");
         }
+    } else if target.ends_with("/recording") && !wanted["recording"].is_null() {
+        let folder = &got["recording"]["directory"];
+        assert!(folder.as_str().is_some(), "{target}: {got}");
+        // Each test has a folder of its own.
+        let without_folder = |value: &Value| {
+            let mut value = value.clone();
+            value["recording"]["directory"] = Value::Null;
+            value
+        };
+        assert_eq!(without_folder(&got), without_folder(&wanted), "{target}");
     } else if target.ends_with("/history") {
         assert_eq!(got[0], wanted[0], "{target}");
     } else {
