@@ -86,6 +86,9 @@ fn an_unknown_name_of_a_query_is_refused_by_a_route_of_the_service() {
         let found = explained("truenas", &[path]);
         assert!(found.contains(&format!("  route      {route} ")), "{found}");
         assert!(found.contains("HTTP 400, code -32602"), "{found}");
-        assert!(found.contains("query parameter `name__contains`"), "{found}");
+        assert!(
+            found.contains("query parameter `name__contains`"),
+            "{found}"
+        );
     }
 }
