@@ -78,10 +78,10 @@ pub(super) fn record(arguments: &RecordArguments) -> Result<ExitCode, CommandErr
         _ if arguments.stop => stop(&admin, arguments)?,
         Some(time) => {
             let started = start(&admin, arguments, time)?;
-            let file = started["recording"]["directory"].as_str().unwrap_or("?");
+            let directory = started["recording"]["directory"].as_str().unwrap_or("?");
             writeln!(
                 io::stderr(),
-                "recording {} % of calls to {file} for {} s; Ctrl-C stops it",
+                "recording {} % of calls to {directory} for {} s; Ctrl-C stops it",
                 arguments.sample,
                 time.as_secs()
             )?;

@@ -62,7 +62,7 @@ pub(super) struct ReplayArguments {
     /// The main configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Where calls are sent, and what the responses are compared with
+    /// The servers that receive the calls, and the responses to compare with
     #[arg(long, value_enum, default_value_t = ReplayWay::New)]
     to: ReplayWay,
     /// The most calls per second; without it, as many as `rollout.candidates.concurrency` at a time allows

@@ -44,7 +44,7 @@ pub(in crate::cli) enum ReplayFault {
     Foreign {
         /// The path.
         path: PathBuf,
-        /// What it looks like.
+        /// The apparent kind of the file.
         what: &'static str,
     },
     /// The configuration cannot be reported on.

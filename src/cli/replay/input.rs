@@ -220,7 +220,7 @@ fn read_fully(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 enum Kind {
     Recording,
     Har,
-    /// What the file looks like.
+    /// The apparent kind of the file.
     Other(&'static str),
 }
 

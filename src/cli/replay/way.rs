@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// Where calls are sent, and what the responses are compared with.
+/// The servers that receive the calls, and the responses to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ReplayWay {
     /// Translated to the new side; compared with the recorded responses
