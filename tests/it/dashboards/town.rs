@@ -61,6 +61,15 @@ rpc = "ask"
 params = { what = "{what}" }
 upstream = "child"
 
+[[route]]
+name = "session.get"
+old = { path = "/old/rpc", body = { method = "session-get", arguments = { fields = "{fields:array?}" }, tag = "{id:integer?}" } }
+rpc = "session/get"
+params = { fields = "{fields}" }
+[[route.outcome]]
+old = { body = { result = "success", arguments = "{result:object}", tag = "{>id}" } }
+rpc = { result = "{result}" }
+
 [[stream]]
 name = "events"
 rest = "GET /mcp/v1/sse"
@@ -240,6 +249,8 @@ impl Town {
             self.proxy.rest("POST", "/rpc", &of_mcp, &call).status(),
             200
         );
+        let old = r#"{"method":"session-get","arguments":{},"tag":7}"#;
+        assert_eq!(post("/old/rpc", "other", old).status(), 200);
         assert_eq!(post("/items", "mover", "{").status(), 400);
         assert_eq!(self.get("/items/7", "late", "1").status(), 410);
         let events = self.get("/mcp/v1/sse", "mover", "1");
