@@ -235,6 +235,18 @@ fn a_batch_of_old_calls_passes_as_a_whole_or_is_split() {
 }
 
 #[test]
+fn a_split_batch_takes_no_place_besides_its_messages() {
+    let (old, new) = (old_server(), new_server());
+    let limits = "[limits]\nin_flight = 1\n[rpc]\nbatch_concurrency = 1\n";
+    let proxy = Proxy::start(&format!("{limits}{}{BITCOIN}{TRANSLATE}", both(&old, &new)));
+    let came = post(&proxy, &format!("[{OLD_CALL}, {OLD_CALL}]")).json();
+    for reply in came.as_array().unwrap() {
+        assert_eq!(reply["result"], value!([7, 1.5]), "{came}");
+    }
+    becomes(|| proxy.metrics().value("dualgauge_calls_in_flight"), &0.0);
+}
+
+#[test]
 fn a_split_batch_has_the_response_that_is_no_json() {
     let challenge = || {
         answer(

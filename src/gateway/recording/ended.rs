@@ -100,6 +100,8 @@ impl RecordedCaller {
             settings: &self.settings,
         };
         let mut redactor = Redactor::new(&rules, self.nameless(&rules, request));
+        // The routes of the messages are not known, so their secret holes are not either.
+        let is_old_batch = self.may_be_old() && self.route.is_none() && is_array(request);
         let content = Content {
             place: "request.body",
             body: request,
@@ -107,6 +109,7 @@ impl RecordedCaller {
         };
         let body = match (self.side, self.bodies) {
             (Side::Rpc, RecordedBodies::Omitted) => envelope(&mut redactor, request),
+            (Side::Rest, _) if is_old_batch => RecordedBody::Omitted(request.length()),
             (Side::Rest | Side::Rpc, _) => content.record(&mut redactor, &mut complete),
         };
         let path = self.target.as_ref().map_or("", PathAndQuery::path);
@@ -136,7 +139,10 @@ impl RecordedCaller {
                 },
                 failure: ended.failure.map(str::to_owned),
                 headers: headers(&mut redactor, "response.headers", &ended.headers),
-                body: content.record(&mut redactor, &mut complete),
+                body: match is_old_batch {
+                    true => RecordedBody::Omitted(ended.body.length()),
+                    false => content.record(&mut redactor, &mut complete),
+                },
                 latency_us: u64::try_from(ended.latency.as_micros()).unwrap_or(u64::MAX),
             }
         });
@@ -168,6 +174,11 @@ impl RecordedCaller {
         }
     }
 
+    /// Returns true if the call may be a message of an old dialect.
+    fn may_be_old(&self) -> bool {
+        self.side == Side::Rest && self.plan.routes.old().any
+    }
+
     fn responder(&self) -> Responder {
         match self.stage.and_then(Stage::control) {
             Some(Way::Old) => Responder::Old,
@@ -179,7 +190,10 @@ impl RecordedCaller {
     /// Returns the treatment of values without a name: they are replaced if the method or a segment of the path is
     /// sensitive, and all values if a hole of the route is. Each message of a batch counts.
     fn nameless(&self, rules: &Rules<'_>, request: &EndedBody) -> Nameless {
-        let calls = messages(self.side, request);
+        let calls = match self.side == Side::Rpc || self.may_be_old() {
+            true => messages(request),
+            false => Vec::new(),
+        };
         let calls: Vec<_> = calls.iter().filter_map(method).collect();
         let routes = calls
             .iter()
@@ -195,6 +209,8 @@ impl RecordedCaller {
                 .flat_map(|(method, _)| method.split(['.', '/', ':'])),
         );
         match words.any(|word| rules.hides(word)) {
+            // Values of an old message may be in any of its members.
+            true if self.may_be_old() => Nameless::AllReplaced,
             true => Nameless::Replaced,
             false => Nameless::Kept,
         }
@@ -213,9 +229,18 @@ fn method(message: &Json) -> Option<(String, Option<Json>)> {
     Some((method, message.member("params")))
 }
 
+/// Returns false if a body is certainly no JSON array. A coded body may be one.
+fn is_array(request: &EndedBody) -> bool {
+    let EndedBody::Whole(text) = request else {
+        return false;
+    };
+    let start = text.trim_ascii_start().first();
+    !start.is_some_and(|byte| matches!(byte, b'{' | b'"'))
+}
+
 /// Returns the messages of an RPC body.
-fn messages(side: Side, request: &EndedBody) -> Vec<Json> {
-    let (Side::Rpc, EndedBody::Whole(text)) = (side, request) else {
+fn messages(request: &EndedBody) -> Vec<Json> {
+    let EndedBody::Whole(text) = request else {
         return Vec::new();
     };
     let Ok(json) = Json::read(text.clone(), MAX_DEPTH) else {
@@ -234,7 +259,7 @@ fn envelope(redactor: &mut Redactor<'_>, request: &EndedBody) -> RecordedBody {
     let EndedBody::Whole(text) = request else {
         return RecordedBody::Omitted(0);
     };
-    let envelopes = messages(Side::Rpc, request);
+    let envelopes = messages(request);
     let envelopes: Vec<_> = envelopes
         .iter()
         .filter_map(|message| envelope_of(redactor, message))
@@ -256,6 +281,12 @@ fn envelope_of(redactor: &mut Redactor<'_>, message: &Json) -> Option<String> {
         };
         let value = match (name, value.kind()) {
             ("method", _) if is_hidden => format!("\"{PLACEHOLDER}\""),
+            // An id is a number or a short text; anything else may have secrets.
+            ("id", JsonKind::Object | JsonKind::Array | JsonKind::Boolean) => {
+                format!("\"{PLACEHOLDER}\"")
+            }
+            ("id" | "jsonrpc", JsonKind::String) => redactor.redacted(&value),
+            ("jsonrpc", _) => "null".into(),
             ("params", JsonKind::Array) => "[]".into(),
             ("params", _) => "{}".into(),
             _ => String::from_utf8_lossy(value.as_bytes()).into_owned(),

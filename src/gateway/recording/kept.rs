@@ -27,6 +27,15 @@ pub(super) enum EndedBody {
 }
 
 impl EndedBody {
+    /// Returns the length, as far as it is known.
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            EndedBody::Whole(whole) => whole.len() as u64,
+            EndedBody::Omitted(length) => *length,
+            EndedBody::Lost => 0,
+        }
+    }
+
     pub(super) fn copied(copy: &BodyCopy) -> EndedBody {
         match copy.whole() {
             Ok(whole) => EndedBody::Whole(whole),

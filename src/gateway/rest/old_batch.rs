@@ -6,6 +6,7 @@
 //! Used by `rest`.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
@@ -23,7 +24,9 @@ use crate::gateway::request_line::RequestLine;
 use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::response;
 use crate::gateway::response_body::{ResponseBody, ResponseBodyError};
+use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::IdentifiedRequest;
+use crate::gateway::worker::Worker;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::dialect::{self, OldBatch, OldTransport, WholeBatch};
 use dualgauge_model::failure::{Failure, Reason};
@@ -92,7 +95,8 @@ fn may_be_array(headers: &HeaderMap, body: &Bytes) -> bool {
         || headers.contains_key(CONTENT_ENCODING)
 }
 
-/// Serves the messages of a batch as single calls; the record of the request ends without a report.
+/// Serves the messages of a batch as single calls; the record of the request ends without a report, so that the request
+/// takes no place in `limits.in_flight` besides its messages.
 pub(super) async fn serve(
     request_record: Box<AccessRecord>,
     client: ClientRequest<'_>,
@@ -101,20 +105,23 @@ pub(super) async fn serve(
     let runtime_plan = request_record.context.runtime_plan().clone();
     let plan = &runtime_plan.plan;
     let batch = Batch {
+        worker: request_record.context.worker().clone(),
+        runtime_plan: runtime_plan.clone(),
         since: request_record.context.call_start(),
         remaining: Cell::new(plan.limits.answer),
         client,
     };
-    let calls = stream::iter(messages).map(|message| batch.serve(&request_record.context, message));
+    request_record.discard();
+    let calls = stream::iter(messages).map(|message| batch.serve(message));
     let replies: Vec<Result<Reply, Failure>> =
         calls.buffered(plan.face.batch_concurrency).collect().await;
     let replies: Result<Vec<Reply>, Failure> = replies.into_iter().collect();
     let mut response = match replies {
-        Ok(replies) => {
-            request_record.discard();
-            assemble(replies)
+        Ok(replies) => assemble(replies),
+        Err(failure) => {
+            let record = batch.begin_record();
+            response::render_failure(record, failure, None)
         }
-        Err(failure) => response::render_failure(request_record, failure, None),
     };
     response::add_cors_headers(plan, &client.head.headers, &mut response);
     response
@@ -146,6 +153,8 @@ fn assemble(replies: Vec<Reply>) -> Response<ResponseBody> {
 
 /// The messages of one request.
 struct Batch<'a> {
+    worker: Rc<Worker>,
+    runtime_plan: Rc<RuntimePlan>,
     since: CallStart,
     /// The number of bytes left for the responses.
     remaining: Cell<usize>,
@@ -153,16 +162,24 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Serves one message, and reads its response.
-    async fn serve(&self, context: &CallContext, message: Json) -> Result<Reply, Failure> {
+    /// Begins the record of a message, or of the request if its responses cannot be assembled.
+    fn begin_record(&self) -> Box<AccessRecord> {
         let ClientRequest { head, origin } = self.client;
-        let (worker, runtime_plan) = (context.worker(), context.runtime_plan());
+        let (worker, runtime_plan) = (&self.worker, &self.runtime_plan);
         let line = RequestLine::for_call(head, origin);
         let mut record = AccessRecord::begin(worker, runtime_plan, Side::Rest, line);
         // The request had to be read before the messages were known.
         record.context.start = self.since;
         record.context.set_origin(origin);
         record.context.start_trace(&head.headers);
+        record
+    }
+
+    /// Serves one message, and reads its response.
+    async fn serve(&self, message: Json) -> Result<Reply, Failure> {
+        let ClientRequest { head, origin } = self.client;
+        let (worker, runtime_plan) = (&self.worker, &self.runtime_plan);
+        let mut record = self.begin_record();
         record.set_old(OldTransport::Batch, 1);
         let content = RequestBody::Read(message.into_bytes());
         let (head, origin) = (message_head(head), origin.clone());

@@ -102,13 +102,15 @@ impl RecordingFiles {
             let is_recording = name
                 .to_str()
                 .is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+            // A clock that steps back makes the name of the current file the first.
+            let is_recording = is_recording && name != *self.name;
             if is_recording && entry.file_type()?.is_file() {
                 names.push(name);
             }
         }
         // Names begin with the time, so this is the order of creation.
         names.sort_unstable();
-        let excess = names.len().saturating_sub(self.limits.files);
+        let excess = (names.len() + 1).saturating_sub(self.limits.files);
         for name in names.iter().take(excess) {
             match fs::remove_file(self.directory.join(name)) {
                 // Another process may have deleted it.

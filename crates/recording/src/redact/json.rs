@@ -50,6 +50,14 @@ impl Redactor<'_> {
         }
     }
 
+    /// Redacts a value, and returns its text.
+    #[must_use]
+    pub fn redacted(&mut self, value: &Json) -> String {
+        let mut walk = Walk::new("request.body/id", MAX_NESTED);
+        self.value(&mut walk, value.as_bytes(), Treatment::Searched);
+        String::from_utf8_lossy(&walk.out).into_owned()
+    }
+
     /// Redacts JSON inside a string. Returns `None` if it is unchanged.
     pub(super) fn contained_json(&mut self, json: &Json, nested: u8) -> Option<Vec<u8>> {
         let json = json.compact();
@@ -112,8 +120,9 @@ impl Redactor<'_> {
         let redacted = match (treatment, text_of(text)) {
             (Treatment::Replaced, _) => Some(PLACEHOLDER.to_owned()),
             (Treatment::Searched, Some(Ok(string))) => self.string(&string, walk.nested),
-            // A string that is not Unicode text.
-            (Treatment::Searched, Some(Err(_)) | None) => None,
+            // A string that is not Unicode text cannot be searched.
+            (Treatment::Searched, Some(Err(_))) => Some(PLACEHOLDER.to_owned()),
+            (Treatment::Searched, None) => None,
         };
         match redacted {
             Some(redacted) => {
@@ -190,7 +199,8 @@ impl Redactor<'_> {
         };
         while let Some((raw, _)) = members.name() {
             let value = text.get(members.value()).unwrap_or_default();
-            let is_naming = NAMING.iter().any(|name| name.as_bytes() == raw);
+            let quoted = [b"\"", raw, b"\""].concat();
+            let is_naming = NAMING.contains(&&*Spelled::read(&quoted).shown());
             if is_naming
                 && let Some(Ok(name)) = text_of(value)
                 && self.hides(&name)

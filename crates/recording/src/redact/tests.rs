@@ -72,6 +72,12 @@ fn json_inside_strings_is_searched() {
             r#"{"name":"token","value":"x","id":1}"#,
             r#"{"name":"token","value":"***","id":1}"#,
         ),
+        (
+            r#"{"n\u0061me":"token","value":"x"}"#,
+            r#"{"n\u0061me":"token","value":"***"}"#,
+        ),
+        // No Unicode text, so it cannot be searched.
+        (r#"["\ud800 secret=abc"]"#, r#"["***"]"#),
     ];
     for (body, expected) in cases {
         let (shown, places) = redacted(Nameless::Kept, body);
