@@ -84,7 +84,7 @@ pub(super) async fn serve_content(
         // A message of a batch is no batch itself.
         may_split: !record.is_old(),
         batch: None,
-        old: OldMessage::new(plan, &head),
+        old: OldMessage::new(plan, &head).map(Box::new),
         origin,
         cors_origin,
     };
@@ -106,12 +106,12 @@ struct RestCall<'a> {
     observer: Option<Observer>,
     /// The socket that gets the events of the response, if the client asks for one.
     socket: Option<Box<EventSocket>>,
-    /// Tells whether the messages of a batch of an old dialect may become calls of their own.
+    /// True if the messages of a batch of an old dialect may become calls of their own.
     may_split: bool,
     /// The batch of an old dialect, if the call is one.
     batch: Option<OldBatch>,
-    /// The message of a client in an old dialect.
-    old: Option<OldMessage>,
+    /// The message of a client in an old dialect. Boxed, because few calls have one.
+    old: Option<Box<OldMessage>>,
     origin: &'a RequestOrigin,
     cors_origin: Option<HeaderValue>,
 }
@@ -152,18 +152,17 @@ impl RestCall<'_> {
         self.content = self.take_content().with_copy(copy);
     }
 
-    /// Returns the body to send. `failing` is the route whose outcomes write a failure of the call.
-    async fn content_to_send(
+    /// Keeps the body of a message of an old dialect. `failing` is the route whose outcomes write a failure of the call.
+    async fn keep_old_body(
         &mut self,
         context: &mut CallContext,
         failing: Option<usize>,
-    ) -> Result<RequestBody, Failure> {
+    ) -> Result<(), Failure> {
         let content = self.take_content();
-        match &mut self.old {
-            // Boxed, because few calls need it: inline, it takes memory in the future of every call.
-            Some(old) => pinned(|| old.keep_body(context, content, failing)).await,
-            None => Ok(content),
+        if let Some(old) = &mut self.old {
+            self.content = old.keep_body(context, content, failing).await?;
         }
+        Ok(())
     }
 }
 
@@ -177,12 +176,16 @@ impl TwoWayCall for RestCall<'_> {
         request: ClientRequest<'_, Box<request::Parts>>,
         index: usize,
     ) -> Result<Served, Failure> {
-        let content = self.content_to_send(&mut record.context, Some(index));
-        let content = content.await?;
+        if self.old.is_some() {
+            // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+            pinned(|| self.keep_old_body(&mut record.context, Some(index))).await?;
+        }
+        let content = self.take_content();
         let ClientRequest { mut head, origin } = request;
-        let runtime_plan = record.context.runtime_plan();
-        let route = runtime_plan.plan.routes.route(index);
-        self.socket = EventSocket::take(route, &mut head)?.map(Box::new);
+        let routes = &record.context.runtime_plan().plan.routes;
+        if routes.route(index).subscription.is_some() {
+            self.socket = EventSocket::take(&mut head)?.map(Box::new);
+        }
         let request = ClientRequest {
             head: &*head,
             origin,
@@ -206,7 +209,11 @@ impl TwoWayCall for RestCall<'_> {
             }
             None => index,
         };
-        let content = self.content_to_send(&mut record.context, None).await?;
+        if self.old.is_some() {
+            // Boxed, because few calls need it: inline, it takes memory in the future of every call.
+            pinned(|| self.keep_old_body(&mut record.context, None)).await?;
+        }
+        let content = self.take_content();
         let runtime_plan = record.context.runtime_plan().clone();
         let plan = &runtime_plan.plan;
         let upstream = passthrough_upstream(&runtime_plan, server, RequestHead::new(&head));
@@ -320,7 +327,7 @@ impl ProtocolCall for RestCall<'_> {
         if self.old.is_some() {
             let failing = context.route();
             // The failure of the call is the one to report, not that of its body.
-            let _ = self.content_to_send(context, failing).await;
+            let _ = pinned(|| self.keep_old_body(context, failing)).await;
         }
     }
 

@@ -26,7 +26,6 @@ use crate::gateway::worker::Worker;
 use crate::upstream::{Activity, IdleAction, IdleTimer};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::Heartbeat;
-use dualgauge_model::route::Route;
 use dualgauge_model::sse::{EVENT_STREAM, RawEvent, SseReader, StreamPiece};
 use dualgauge_model::websocket::{self, EventSocketStep};
 use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
@@ -57,16 +56,13 @@ pub(super) struct EventSocket {
 }
 
 impl EventSocket {
-    /// Turns the request for a WebSocket into one for an event stream; `None` if it is none.
+    /// Turns the request for a WebSocket into one for an event stream; returns `None` for any other request.
     ///
     /// # Errors
     ///
     /// Fails if the handshake is invalid.
-    pub(super) fn take(
-        route: &Route,
-        head: &mut request::Parts,
-    ) -> Result<Option<EventSocket>, Failure> {
-        if route.subscription.is_none() || !websocket::is_asked(&head.method, &head.headers) {
+    pub(super) fn take(head: &mut request::Parts) -> Result<Option<EventSocket>, Failure> {
+        if !websocket::is_asked(&head.method, &head.headers) {
             return Ok(None);
         }
         let accept = accept_key(websocket::handshake(&head.headers)?.key);
