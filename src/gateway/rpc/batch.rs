@@ -294,7 +294,8 @@ impl ProtocolCall for PassedBatch<'_> {
 
     fn attach_recorder(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>) {
         let text = || self.request.body.clone();
-        self.observer = self.request.recorded(record, text, self.observer.take());
+        self.request
+            .attach_recorder(record, text, &mut self.observer);
     }
 
     async fn respond(

@@ -1,5 +1,5 @@
-//! Messages on the way that the pipeline chose: passed to an HTTP upstream, sent over a link, or translated to the REST
-//! upstream; their recording, and responses that stream. Used by `rpc`.
+//! Sends a message as the pipeline decided: unchanged to an HTTP upstream, over a link, or translated to the REST upstream.
+//! Also attaches the recorder to messages, and renders responses that stream. Used by `rpc`.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -34,22 +34,22 @@ impl RpcRequest {
         ItemReply::Forwarded(self.add_cors_headers(response))
     }
 
-    /// Returns an observer that records the call, or the whole batch with the decision of one item, if it is in the sample.
-    pub(super) fn recorded(
+    /// Records the call, if it is in the sample: puts an observer in front of `observer`. A batch that passes as one
+    /// message is recorded whole, with the decision of one item.
+    pub(super) fn attach_recorder(
         &self,
         record: &AccessRecord,
         text: impl FnOnce() -> Bytes,
-        inner: Option<Observer>,
-    ) -> Option<Observer> {
-        let Some(bodies) = record.context.worker().call_recorder().sample() else {
-            return inner;
-        };
-        let request = SampledRequest {
-            head: &self.head,
-            content: RequestContent::Read(&text()),
-            bodies,
-        };
-        recording::observer(record, &request, &mut None, inner)
+        observer: &mut Option<Observer>,
+    ) {
+        if let Some(bodies) = record.context.worker().call_recorder().sample() {
+            let request = SampledRequest {
+                head: &self.head,
+                content: RequestContent::Read(&text()),
+                bodies,
+            };
+            *observer = recording::observer(record, &request, &mut None, observer.take());
+        }
     }
 
     /// Translates a call for the REST upstream.

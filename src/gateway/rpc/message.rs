@@ -333,16 +333,15 @@ impl<'a> TwoWayCall for RpcCall<'a> {
     type Head = &'a request::Parts;
     type Answer = CallResult;
 
-    async fn translate(
+    // Returns the inner future itself: awaited in another one, each call would poll both.
+    fn translate(
         &mut self,
         record: &mut AccessRecord,
         _: ClientRequest<'_, &'a request::Parts>,
         index: usize,
-    ) -> Result<CallResult, Failure> {
+    ) -> impl Future<Output = Result<CallResult, Failure>> {
         let request = self.request;
-        request
-            .translate(record, index, self.call, self.batch)
-            .await
+        request.translate(record, index, self.call, self.batch)
     }
 
     async fn pass_through(
@@ -437,6 +436,10 @@ impl ProtocolCall for RpcCall<'_> {
     }
 
     fn attach_shadow(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>, stage: Stage) {
+        // Most calls have no candidate.
+        if stage.candidate().is_none() {
+            return;
+        }
         let request = self.request;
         let takes_new_path = stage.control() == Some(Way::New);
         let may_repeat = match takes_new_path && request.fault.is_some() {
@@ -453,7 +456,8 @@ impl ProtocolCall for RpcCall<'_> {
         // The head of a socket belongs to its handshake.
         if self.request.socket.is_none() {
             let text = || self.call.text.clone().into_bytes();
-            self.observer = self.request.recorded(record, text, self.observer.take());
+            self.request
+                .attach_recorder(record, text, &mut self.observer);
         }
     }
 
