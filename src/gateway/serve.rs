@@ -1,6 +1,8 @@
 //! The pipeline of a call: identify → admit → answer locally → route → decide → check the origin → attach the shadow
 //! call and the recorder → send → respond.
 //!
+//! A call is sent on one of two ways: the old way passes it through, the new way translates it for the other side.
+//!
 //! [`serve`] runs it for REST calls, JSON-RPC calls, batches that pass as one message, requests that pass unread, legacy
 //! frames and event streams. Their adapters supply the steps that differ, as [`ProtocolCall`]. [`send_again`] sends a call
 //! for its second run.
@@ -124,20 +126,24 @@ pub(super) trait ProtocolCall: TwoWayCall {
         Ok(None)
     }
 
-    /// Returns the index of the route; `None` for an unrouted call.
+    /// Returns the index of the route; `None` for an unrouted call. Calls of some adapters never have a route.
     async fn select_route(
         &mut self,
-        context: &mut CallContext,
-        request: &IdentifiedRequest<'_>,
-    ) -> Result<Option<usize>, Failure>;
+        _: &mut CallContext,
+        _: &IdentifiedRequest<'_>,
+    ) -> Result<Option<usize>, Failure> {
+        Ok(None)
+    }
 
-    /// Returns the stage, which is recorded by then.
+    /// Decides the stage, and records the decision. A call without a route passes through, as a new record says.
     fn decide(
         &mut self,
-        record: &mut AccessRecord,
-        request: &IdentifiedRequest<'_>,
-        route: Option<usize>,
-    ) -> Stage;
+        _: &mut AccessRecord,
+        _: &IdentifiedRequest<'_>,
+        _: Option<usize>,
+    ) -> Stage {
+        Stage::Passthrough
+    }
 
     /// Attaches a second run to the call, if it may have one.
     fn attach_shadow(&mut self, _: &AccessRecord, _: &IdentifiedRequest<'_>, _: Stage) {}
@@ -200,7 +206,7 @@ pub(super) async fn send_again<C: TwoWayCall>(
     }
 }
 
-/// The way of a call.
+/// The chosen way of a call, or the reply that makes sending it unnecessary.
 enum ChosenWay<R> {
     /// The proxy itself replies.
     Local(R),

@@ -3,15 +3,14 @@
 use http::{HeaderValue, Response, request};
 
 use crate::gateway::access_record::AccessRecord;
-use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::CallResponse;
 use crate::gateway::request_origin::ClientRequest;
 use crate::gateway::resource_metadata;
 use crate::gateway::response::render_annotated;
 use crate::gateway::response_body::ResponseBody;
-use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall};
+use crate::gateway::serve::{ProtocolCall, TwoWayCall};
 use dualgauge_model::failure::Failure;
-use dualgauge_model::rollout::{DecisionReason, Stage};
+use dualgauge_model::rollout::DecisionReason;
 use dualgauge_model::routing::MetadataRequest;
 
 /// A request for metadata. It has no route: it goes to the MCP server.
@@ -30,6 +29,9 @@ impl<'a> TwoWayCall for MetadataCall<'a> {
         request: ClientRequest<'_, &'a request::Parts>,
         _: Option<usize>,
     ) -> Result<CallResponse, Failure> {
+        record
+            .context
+            .handle_locally(DecisionReason::ResourceMetadata);
         resource_metadata::serve(record, request.borrowed(), &self.metadata).await
     }
 }
@@ -38,26 +40,6 @@ impl ProtocolCall for MetadataCall<'_> {
     type Response = Response<ResponseBody>;
 
     const AWAITS_BODY: bool = true;
-
-    async fn select_route(
-        &mut self,
-        _: &mut CallContext,
-        _: &IdentifiedRequest<'_>,
-    ) -> Result<Option<usize>, Failure> {
-        Ok(None)
-    }
-
-    fn decide(
-        &mut self,
-        record: &mut AccessRecord,
-        _: &IdentifiedRequest<'_>,
-        _: Option<usize>,
-    ) -> Stage {
-        record
-            .context
-            .handle_locally(DecisionReason::ResourceMetadata);
-        Stage::Passthrough
-    }
 
     async fn respond(
         &mut self,

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Response, request};
 
 use crate::gateway::access_record::AccessRecord;
-use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::CallResponse;
 use crate::gateway::identity::identify;
 use crate::gateway::local_reply;
@@ -24,7 +23,7 @@ use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::upstream::Upstream;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rejections;
-use dualgauge_model::rollout::{Identity, Stage};
+use dualgauge_model::rollout::Identity;
 use dualgauge_patterns::side::Side;
 
 /// Forwards a request with a method other than POST to the RPC upstream.
@@ -127,23 +126,6 @@ impl ProtocolCall for UnreadRequest<'_> {
             caller,
             request.head(),
         ))
-    }
-
-    async fn select_route(
-        &mut self,
-        _: &mut CallContext,
-        _: &IdentifiedRequest<'_>,
-    ) -> Result<Option<usize>, Failure> {
-        Ok(None)
-    }
-
-    fn decide(
-        &mut self,
-        _: &mut AccessRecord,
-        _: &IdentifiedRequest<'_>,
-        _: Option<usize>,
-    ) -> Stage {
-        Stage::Passthrough
     }
 
     /// Renders the response. A failure, which the proxy writes, gets the CORS headers.
