@@ -44,7 +44,7 @@ pub(in crate::gateway) enum RpcServed {
 /// A translated response for an RPC client.
 pub(in crate::gateway) struct TranslatedAnswer {
     pub(in crate::gateway) answer: RpcAnswer,
-    /// Whether a result may have the member `resultType`.
+    /// Tells if a result may have the member `resultType`.
     pub(in crate::gateway) result_type: ResultType,
     /// Headers taken over from the server's response.
     pub(in crate::gateway) headers: HeaderMap,
