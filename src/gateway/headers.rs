@@ -213,8 +213,17 @@ pub(super) fn strip_trace_secrets(
     outgoing
 }
 
-/// Decrements `Max-Forwards` of TRACE and OPTIONS (RFC 9110 §7.6.2); returns true if the proxy is the final recipient. Other methods and invalid values are
-/// left unchanged.
+/// Removes the fields of the opening handshake of a WebSocket.
+pub(super) fn strip_websocket_handshake(headers: &mut HeaderMap) {
+    let is_of_handshake = |name: &&HeaderName| name.as_str().starts_with("sec-websocket-");
+    let names: Vec<HeaderName> = headers.keys().filter(is_of_handshake).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
+/// Decrements `Max-Forwards` of TRACE and OPTIONS (RFC 9110 §7.6.2); returns true if the proxy is the final recipient.
+/// Other methods and invalid values are left unchanged.
 pub(super) fn decrement_max_forwards(head: &mut request::Parts) -> bool {
     match head.method {
         Method::TRACE | Method::OPTIONS => decrement_hops(&mut head.headers),

@@ -3,7 +3,7 @@
 //!
 //! Used throughout `gateway`.
 
-use http::header::CONTENT_LENGTH;
+use http::header::{CONNECTION, CONTENT_LENGTH, SEC_WEBSOCKET_ACCEPT, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, response};
 
 use super::access_record::AccessRecord;
@@ -144,6 +144,19 @@ fn render_upgrade(
         drop((lease, connection_guard));
     });
     Response::from_parts(head, body)
+}
+
+/// Returns the response that opens a WebSocket (RFC 6455 §4.2.2).
+pub(super) fn switch_to_websocket(accept: Option<HeaderValue>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::full(Rope::default()));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
+    headers.insert(UPGRADE, const { HeaderValue::from_static("websocket") });
+    if let Some(accept) = accept {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
 }
 
 /// Returns the length that a 304 announces for the body it omits.

@@ -11,15 +11,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONNECTION, SEC_WEBSOCKET_ACCEPT, UPGRADE};
-use http::{HeaderName, HeaderValue, Response, StatusCode, request};
+use http::header::ACCEPT;
+use http::{HeaderValue, Response, StatusCode, request};
 use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep_until;
 
+use crate::gateway::headers::strip_websocket_handshake;
 use crate::gateway::peers::Peer;
+use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::stream_end::is_event_stream;
 use crate::gateway::worker::Worker;
@@ -29,7 +31,6 @@ use dualgauge_model::pending::Heartbeat;
 use dualgauge_model::sse::{EVENT_STREAM, RawEvent, SseReader, StreamPiece};
 use dualgauge_model::websocket::{self, EventSocketStep};
 use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
-use dualgauge_patterns::rope::Rope;
 use dualgauge_transport::wire::FloodReason;
 
 /// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
@@ -70,12 +71,7 @@ impl EventSocket {
             return Ok(None);
         };
         let upgrade = head.extensions.remove::<OnUpgrade>();
-        let names = head.headers.keys();
-        let of_handshake = |name: &&HeaderName| name.as_str().starts_with("sec-websocket-");
-        let names: Vec<HeaderName> = names.filter(of_handshake).cloned().collect();
-        for name in names {
-            head.headers.remove(name);
-        }
+        strip_websocket_handshake(&mut head.headers);
         head.headers
             .insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         Ok(upgrade.map(|upgrade| EventSocket { upgrade, accept }))
@@ -93,12 +89,7 @@ impl EventSocket {
         if head.status != StatusCode::OK || !is_event_stream(&head.headers) {
             return Response::from_parts(head, body);
         }
-        let mut response = Response::new(ResponseBody::full(Rope::default()));
-        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        let headers = response.headers_mut();
-        headers.insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
-        headers.insert(UPGRADE, const { HeaderValue::from_static("websocket") });
-        headers.insert(SEC_WEBSOCKET_ACCEPT, self.accept);
+        let response = response::switch_to_websocket(Some(self.accept));
         let connection_guard = worker.count_connection(peer);
         let (task_worker, upgrade) = (worker.clone(), self.upgrade);
         worker.tasks().start(async move {

@@ -16,11 +16,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT, CONNECTION, CONTENT_TYPE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
-    SEC_WEBSOCKET_VERSION, UPGRADE,
-};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode, request};
+use http::header::{ACCEPT, CONTENT_TYPE, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION};
+use http::{HeaderValue, Method, Response, request};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::sync::{Notify, watch};
@@ -32,7 +29,7 @@ use super::server_messages::{self, ServerMessage, ServerMessages, close_reason};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
 use crate::gateway::cancellation::CancelScope;
-use crate::gateway::headers::strip_hop_by_hop;
+use crate::gateway::headers::{strip_hop_by_hop, strip_websocket_handshake};
 use crate::gateway::identity::identify;
 use crate::gateway::legacy_socket::{
     FrameClient, FrameOutcome, ServerEvent, format_event, serve_frame,
@@ -55,7 +52,6 @@ use dualgauge_model::routing::{self, RequestHead};
 use dualgauge_model::websocket;
 use dualgauge_net::{CloseReason, MessageEvent, MessageStream, accept_key};
 use dualgauge_patterns::json::unmarked;
-use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 use dualgauge_transport::wire::FloodReason;
 
@@ -121,17 +117,13 @@ fn accept_handshake(
     // A page of any origin may open a WebSocket; only this check prevents that (RFC 6455 §10.2).
     routing::check_origin(&runtime_plan.plan, RequestHead::new(head), origin.entry())?;
     let handshake = websocket::handshake(&head.headers)?;
-    let mut response = Response::new(ResponseBody::full(Rope::default()));
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    if let Ok(accept) = HeaderValue::try_from(accept_key(handshake.key)) {
-        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    }
+    let accept = HeaderValue::try_from(accept_key(handshake.key)).ok();
+    let mut response = response::switch_to_websocket(accept);
     if let Some(protocol) = handshake.protocol {
         let protocol = HeaderValue::from_static(protocol);
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        response
+            .headers_mut()
+            .insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     Ok(response)
 }
@@ -139,16 +131,7 @@ fn accept_handshake(
 /// Builds the head of each message from that of the handshake, as if the message were posted.
 fn message_head(mut head: Box<request::Parts>) -> Box<request::Parts> {
     strip_hop_by_hop(&mut head.headers);
-    let is_of_handshake = |name: &HeaderName| name.as_str().starts_with("sec-websocket-");
-    let names: Vec<HeaderName> = head
-        .headers
-        .keys()
-        .filter(|name| is_of_handshake(name))
-        .cloned()
-        .collect();
-    for name in names {
-        head.headers.remove(name);
-    }
+    strip_websocket_handshake(&mut head.headers);
     let json = HeaderValue::from_static("application/json");
     head.headers.insert(CONTENT_TYPE, json.clone());
     head.headers.entry(ACCEPT).or_insert(json);
