@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
@@ -130,6 +131,18 @@ impl ResponseBody {
     pub(super) fn holding_records(mut self, records: Vec<AccessRecord>) -> ResponseBody {
         self.records = records;
         self
+    }
+
+    /// Records the status that the client of a streamed body receives, if it differs from the upstream's.
+    pub(super) fn set_client_status(&mut self, status: StatusCode) {
+        match &mut self.kind {
+            BodyKind::Streamed(streamed) => streamed.record.set_client_status(status.as_u16()),
+            BodyKind::Full { .. }
+            | BodyKind::Progress(_)
+            | BodyKind::Events(_)
+            | BodyKind::Withheld(_)
+            | BodyKind::Over => {}
+        }
     }
 
     /// Records that the client did not receive the whole body.

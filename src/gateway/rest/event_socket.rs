@@ -85,11 +85,12 @@ impl EventSocket {
         worker: &Rc<Worker>,
         peer: Option<Rc<Peer>>,
     ) -> Response<ResponseBody> {
-        let (head, body) = response.into_parts();
+        let (head, mut body) = response.into_parts();
         if head.status != StatusCode::OK || !is_event_stream(&head.headers) {
             return Response::from_parts(head, body);
         }
         let response = response::switch_to_websocket(Some(self.accept));
+        body.set_client_status(response.status());
         let connection_guard = worker.count_connection(peer);
         let (task_worker, upgrade) = (worker.clone(), self.upgrade);
         worker.tasks().start(async move {

@@ -301,7 +301,35 @@ fn a_client_that_asks_for_a_websocket_gets_each_event_as_a_message() {
     );
     becomes(|| metric(&proxy, OPEN), &0.0);
     becomes(|| sockets("closed"), &1.0);
-    proxy.log_line(&["route=heads", "side=rest", "events=3"]);
+    proxy.log_line(&["route=heads", "side=rest", "status=101", "events=3"]);
+}
+
+#[test]
+fn a_websocket_whose_client_sends_but_reads_nothing_is_closed() {
+    let upstream = Upstream::start();
+    let proxy = before(
+        &upstream,
+        &format!("{ROUTES}\n[limits]\nwrite_timeout = \"1s\"\n"),
+    );
+    let mut server = accept(&upstream);
+    let mut client = thread::scope(|scope| {
+        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
+        let asked = server.hear();
+        answer(&mut server, &asked, &json!("0x9c"));
+        client.join().unwrap()
+    });
+    let filler = "x".repeat(256 * 1024);
+    let params = json!({ "subscription": "0x9c", "result": { "height": filler } });
+    let large = json!({ "jsonrpc": "2.0", "method": "eth_subscription", "params": params });
+    let large = large.to_string();
+    // More than the sockets and the queue of the client hold.
+    for _ in 0..100 {
+        server.say(large.clone());
+        client.say("hello");
+    }
+    let closed = r#"dualgauge_event_sockets_total{result="closed"}"#;
+    becomes(|| metric(&proxy, closed), &1.0);
+    assert_eq!(metric(&proxy, OPEN), 0.0);
 }
 
 #[test]
