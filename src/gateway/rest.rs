@@ -16,7 +16,7 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::CallResponse;
 use super::old_failure::OldMessage;
-use super::passthrough::{PassthroughRequest, forward};
+use super::passthrough::{InterimResponses, PassthroughRequest, forward};
 use super::recording::{self, RequestContent, SampledRequest};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
@@ -81,8 +81,7 @@ pub(super) async fn serve_content(
         content,
         observer: None,
         socket: None,
-        // A message of a batch is no batch itself.
-        may_split: !record.is_old(),
+        is_in_batch: record.is_old(),
         batch: None,
         old: OldMessage::new(plan, &head).map(Box::new),
         origin,
@@ -106,8 +105,8 @@ struct RestCall<'a> {
     observer: Option<Observer>,
     /// The socket that gets the events of the response, if the client asks for one.
     socket: Option<Box<EventSocket>>,
-    /// True if the messages of a batch of an old dialect may become calls of their own.
-    may_split: bool,
+    /// True for a message of a split batch of an old dialect, which is no batch itself.
+    is_in_batch: bool,
     /// The batch of an old dialect, if the call is one.
     batch: Option<OldBatch>,
     /// The message of a client in an old dialect. Boxed, because few calls have one.
@@ -227,7 +226,10 @@ impl TwoWayCall for RestCall<'_> {
                 pinned(|| agent_card::pass_through(record, upstream, call, origin, card)).await;
             return response.map(Served::Response);
         }
-        let call = PassthroughRequest::unchanged(head, content);
+        let mut call = PassthroughRequest::unchanged(head, content);
+        if self.is_in_batch {
+            call.interims = InterimResponses::Dropped;
+        }
         let response = forward(record, upstream, call, origin).await;
         response.map(Served::Response)
     }
@@ -259,7 +261,7 @@ impl ProtocolCall for RestCall<'_> {
         request: &IdentifiedRequest<'_>,
     ) -> Result<Option<usize>, Failure> {
         let (plan, head) = (request.plan(), request.head());
-        if self.may_split && self.old.is_some() {
+        if self.old.is_some() && !self.is_in_batch {
             // Boxed, because few calls need it: inline, it takes memory in the future of every call.
             self.batch = pinned(|| self.read_batch(context, request)).await?;
             if self.batch.is_some() {

@@ -534,15 +534,33 @@ old = { body = { result = "{result}", error = "{_:null}", id = "{>id}" } }
 rpc = { result = "{result}" }
 "#;
 
-#[test]
-fn the_messages_of_a_batch_go_to_their_servers() {
-    let (old, other, new) = (old_server(), old_server(), new_server());
+/// Starts a proxy with [`TWO`], whose messages pass to `old` and `other`.
+fn before_two(old: &Upstream, other: &Upstream, new: &Upstream) -> Proxy {
     let upstream = format!(
         "[upstream.other]\nside = \"rest\"\nurl = \"http://{}\"\n",
         other.address()
     );
-    let ends = both(&old, &new).replace("side = \"rest\"\n", "side = \"rest\"\ndefault = true\n");
-    let proxy = Proxy::start(&format!("{ends}{upstream}{TWO}"));
+    let ends = both(old, new).replace("side = \"rest\"\n", "side = \"rest\"\ndefault = true\n");
+    Proxy::start(&format!("{ends}{upstream}{TWO}"))
+}
+
+#[test]
+fn the_interim_responses_to_messages_of_a_split_batch_are_dropped() {
+    let (old, new) = (old_server(), new_server());
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+    let reply = json(r#"{"result":1,"error":null,"id":2}"#);
+    let other = Upstream::answering([hints.as_bytes(), &reply].concat());
+    let proxy = before_two(&old, &other, &new);
+    let (one, two) = (r#"{"id":1,"method":"one"}"#, r#"{"id":2,"method":"two"}"#);
+    let came = post(&proxy, &format!("[{one},{two}]"));
+    assert_eq!(came.status(), 200, "{came:?}");
+    assert_eq!(came.json()[1]["id"], value!(2), "{came:?}");
+}
+
+#[test]
+fn the_messages_of_a_batch_go_to_their_servers() {
+    let (old, other, new) = (old_server(), old_server(), new_server());
+    let proxy = before_two(&old, &other, &new);
     let (one, two) = (r#"{"id":1,"method":"one"}"#, r#"{"id":2,"method":"two"}"#);
     let unrouted = r#"{"id":3,"method":"three"}"#;
     for (batch, ids) in [

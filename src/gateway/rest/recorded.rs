@@ -41,7 +41,7 @@ async fn route_and_store(
         content: RequestBody::Read(body.clone()),
         observer: None,
         socket: None,
-        may_split: false,
+        is_in_batch: false,
         batch: None,
         old: None,
         origin,
