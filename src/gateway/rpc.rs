@@ -3,6 +3,7 @@
 //! Used by `gateway`.
 
 mod batch;
+mod call;
 mod cancel;
 mod client_channel;
 mod dispatch;
