@@ -54,9 +54,12 @@ impl Replicas {
         [&self.one, &self.other]
     }
 
-    /// Whatever one says of its standing, the other says too, sooner or later.
+    /// Waits until both replicas have the same flags, overrides and history.
     fn agree(&self) {
-        becomes(|| standing(&self.other) == standing(&self.one), &true);
+        becomes(
+            || overrides_of(&self.other) == overrides_of(&self.one),
+            &true,
+        );
     }
 
     fn become_ready_again(&self) {
@@ -82,8 +85,8 @@ fn revision(proxy: &Proxy) -> u64 {
     flags["revision"].as_u64().unwrap()
 }
 
-/// The revision, the flags, and how it came to them.
-fn standing(proxy: &Proxy) -> [Value; 2] {
+/// Returns the flags with their revision and overrides, and the history of changes.
+fn overrides_of(proxy: &Proxy) -> [Value; 2] {
     ["/api/v1/flags", "/api/v1/history"].map(|path| proxy.ask("GET", path, "").json())
 }
 
@@ -128,7 +131,7 @@ fn a_flip_on_one_replica_acts_on_the_other_within_a_second() {
         assert_eq!(answers(from, "mover"), "rest");
         ok(&from.ask("PUT", FLAG, TRANSLATE));
         acts_within_a_second(to, "rpc");
-        assert_eq!(standing(one), standing(other));
+        assert_eq!(overrides_of(one), overrides_of(other));
     }
     assert_eq!(revision(one), 4);
     let history = one.ask("GET", "/api/v1/history", "").json();
@@ -274,7 +277,7 @@ fn a_store_that_comes_back_empty_is_given_the_flags_back() {
     ok(&replicas.one.ask("PUT", FLAG, TRANSLATE));
     ok(&replicas.other.ask("PUT", FLAG, PASSTHROUGH));
     replicas.agree();
-    let good = standing(&replicas.one);
+    let good = overrides_of(&replicas.one);
     assert!(replicas.store.run_again());
     // Whoever asks before anybody has looked is not told that the store has forgotten.
     let killed = eventually("the kill switch is thrown", || {
@@ -284,12 +287,12 @@ fn a_store_that_comes_back_empty_is_given_the_flags_back() {
     ok(&killed);
     replicas.agree();
     assert_eq!(revision(&replicas.other), 3);
-    assert_eq!(good[0]["flags"], standing(&replicas.other)[0]["flags"]);
+    assert_eq!(good[0]["flags"], overrides_of(&replicas.other)[0]["flags"]);
     let history = replicas.other.ask("GET", "/api/v1/history", "").json();
     assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
     // And who begins now learns all of it.
     let third = replica(&replicas.store, &replicas.servers.config(), "third");
-    assert_eq!(standing(&third), standing(&replicas.one));
+    assert_eq!(overrides_of(&third), overrides_of(&replicas.one));
 }
 
 #[test]
@@ -307,7 +310,7 @@ fn who_starts_while_the_store_is_away_serves_as_the_file_says_and_is_not_ready()
     assert!(replicas.store.run_again());
     becomes(|| ready(&late), &(200, "ready\n".to_owned()));
     assert_eq!(answers(&late, "mover"), "rest");
-    assert_eq!(standing(&late), standing(&replicas.one));
+    assert_eq!(overrides_of(&late), overrides_of(&replicas.one));
 }
 
 #[test]
@@ -328,7 +331,7 @@ fn who_starts_again_while_the_store_is_away_begins_with_the_last_good_flags() {
     assert!(text.contains("a copy of revision 1 from 2"), "{text}");
     assert!(text.contains("the last good flags hold"), "{text}");
     assert_eq!(answers(&other, "mover"), "rest");
-    assert_eq!(standing(&other), standing(&one));
+    assert_eq!(overrides_of(&other), overrides_of(&one));
     assert_eq!(other.ask("PUT", FLAG, TRANSLATE).status(), 503);
 
     // What the store says when it is back holds.
@@ -336,7 +339,7 @@ fn who_starts_again_while_the_store_is_away_begins_with_the_last_good_flags() {
     becomes(|| ready(&other), &(200, "ready\n".to_owned()));
     ok(&one.ask("PUT", FLAG, TRANSLATE));
     acts_within_a_second(&other, "rpc");
-    assert_eq!(standing(&other), standing(&one));
+    assert_eq!(overrides_of(&other), overrides_of(&one));
 }
 
 #[test]
@@ -350,13 +353,13 @@ fn a_store_that_comes_back_empty_is_given_back_what_was_copied() {
     } = Replicas::start(Memory::Lost);
     ok(&one.ask("PUT", FLAG, PASSTHROUGH));
     acts_within_a_second(&other, "rest");
-    let good = standing(&other);
+    let good = overrides_of(&other);
     drop(one);
     store.kill();
     let other = other.restart();
     assert!(store.run_again());
     becomes(|| ready(&other), &(200, "ready\n".to_owned()));
-    assert_eq!(standing(&other), good);
+    assert_eq!(overrides_of(&other), good);
     ok(&other.ask("PUT", FLAG, TRANSLATE));
     assert_eq!(revision(&other), 2);
 }

@@ -1,6 +1,6 @@
 //! Guards of flags that replicas share: they rule on what all of them have counted, and act on all.
 
-use super::{FLAG, calls, ok, replica_with, revision, standing};
+use super::{FLAG, calls, ok, overrides_of, replica_with, revision};
 use crate::redis_server::{Memory, Server};
 use crate::scene;
 use crate::support::{Message, Proxy, Upstream, becomes, both, eventually};
@@ -137,6 +137,6 @@ fn a_guard_that_trips_while_the_store_is_away_is_stored_once_when_it_is_back() {
     ok(&other.ask("POST", "/api/v1/flags/mover/rearm", ""));
     becomes(|| call_of(&one, &devices[1][0]).status(), &BROKEN);
     assert_eq!(one.log().matches("the guard of a flag tripped").count(), 1);
-    becomes(|| standing(&one) == standing(&other), &true);
+    becomes(|| overrides_of(&one) == overrides_of(&other), &true);
     assert_eq!(revision(&other), 2);
 }
