@@ -63,7 +63,7 @@ impl Recordings {
         if let Err(error) = started.await {
             tracing::error!(
                 error = chain(&error),
-                "calls are not recorded; calls go on. Check `record.directory`, and reload"
+                "calls are not recorded; calls go on. Set another `record.directory` and reload, or correct this one and restart"
             );
         }
     }
