@@ -65,7 +65,7 @@ fn the_owner_of_a_migration_reads_how_far_it_is() {
     has_all(
         &report(&proxy, &[]),
         &[
-            "- Clients: 1 not moved, 1 moved, 1 no calls in the period.",
+            "- Clients: 1 not moved, 1 moved, 1 without calls in the period.",
             "- Calls compared: 1; equal: 0 %.",
             "- Differences: 1 found, 0 fixed.",
             "the start of the process of replica `local`: later than the period begins.",

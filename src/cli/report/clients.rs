@@ -33,7 +33,7 @@ impl Progress {
             Progress::Partly => "partly moved",
             Progress::Moved => "moved",
             Progress::Refused => "refused",
-            Progress::Silent => "no calls in the period",
+            Progress::Silent => "without calls in the period",
         }
     }
 }
