@@ -9,6 +9,11 @@ const ROUTE: &str = "[[route]]";
 /// Adds a comment for each guess above its route, and names the command in the head.
 pub(super) fn marked(toml: &str, documents: &Documents) -> String {
     let toml = toml.replacen("`dualgauge import`", "`dualgauge learn`", 1);
+    let toml = toml.replacen(
+        "each `look:` and each `unpaired:`",
+        "each `guess:`, `look:` and `unpaired:`",
+        1,
+    );
     let lines: Vec<&str> = toml.lines().collect();
     let mut text = String::with_capacity(toml.len() * 2);
     for (at, line) in lines.iter().enumerate() {

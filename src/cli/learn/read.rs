@@ -25,7 +25,7 @@ impl Which {
     fn add(self, call: &RecordedCall, observed: &mut Observed) {
         match self {
             Which::Unrouted if call.route.is_some() => {
-                observed.leave_out("it had a route; `--all` uses it");
+                observed.leave_out("a route matched; `--all` uses such calls");
             }
             Which::Unrouted | Which::All => observed.add_recorded(call),
         }

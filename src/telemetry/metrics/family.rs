@@ -174,7 +174,7 @@ families! {
     SPANS_DROPPED = COUNTER("dualgauge_spans_dropped_total", [],
         "Spans dropped because the trace collector was unavailable or too slow.");
     RECORDED_CALLS = COUNTER("dualgauge_recorded_calls_total", ["result"],
-        "Calls in the sample of a recording, by result: recorded, or dropped because the queue was full, the line too long or the file not writable.");
+        "Calls in the sample of a recording, by result: recorded, or dropped because the queue was full, the line too long, the recording complete or the file not writable.");
     RECORDED_BYTES = COUNTER("dualgauge_recorded_bytes_total", [],
         "Bytes written to recordings.");
     RECORDINGS_STOPPED = COUNTER("dualgauge_recordings_stopped_total", ["reason"],
