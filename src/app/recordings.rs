@@ -2,7 +2,7 @@
 //!
 //! Used by `control` and `run`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -24,6 +24,8 @@ pub struct Recordings {
     recorder: Recorder,
     /// The settings of the plan in force; borrowed only between awaits.
     settings: RefCell<Option<Arc<RecordPlan>>>,
+    /// True if the recording of these settings did not start; the next plan tries again.
+    has_failed: Cell<bool>,
 }
 
 impl Recordings {
@@ -33,6 +35,7 @@ impl Recordings {
         Recordings {
             recorder,
             settings: RefCell::default(),
+            has_failed: Cell::default(),
         }
     }
 
@@ -42,17 +45,24 @@ impl Recordings {
         self.recorder.counts()
     }
 
-    /// Follows the settings of a plan: if they changed, the recording stops, and that of `record.sample` starts.
+    /// Follows the settings of a plan: if they changed, the recording stops, and that of `record.sample` starts. A start
+    /// that failed is tried again with the next plan, unless another recording runs.
     pub async fn follow(&self, plan: &Plan) {
         if *self.settings.borrow() == plan.record {
-            return;
+            if !self.has_failed.get() || self.recorder.active().is_some() {
+                return;
+            }
+        } else {
+            self.recorder.stop(StopReason::Reload).await;
         }
-        self.recorder.stop(StopReason::Reload).await;
+        self.has_failed.set(false);
         self.settings.borrow_mut().clone_from(&plan.record);
         let Some(settings) = &plan.record else { return };
         if settings.sample == Percent::NONE {
             return;
         }
+        // Also if the caller drops this future while it waits.
+        self.has_failed.set(true);
         let started = self.recorder.start(RecordingSettings {
             source: RecordingSource::Configuration,
             directory: settings.directory.clone(),
@@ -60,11 +70,12 @@ impl Recordings {
             bodies: settings.bodies,
             limits: settings.limits,
         });
-        if let Err(error) = started.await {
-            tracing::error!(
+        match started.await {
+            Ok(_) => self.has_failed.set(false),
+            Err(error) => tracing::error!(
                 error = chain(&error),
-                "calls are not recorded; calls go on. Set another `record.directory` and reload, or correct this one and restart"
-            );
+                "calls are not recorded; calls go on. Check `record.directory`, and reload"
+            ),
         }
     }
 

@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use super::access_record::AccessRecord;
 use super::response_observer::Observer;
 use crate::telemetry::clock;
+use crate::telemetry::recorder::ActiveRecording;
 use dualgauge_model::record::RecordedBodies;
 use dualgauge_net::BodyCopy;
 use dualgauge_patterns::side::Side;
@@ -50,7 +51,7 @@ pub(super) enum RequestContent<'r> {
 pub(super) struct SampledRequest<'r> {
     pub(super) head: &'r request::Parts,
     pub(super) content: RequestContent<'r>,
-    pub(super) bodies: RecordedBodies,
+    pub(super) recording: ActiveRecording,
 }
 
 /// Returns an observer that records the call, in front of its other observer. `copy` is the copy that the caller must fill
@@ -68,7 +69,7 @@ pub(super) fn observer(
     };
     let recorder = context.worker().call_recorder();
     let head = request.head;
-    let content = match (&request.content, request.bodies) {
+    let content = match (&request.content, request.recording.bodies) {
         (RequestContent::Empty, _) => KeptContent::Empty,
         (RequestContent::Read(whole), RecordedBodies::Redacted) => {
             KeptContent::Whole(Bytes::clone(whole))
@@ -95,7 +96,8 @@ pub(super) fn observer(
         client: context.client(),
         stage: context.stage(),
         why: context.why(),
-        bodies: request.bodies,
+        bodies: request.recording.bodies,
+        generation: request.recording.generation,
         method: head.method.clone(),
         target: head.uri.path_and_query().cloned(),
         headers: picked(&head.headers, &settings.headers),

@@ -27,11 +27,11 @@ use super::runtime_plan::RuntimePlan;
 use super::serve::{IdentifiedRequest, IncomingRequest, ProtocolCall, TwoWayCall, serve};
 use super::sessions::SessionLookup;
 use super::{agent_card, local_reply, translate};
+use crate::telemetry::recorder::ActiveRecording;
 use crate::upstream::HttpUpstream;
 use dualgauge_model::agent_card::requested_card;
 use dualgauge_model::dialect::{self, OldBatch, OldTransport};
 use dualgauge_model::failure::Failure;
-use dualgauge_model::record::RecordedBodies;
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Requester, Stage};
 use dualgauge_model::routing::{self, RequestHead, RouteMatch};
@@ -135,7 +135,7 @@ impl RestCall<'_> {
         &mut self,
         record: &AccessRecord,
         request: &IdentifiedRequest<'_>,
-        bodies: RecordedBodies,
+        recording: ActiveRecording,
     ) {
         let (content, mut copy) = match &self.content {
             content if content.is_empty() => (RequestContent::Empty, None),
@@ -145,7 +145,7 @@ impl RestCall<'_> {
         let sampled = SampledRequest {
             head: request.head,
             content,
-            bodies,
+            recording,
         };
         self.observer = recording::observer(record, &sampled, &mut copy, self.observer.take());
         self.content = self.take_content().with_copy(copy);
@@ -320,8 +320,8 @@ impl ProtocolCall for RestCall<'_> {
         if let Some(OldBatch::Split(_)) = self.batch {
             return;
         }
-        if let Some(bodies) = record.context.worker().call_recorder().sample() {
-            self.attach_sampled(record, request, bodies);
+        if let Some(recording) = record.context.worker().call_recorder().sample() {
+            self.attach_sampled(record, request, recording);
         }
     }
 

@@ -21,10 +21,12 @@ mod thread;
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use dualgauge_model::record::{RecordLimits, RecordedBodies};
 use dualgauge_model::rollout::Percent;
@@ -41,11 +43,36 @@ const MAX_CALLS: usize = 1024;
 /// The maximum size of the calls in the queue, in bytes.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// The bit of [`QueueState::active`] that says that bodies are recorded; the others are the sample.
-const BODIES: u32 = 1 << 31;
+/// The bit of [`QueueState::active`] that says that bodies are recorded; the lower ones are the sample, the upper ones the generation.
+const BODIES: u64 = 1 << 31;
+
+/// The bits of [`QueueState::active`] before the generation.
+const GENERATION_SHIFT: u32 = 32;
+
+/// The time that a command may take; a stalled disk must not block the control task. The workers apply a plan within
+/// 3 s, which includes a stop and a start.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A call that ended: makes its line on the thread of the recorder.
 pub type EndedCall = Box<dyn FnOnce() -> RecordedCall + Send>;
+
+/// The running recording, as workers see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActiveRecording {
+    /// The percentage of calls to record.
+    pub sample: Percent,
+    /// The bodies to record.
+    pub bodies: RecordedBodies,
+    /// The number of the recording in this process.
+    pub generation: u32,
+}
+
+/// A call in the queue.
+struct QueuedCall {
+    /// The recording that the call was sampled for.
+    generation: u32,
+    call: EndedCall,
+}
 
 /// The settings of one recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +94,8 @@ pub struct RecordingSettings {
 pub struct Recorder(Arc<QueueState>);
 
 struct QueueState {
-    /// The sample in thousandths of a percent, and [`BODIES`]; zero without a recording.
-    active: AtomicU32,
+    /// The sample in thousandths of a percent, [`BODIES`] and the generation; zero without a recording.
+    active: AtomicU64,
     pending: Mutex<Pending>,
     /// Notifies the thread of calls and commands.
     written: Condvar,
@@ -79,7 +106,7 @@ struct QueueState {
 
 #[derive(Default)]
 struct Pending {
-    calls: VecDeque<EndedCall>,
+    calls: VecDeque<QueuedCall>,
     bytes: usize,
     /// Commands come after the calls that were queued before them. The control task sends one at a time.
     commands: VecDeque<Command>,
@@ -104,7 +131,7 @@ impl Recorder {
     #[must_use]
     pub fn open() -> (Recorder, RecorderThread) {
         let recorder = Recorder(Arc::new(QueueState {
-            active: AtomicU32::new(0),
+            active: AtomicU64::new(0),
             pending: Mutex::default(),
             written: Condvar::new(),
             status: Mutex::default(),
@@ -115,10 +142,10 @@ impl Recorder {
         (recorder, thread)
     }
 
-    /// Returns the percentage of calls to record, and their bodies; `None` without a recording.
+    /// Returns the running recording; `None` without one.
     #[must_use]
     #[inline]
-    pub fn active(&self) -> Option<(Percent, RecordedBodies)> {
+    pub fn active(&self) -> Option<ActiveRecording> {
         match self.0.active.load(Ordering::Relaxed) {
             0 => None,
             active => {
@@ -126,20 +153,26 @@ impl Recorder {
                     0 => RecordedBodies::Omitted,
                     _ => RecordedBodies::Redacted,
                 };
-                Some((Percent::from_thousandths(active & !BODIES)?, bodies))
+                let sample = u32::try_from(active & (BODIES - 1)).ok()?;
+                Some(ActiveRecording {
+                    sample: Percent::from_thousandths(sample)?,
+                    bodies,
+                    generation: u32::try_from(active >> GENERATION_SHIFT).ok()?,
+                })
             }
         }
     }
 
-    /// Queues a call of about this size in bytes; a full queue drops and counts it.
-    pub fn offer(&self, size: usize, call: EndedCall) {
+    /// Queues a call of about this size in bytes that was sampled for this recording; a full queue drops and counts it.
+    pub fn offer(&self, generation: u32, size: usize, call: EndedCall) {
         let mut pending = lock(&self.0.pending);
-        if pending.calls.len() >= MAX_CALLS || pending.bytes + size > MAX_BYTES {
+        let is_full = pending.calls.len() >= MAX_CALLS || pending.bytes + size > MAX_BYTES;
+        if is_full || pending.has_ended {
             drop(pending);
             return self.drop_call();
         }
         pending.bytes += size;
-        pending.calls.push_back(call);
+        pending.calls.push_back(QueuedCall { generation, call });
         drop(pending);
         self.0.written.notify_one();
     }
@@ -157,16 +190,33 @@ impl Recorder {
         &self,
         settings: RecordingSettings,
     ) -> Result<RecordingStatus, StartRefused> {
-        let (reply, started) = oneshot::channel();
+        let directory = settings.directory.clone();
+        let (reply, mut started) = oneshot::channel();
         self.command(Command::Start(Box::new(settings), reply));
-        started.await.unwrap_or(Err(StartRefused::Ending))
+        match timeout(COMMAND_TIMEOUT, &mut started).await {
+            Ok(result) => result.unwrap_or(Err(StartRefused::Ending)),
+            // After the close, the thread either does not start or stops at once; a reply from before it counts.
+            Err(_) => {
+                started.close();
+                let late = started.try_recv();
+                late.unwrap_or(Err(StartRefused::TimedOut { directory }))
+            }
+        }
     }
 
-    /// Stops the recording after the queued calls, and returns its final state; `None` if there was none.
+    /// Stops the recording after the queued calls, and returns its final state; `None` if there was none. If the disk
+    /// stalls, no more calls are sampled, and the recording stops once the disk responds.
     pub async fn stop(&self, why: StopReason) -> Option<RecordingStatus> {
         let (reply, stopped) = oneshot::channel();
         self.command(Command::Stop(why, reply));
-        stopped.await.ok().flatten()
+        if let Ok(stopped) = timeout(COMMAND_TIMEOUT, stopped).await {
+            return stopped.ok().flatten();
+        }
+        self.0.active.store(0, Ordering::Relaxed);
+        tracing::error!(
+            "the recording has not stopped: its disk does not respond; calls go on and are no longer recorded"
+        );
+        None
     }
 
     /// Returns the state of the current recording, or of the last one.

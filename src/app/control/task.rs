@@ -315,7 +315,9 @@ where
     async fn follow(&mut self, reloaded: Reloaded) {
         match reloaded {
             Reloaded::Swapped => self.install().await,
-            Reloaded::Unchanged | Reloaded::Refused => {}
+            // The recording may have failed to start.
+            Reloaded::Unchanged => self.hooks.recordings.follow(&self.control.plan()).await,
+            Reloaded::Refused => {}
         }
     }
 

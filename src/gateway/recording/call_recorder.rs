@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::telemetry::recorder::Recorder;
-use dualgauge_model::record::RecordedBodies;
+use crate::telemetry::recorder::{ActiveRecording, Recorder};
 use dualgauge_net::{BodyCopy, CopyBudget};
 
 /// The memory of a worker for the bodies of calls in progress that are recorded, in bytes.
@@ -44,14 +43,14 @@ impl CallRecorder {
         &self.recorder
     }
 
-    /// Returns the bodies to record if the next call is in the sample.
+    /// Returns the recording if the next call is in the sample.
     #[inline]
-    pub(in crate::gateway) fn sample(&self) -> Option<RecordedBodies> {
-        let (share, bodies) = self.recorder.active()?;
+    pub(in crate::gateway) fn sample(&self) -> Option<ActiveRecording> {
+        let recording = self.recorder.active()?;
         let number = self.calls.get();
         self.calls.set(number.wrapping_add(1));
         let place = number.wrapping_mul(GOLDEN) >> 32;
-        let is_sampled = (place * 100_000) >> 32 < u64::from(share.thousandths());
-        is_sampled.then_some(bodies)
+        let is_sampled = (place * 100_000) >> 32 < u64::from(recording.sample.thousandths());
+        is_sampled.then_some(recording)
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct RecordedCaller {
     pub(super) stage: Option<Stage>,
     pub(super) why: DecisionReason,
     pub(super) bodies: RecordedBodies,
+    /// The recording that the call was sampled for.
+    pub(super) generation: u32,
     pub(super) method: Method,
     pub(super) target: Option<PathAndQuery>,
     /// The headers that are recorded.

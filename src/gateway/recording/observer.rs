@@ -117,6 +117,7 @@ impl RecordingObserver {
         });
         let bodies = request.size() + response.as_ref().map_or(0, |one| one.body.size());
         self.recorder.offer(
+            caller.generation,
             CALL_SIZE + bodies,
             Box::new(move || caller.call(&request, response.as_ref(), is_whole)),
         );

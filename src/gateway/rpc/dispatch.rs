@@ -42,11 +42,11 @@ impl RpcRequest {
         text: impl FnOnce() -> Bytes,
         observer: &mut Option<Observer>,
     ) {
-        if let Some(bodies) = record.context.worker().call_recorder().sample() {
+        if let Some(recording) = record.context.worker().call_recorder().sample() {
             let request = SampledRequest {
                 head: &self.head,
                 content: RequestContent::Read(&text()),
-                bodies,
+                recording,
             };
             *observer = recording::observer(record, &request, &mut None, observer.take());
         }

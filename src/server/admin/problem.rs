@@ -190,7 +190,9 @@ impl From<Refusal> for AdminProblem {
             Refusal::Invalid(_) | Refusal::Config(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Refusal::Unread(_)
             | Refusal::Store(_)
-            | Refusal::Recording(StartRefused::File { .. } | StartRefused::Ending)
+            | Refusal::Recording(
+                StartRefused::File { .. } | StartRefused::TimedOut { .. } | StartRefused::Ending,
+            )
             | Refusal::Pending(_)
             | Refusal::PendingKill(_) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,

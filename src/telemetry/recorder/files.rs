@@ -1,6 +1,7 @@
 //! The files of recordings: created with mode 0600, rotated by size, and deleted beyond a number. Used by
 //! `recorder::thread`.
 
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -94,6 +95,8 @@ impl RecordingFiles {
         self.delete_oldest()
     }
 
+    /// Deletes the oldest recordings. The last file of each process stays: during a hot restart the other process may
+    /// still write to it.
     fn delete_oldest(&self) -> io::Result<()> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -111,7 +114,18 @@ impl RecordingFiles {
         // Names begin with the time, so this is the order of creation.
         names.sort_unstable();
         let excess = (names.len() + 1).saturating_sub(self.limits.files);
-        for name in names.iter().take(excess) {
+        let own = std::process::id().to_string();
+        let mut kept = HashSet::new();
+        let mut deletable: Vec<_> = names
+            .iter()
+            .rev()
+            .filter(|name| {
+                let process = name.to_str().and_then(process);
+                process.is_none_or(|process| process == own || !kept.insert(process))
+            })
+            .collect();
+        deletable.reverse();
+        for name in deletable.into_iter().take(excess) {
             match fs::remove_file(self.directory.join(name)) {
                 // Another process may have deleted it.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -120,6 +134,11 @@ impl RecordingFiles {
         }
         Ok(())
     }
+}
+
+/// Returns the process id in the name of a recording.
+fn process(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX)?.split('-').nth(1)
 }
 
 /// Creates a file with its header line; returns its name and its length too.

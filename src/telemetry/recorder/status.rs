@@ -129,6 +129,12 @@ pub enum StartRefused {
         #[source]
         source: io::Error,
     },
+    /// The disk did not respond in time. The recording does not start later either.
+    #[error("the recording did not start: the disk of `{}` does not respond", directory.display())]
+    TimedOut {
+        /// The folder.
+        directory: PathBuf,
+    },
     /// The process is ending.
     #[error("the process is ending")]
     Ending,

@@ -90,18 +90,20 @@ async fn a_recording_has_the_calls_between_its_start_and_its_stop() {
     let running = Running::start();
     let recorder = &running.0;
     assert_eq!(recorder.active(), None);
-    recorder.offer(1, call("/before"));
+    recorder.offer(0, 1, call("/before"));
     recorder.start(settings(&directory)).await.unwrap();
-    assert_eq!(
-        recorder.active(),
-        Some((Percent::ALL, RecordedBodies::Omitted))
-    );
+    let active = ActiveRecording {
+        sample: Percent::ALL,
+        bodies: RecordedBodies::Omitted,
+        generation: 1,
+    };
+    assert_eq!(recorder.active(), Some(active));
     let again = recorder.start(settings(&directory)).await.unwrap_err();
     assert_eq!(again.to_string(), "a recording is running already");
-    recorder.offer(1, call("/1"));
-    recorder.offer(1, call("/2"));
+    recorder.offer(1, 1, call("/1"));
+    recorder.offer(1, 1, call("/2"));
     let stopped = recorder.stop(StopReason::Command).await.unwrap();
-    recorder.offer(1, call("/after"));
+    recorder.offer(1, 1, call("/after"));
     assert_eq!((stopped.calls, stopped.dropped), (2, 0));
     assert_eq!(
         stopped.stopped.as_ref().unwrap().reason,
@@ -126,7 +128,7 @@ async fn files_are_rotated_and_the_oldest_deleted() {
     let running = Running::start();
     running.0.start(settings(folder.path())).await.unwrap();
     for number in 0..100 {
-        running.0.offer(1, call(&format!("/{number}")));
+        running.0.offer(1, 1, call(&format!("/{number}")));
     }
     let stopped = running.0.stop(StopReason::Command).await.unwrap();
     assert_eq!(stopped.calls, 100);
@@ -153,7 +155,7 @@ async fn a_recording_stops_at_its_size() {
     settings.limits.total_size = 3_000;
     running.0.start(settings).await.unwrap();
     for number in 0..100 {
-        running.0.offer(1, call(&format!("/{number}")));
+        running.0.offer(1, 1, call(&format!("/{number}")));
     }
     // It has stopped by then.
     assert_eq!(running.0.stop(StopReason::Command).await, None);
@@ -185,7 +187,7 @@ async fn a_folder_that_is_gone_stops_the_recording() {
     running.0.start(settings(&directory)).await.unwrap();
     fs::remove_dir_all(&directory).unwrap();
     for number in 0..100 {
-        running.0.offer(1, call(&format!("/{number}")));
+        running.0.offer(1, 1, call(&format!("/{number}")));
     }
     assert_eq!(running.0.stop(StopReason::Command).await, None);
     let end = running.0.status().unwrap().stopped.unwrap();
@@ -203,12 +205,81 @@ async fn a_folder_that_is_gone_stops_the_recording() {
 async fn a_full_queue_drops_calls() {
     let (recorder, thread) = Recorder::open();
     for _ in 0..MAX_CALLS + 2 {
-        recorder.offer(1, call("/"));
+        recorder.offer(1, 1, call("/"));
     }
     assert_eq!(recorder.counts().dropped, 2);
     let (recorder, _thread) = Recorder::open();
-    recorder.offer(MAX_BYTES, call("/"));
-    recorder.offer(1, call("/"));
+    recorder.offer(1, MAX_BYTES, call("/"));
+    recorder.offer(1, 1, call("/"));
     assert_eq!(recorder.counts().dropped, 1);
     drop(thread);
+}
+
+#[tokio::test]
+async fn a_call_of_an_earlier_recording_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start();
+    let recorder = &running.0;
+    recorder.start(settings(folder.path())).await.unwrap();
+    let first = recorder.active().unwrap().generation;
+    recorder.stop(StopReason::Command).await.unwrap();
+    recorder.start(settings(folder.path())).await.unwrap();
+    let second = recorder.active().unwrap().generation;
+    assert_ne!(first, second);
+    recorder.offer(first, 1, call("/first"));
+    recorder.offer(second, 1, call("/second"));
+    let stopped = recorder.stop(StopReason::Command).await.unwrap();
+    assert_eq!((stopped.calls, stopped.dropped), (1, 0));
+    assert_eq!(recorder.counts().dropped, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stalled_disk_refuses_commands_after_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    // The thread does not run, as if it waited for the disk.
+    let (recorder, thread) = Recorder::open();
+    let refused = recorder.start(settings(folder.path())).await.unwrap_err();
+    assert!(
+        matches!(refused, StartRefused::TimedOut { .. }),
+        "{refused}"
+    );
+    assert_eq!(recorder.stop(StopReason::Command).await, None);
+    recorder.close();
+    thread.run();
+    assert_eq!(
+        recorder.status(),
+        None,
+        "a refused recording does not start later"
+    );
+}
+
+#[tokio::test]
+async fn a_thread_that_ended_refuses_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let (recorder, thread) = Recorder::open();
+    recorder.offer(1, 1, call("/"));
+    drop(thread);
+    let refused = recorder.start(settings(folder.path())).await.unwrap_err();
+    assert!(matches!(refused, StartRefused::Ending), "{refused}");
+    recorder.offer(1, 1, call("/"));
+    assert_eq!(recorder.counts().dropped, 2);
+    assert_eq!(recorder.active(), None);
+}
+
+#[tokio::test]
+async fn the_last_file_of_another_process_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = [
+        "recording-20200101T000000Z-0-0001.jsonl",
+        "recording-20200102T000000Z-0-0002.jsonl",
+    ];
+    for name in names {
+        fs::write(folder.path().join(name), "other").unwrap();
+    }
+    let running = Running::start();
+    let mut settings = settings(folder.path());
+    settings.limits.files = 1;
+    running.0.start(settings).await.unwrap();
+    assert!(!folder.path().join(names[0]).exists());
+    assert!(folder.path().join(names[1]).exists());
 }

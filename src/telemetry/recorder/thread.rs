@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::files::RecordingFiles;
 use super::{
-    BODIES, Command, EndedCall, Recorder, RecordingEnd, RecordingSettings, RecordingStatus,
-    StartRefused, StopReason, lock,
+    BODIES, Command, GENERATION_SHIFT, QueuedCall, Recorder, RecordingEnd, RecordingSettings,
+    RecordingStatus, StartRefused, StopReason, lock,
 };
 use crate::telemetry::clock::{self, Rfc3339};
 use dualgauge_model::record::RecordedBodies;
@@ -25,12 +25,15 @@ const GROUP_SIZE: usize = 64 * 1024;
 pub struct RecorderThread {
     recorder: Recorder,
     recording: Option<Recording>,
+    /// The number of recordings that were started.
+    generation: u32,
 }
 
 /// A running recording.
 #[derive(Debug)]
 struct Recording {
     recorder: Recorder,
+    generation: u32,
     files: RecordingFiles,
     total_size: u64,
     deadline: Option<Instant>,
@@ -44,7 +47,7 @@ struct Recording {
 
 /// The work that the thread woke up for.
 struct Work {
-    calls: VecDeque<EndedCall>,
+    calls: VecDeque<QueuedCall>,
     commands: VecDeque<Command>,
     has_ended: bool,
 }
@@ -57,6 +60,7 @@ impl RecorderThread {
         RecorderThread {
             recorder,
             recording: None,
+            generation: 0,
         }
     }
 
@@ -117,9 +121,14 @@ impl RecorderThread {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Start(settings, reply) => {
-                let started = self.start(*settings);
-                // A requester that has gone learns of the recording from the log.
-                let _ = reply.send(started);
+                // The requester was refused when its time was over.
+                if reply.is_closed() {
+                    return;
+                }
+                if let Err(Ok(_)) = reply.send(self.start(*settings)) {
+                    let late = io::Error::from(io::ErrorKind::TimedOut);
+                    self.stop((StopReason::Error, Some(late)));
+                }
             }
             Command::Stop(why, reply) => {
                 let _ = reply.send(self.stop((why, None)));
@@ -136,7 +145,10 @@ impl RecorderThread {
             directory: settings.directory.clone(),
             source,
         })?;
-        let recording = Recording::new(self.recorder.clone(), files, &settings);
+        // Zero is no generation.
+        self.generation = self.generation.checked_add(1).unwrap_or(1);
+        let mut recording = Recording::new(self.recorder.clone(), files, &settings);
+        recording.generation = self.generation;
         let status = recording.status.clone();
         tracing::info!(
             directory = %status.directory.display(),
@@ -149,22 +161,29 @@ impl RecorderThread {
             RecordedBodies::Omitted => 0,
             RecordedBodies::Redacted => BODIES,
         };
-        let sample = settings.sample.thousandths();
+        let sample = u64::from(settings.sample.thousandths());
+        let generation = u64::from(self.generation) << GENERATION_SHIFT;
         lock(&self.recorder.0.counts).bytes += recording.files.written;
         *lock(&self.recorder.0.status) = Some(status.clone());
         self.recording = Some(recording);
         self.recorder
             .0
             .active
-            .store(sample | bodies, Ordering::Relaxed);
+            .store(generation | sample | bodies, Ordering::Relaxed);
         Ok(status)
     }
 
-    /// Adds a call to the recording; calls of a recording that has stopped are forgotten.
-    fn record(&mut self, call: EndedCall) {
+    /// Adds a call to the recording that it was sampled for; if that has stopped, the call is dropped.
+    fn record(&mut self, queued: QueuedCall) {
+        let QueuedCall { generation, call } = queued;
         let Some(recording) = &mut self.recording else {
-            return;
+            return self.recorder.drop_call();
         };
+        if recording.generation != generation {
+            // The count of this recording does not include it.
+            recording.dropped_before += 1;
+            return self.recorder.drop_call();
+        }
         // The call owns all its data, so a panic leaves nothing half-written.
         let Ok(call) = catch_unwind(AssertUnwindSafe(call)) else {
             tracing::error!("recording a call panicked");
@@ -211,6 +230,23 @@ impl RecorderThread {
     }
 }
 
+impl Drop for RecorderThread {
+    /// Refuses calls and commands from now on, also after a panic.
+    fn drop(&mut self) {
+        self.recorder.0.active.store(0, Ordering::Relaxed);
+        let mut pending = lock(&self.recorder.0.pending);
+        pending.has_ended = true;
+        let calls = std::mem::take(&mut pending.calls);
+        let commands = std::mem::take(&mut pending.commands);
+        drop(pending);
+        for _ in calls {
+            self.recorder.drop_call();
+        }
+        // Their senders learn that the recorder has ended.
+        drop(commands);
+    }
+}
+
 impl Recording {
     fn new(recorder: Recorder, files: RecordingFiles, settings: &RecordingSettings) -> Recording {
         let now = clock::wall();
@@ -233,6 +269,7 @@ impl Recording {
         Recording {
             dropped_before: recorder.counts().dropped,
             recorder,
+            generation: 0,
             files,
             total_size: settings.limits.total_size,
             deadline: limit.map(|limit| clock::now() + limit),
