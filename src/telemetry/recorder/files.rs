@@ -16,6 +16,9 @@ use dualgauge_model::record::RecordLimits;
 const PREFIX: &str = "recording-";
 const SUFFIX: &str = ".jsonl";
 
+/// The maximum number of further names that are tried if a file exists.
+const MAX_SAME_TIME: u64 = 100;
+
 /// The program in the header of a file.
 const PROGRAM: &str = concat!("dualgauge ", env!("CARGO_PKG_VERSION"));
 
@@ -141,8 +144,22 @@ fn process(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX)?.split('-').nth(1)
 }
 
-/// Creates a file with its header line; returns its name and its length too.
+/// Creates a file with its header line; returns its name and its length too. Recordings of the same millisecond get
+/// different numbers.
 fn open(directory: &Path, number: u64) -> io::Result<(File, String, u64)> {
+    let last = number.saturating_add(MAX_SAME_TIME);
+    let mut number = number;
+    loop {
+        match open_new(directory, number) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
+                number += 1;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn open_new(directory: &Path, number: u64) -> io::Result<(File, String, u64)> {
     let now = clock::wall();
     let time = clock::Rfc3339(now).to_string().replace(['-', ':'], "");
     let process = std::process::id();

@@ -266,6 +266,14 @@ async fn a_thread_that_ended_refuses_commands() {
     assert_eq!(recorder.active(), None);
 }
 
+#[test]
+fn recordings_of_the_same_millisecond_have_different_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..50 {
+        files::RecordingFiles::create(folder.path(), settings(folder.path()).limits).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn the_last_file_of_another_process_stays() {
     let folder = tempfile::tempdir().unwrap();
