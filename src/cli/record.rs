@@ -232,13 +232,10 @@ fn explained(reason: &str) -> &str {
 /// Parses a duration of at least a second.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write whole seconds, minutes or hours, such as `30s`, `10m` or `2h`".to_owned();
-    let (number, unit) = text.split_at(text.len().saturating_sub(1));
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(wrong()),
-    };
+    let units = [("s", 1), ("m", 60), ("h", 3600)];
+    let mut units = units.into_iter();
+    let found = units.find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let (number, seconds) = found.ok_or_else(wrong)?;
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let seconds = number.checked_mul(seconds).filter(|seconds| *seconds > 0);
     seconds.map(Duration::from_secs).ok_or_else(wrong)
@@ -249,4 +246,26 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let number = number.filter(|number| (0.001..=100.0).contains(number));
     number.ok_or_else(|| "write a number from 0.001 to 100".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_number_and_a_unit() {
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        for text in [
+            "",
+            "s",
+            "0s",
+            "10",
+            "10µ",
+            "é",
+            "1.5h",
+            "99999999999999999999h",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
 }
