@@ -73,7 +73,7 @@ fn of_route(route: &RouteSummary) -> Value {
         "verdicts": route.verdicts,
         "different": route.different(),
         "redacted": route.redacted,
-        "unproven": route.unproven,
+        "uncertain": route.uncertain,
         "by_status": route.by_status,
         "noisy": route.noisy,
         "fields": fields.collect::<Map<_, _>>(),

@@ -91,7 +91,7 @@ pub(super) struct RouteSummary {
     /// Calls whose request or response has placeholders.
     pub(super) redacted: u64,
     /// Mismatches and failures that may come from placeholders in the request.
-    pub(super) unproven: u64,
+    pub(super) uncertain: u64,
     /// Calls of which only the status was compared.
     pub(super) by_status: u64,
     /// Differences that are noise.
@@ -141,14 +141,14 @@ impl RouteSummary {
     /// Returns the number of calls that differ, or whose candidate failed, and not because of a placeholder.
     pub(super) fn different(&self) -> u64 {
         let found = self.of(Verdict::Mismatch) + self.of(Verdict::CandidateFailed);
-        found - self.unproven.min(found)
+        found - self.uncertain.min(found)
     }
 
     fn add(&mut self, place: &CallPlace, redacted: IsRedacted, report: ReplayReport) {
         *self.verdicts.entry(report.verdict.as_str()).or_default() += 1;
         let is_difference = matches!(report.verdict, Verdict::Mismatch | Verdict::CandidateFailed);
         self.redacted += u64::from(redacted != IsRedacted::No);
-        self.unproven += u64::from(redacted == IsRedacted::Unproven && is_difference);
+        self.uncertain += u64::from(redacted == IsRedacted::Uncertain && is_difference);
         self.by_status += u64::from(report.is_by_status);
         self.noisy += report.noisy as u64;
         if let Some(time) = report.control_time {
@@ -206,7 +206,7 @@ enum IsRedacted {
     /// The hidden values were left out, or both sides got the same request.
     Yes,
     /// A difference may come from a placeholder in the request.
-    Unproven,
+    Uncertain,
 }
 
 impl Summary {
@@ -226,7 +226,7 @@ impl Summary {
     pub(super) fn add(&mut self, place: &CallPlace, redacted: Redacted, replayed: ReplayedCall) {
         let redacted = match (redacted, self.way) {
             (Redacted::None, _) => IsRedacted::No,
-            (Redacted::Request, ReplayWay::New | ReplayWay::Old) => IsRedacted::Unproven,
+            (Redacted::Request, ReplayWay::New | ReplayWay::Old) => IsRedacted::Uncertain,
             (Redacted::Request, ReplayWay::Both) | (Redacted::Response, _) => IsRedacted::Yes,
         };
         let ReplayedCall { route, result, .. } = replayed;

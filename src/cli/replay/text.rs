@@ -51,8 +51,8 @@ fn route_line(name: &str, route: &RouteSummary) -> String {
     for (number, word) in [
         (route.redacted, "redacted"),
         (
-            route.unproven,
-            "not proven, because of placeholders in the request",
+            route.uncertain,
+            "uncertain, because of placeholders in the request",
         ),
         (route.by_status, "compared by status only"),
     ] {

@@ -171,12 +171,12 @@ fn placeholders_and_credentials_are_not_sent_and_hidden_values_not_compared() {
         assert_eq!(request.head.one("authorization"), Some("Bearer given"));
         assert_eq!(request.head.one("x-token"), None);
     }
-    // The request with a placeholder may have another response, so its difference proves nothing.
+    // The request with a placeholder may have another response, so its difference is uncertain.
     hidden.response.as_mut().unwrap().body = body_of(r#"{"a":3}"#);
     let replay = Replay::new(&config, file(&[hidden]));
     let (summary, code) = replay.json(&[]);
     assert_eq!(
-        (code, &summary["routes"]["items.get"]["unproven"]),
+        (code, &summary["routes"]["items.get"]["uncertain"]),
         (0, &json!(1)),
         "{summary}"
     );
