@@ -47,10 +47,10 @@ pub(in crate::cli) enum ReplayFault {
         /// The apparent kind of the file.
         what: &'static str,
     },
-    /// The configuration cannot be reported on.
+    /// Standard output or standard error cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
-    /// The JUnit file cannot be written.
+    /// An output file cannot be written.
     #[error("`{path}` cannot be written")]
     Write {
         /// The path.
