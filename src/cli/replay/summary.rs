@@ -16,7 +16,7 @@ use dualgauge_patterns::side::Side;
 const SAMPLES: usize = 5;
 /// The most fields of a route.
 const FIELDS: usize = 256;
-/// The most groups of skipped calls.
+/// The most groups of skipped calls; beyond them, one more for each reason.
 const GROUPS: usize = 1_000;
 /// The most numbers of a group.
 const NUMBERS: usize = 10;
@@ -118,10 +118,8 @@ pub(super) struct SkippedGroup {
 pub(super) struct Summary {
     pub(super) way: ReplayWay,
     pub(super) routes: BTreeMap<Arc<str>, RouteSummary>,
-    /// By reason, and by route or request line.
+    /// By reason, and by route or request line; empty for calls beyond [`GROUPS`].
     pub(super) skipped: BTreeMap<(&'static str, String), SkippedGroup>,
-    /// Skipped calls of groups beyond the limit.
-    pub(super) skipped_more: u64,
     /// Calls of routes that `--only` does not select.
     pub(super) not_selected: u64,
     /// Facts that limit the results.
@@ -215,7 +213,6 @@ impl Summary {
             way,
             routes: BTreeMap::new(),
             skipped: BTreeMap::new(),
-            skipped_more: 0,
             not_selected: 0,
             notes: Vec::new(),
             is_interrupted: false,
@@ -264,10 +261,9 @@ impl Summary {
     }
 
     fn skip(&mut self, reason: &'static str, of: String, number: u64, why: Option<String>) {
-        let key = (reason, of);
+        let mut key = (reason, of);
         if self.skipped.len() >= GROUPS && !self.skipped.contains_key(&key) {
-            self.skipped_more += 1;
-            return;
+            key.1.clear();
         }
         let group = self.skipped.entry(key).or_default();
         group.calls += 1;
@@ -310,7 +306,7 @@ impl Summary {
 
     pub(super) fn skipped_calls(&self) -> u64 {
         let groups = self.skipped.values().map(|group| group.calls);
-        groups.sum::<u64>() + self.skipped_more
+        groups.sum()
     }
 
     pub(super) fn conclusion(&self) -> Conclusion {
@@ -326,4 +322,26 @@ impl Summary {
 
 fn request_line(place: &CallPlace) -> String {
     format!("{} {}", place.method, place.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_beyond_the_limit_of_groups_are_counted_by_reason() {
+        let mut summary = Summary::new(ReplayWay::New);
+        for number in 0..GROUPS as u64 + 5 {
+            let place = CallPlace {
+                number,
+                method: "GET".to_owned(),
+                path: format!("/{number}"),
+                side: Side::Rest,
+            };
+            summary.add_unsendable(&place, Unsendable::Invalid);
+        }
+        assert_eq!(summary.skipped.len(), GROUPS + 1);
+        assert_eq!(summary.skipped[&("invalid", String::new())].calls, 5);
+        assert_eq!(summary.skipped_calls(), GROUPS as u64 + 5);
+    }
 }
