@@ -27,7 +27,7 @@ pub(super) fn render(summary: &Summary) -> String {
     }
     text.push_str(&skipped(summary));
     for note in &summary.notes {
-        text.push_str(&format!("note: {note}\n"));
+        text.push_str(&format!("note: {}\n", plain(note)));
     }
     text.push_str(&conclusion(summary));
     text
@@ -105,7 +105,8 @@ pub(super) fn milliseconds(us: u64) -> String {
 fn field_lines(name: &str, field: &FieldSummary) -> String {
     let kinds: Vec<&str> = field.kinds.keys().copied().collect();
     let mut text = format!(
-        "  {name}  {} ({})\n",
+        "  {}  {} ({})\n",
+        plain(name),
         count(field.calls, "call"),
         kinds.join(", ")
     );
@@ -115,7 +116,7 @@ fn field_lines(name: &str, field: &FieldSummary) -> String {
             "    {}: {} {}: candidate {}, control {}\n",
             place(&sample.place),
             found.kind.as_str(),
-            found.pointer,
+            plain(&found.pointer),
             found.candidate,
             found.control
         ));
