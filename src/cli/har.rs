@@ -1,8 +1,9 @@
 //! `dualgauge har`: a recording as a HAR file, for browsers and other programs. Used by `cli`.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -48,6 +49,9 @@ pub(super) fn har(arguments: &HarArguments) -> Result<ExitCode, CommandError> {
     let unreadable = match &arguments.output {
         None => write(&mut input, &arguments.origin, io::stdout().lock())?,
         Some(path) => {
+            if is_same(&arguments.file, path) {
+                return Err(ReplayFault::SameFile(path.clone()).into());
+            }
             let file = File::create(path).map_err(|source| ReplayFault::Write {
                 path: path.clone(),
                 source,
@@ -59,6 +63,12 @@ pub(super) fn har(arguments: &HarArguments) -> Result<ExitCode, CommandError> {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+/// Returns true if two paths lead to one file, also over links.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let file = |path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Writes the calls of a file as HAR, and reports the lines that are none; returns their number.

@@ -58,6 +58,9 @@ pub(in crate::cli) enum ReplayFault {
         /// The system error.
         source: io::Error,
     },
+    /// The output file is the file that is read.
+    #[error("`{}` is the file that is read; write to another file", .0.display())]
+    SameFile(PathBuf),
     /// The worker cannot start.
     #[error("the replay cannot start")]
     Start(#[source] io::Error),

@@ -1,5 +1,7 @@
 //! Files: recordings, HAR files, and everything else.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::{Replay, call, file, rpc_call};
@@ -233,6 +235,17 @@ fn a_recording_becomes_a_har_file_with_the_same_results() {
         command
     });
     assert_eq!((har.code, har.errors.as_str()), (Some(0), ""), "{har:?}");
+    let before = fs::read(path.join("calls")).unwrap();
+    let refused = crate::support::run_to_end({
+        let mut command = crate::support::program(&["har", "--output"]);
+        command.arg(path.join("calls")).arg(path.join("calls"));
+        command
+    });
+    assert!(
+        refused.errors.contains("is the file that is read"),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read(path.join("calls")).unwrap(), before);
     let found: serde_json::Value = serde_json::from_str(&har.output).unwrap();
     assert_eq!(found["log"]["version"], "1.2");
     let request = &found["log"]["entries"][1]["request"];
