@@ -1,8 +1,8 @@
 //! `dualgauge har`: a recording as a HAR file, for browsers and other programs. Used by `cli`.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,7 +52,10 @@ pub(super) fn har(arguments: &HarArguments) -> Result<ExitCode, CommandError> {
             if is_same(&arguments.file, path) {
                 return Err(ReplayFault::SameFile(path.clone()).into());
             }
-            let file = File::create(path).map_err(|source| ReplayFault::Write {
+            let mut options = OpenOptions::new();
+            // As private as the recording.
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let file = options.open(path).map_err(|source| ReplayFault::Write {
                 path: path.clone(),
                 source,
             })?;
