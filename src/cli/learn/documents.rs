@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::observed::{Content, Observed, RestCall, RpcCall};
 use super::paths::{Segment, templates};
-use super::shape::Shape;
+use super::shape::{Shape, is_data};
 use crate::cli::plural::count;
 
 /// The inferred documents.
@@ -171,9 +171,14 @@ fn query(calls: &[&RestCall], guesses: &mut Vec<String>) -> Vec<Value> {
     const MOST: usize = 100;
     let mut names: BTreeMap<&str, (usize, Vec<&str>)> = BTreeMap::new();
     let mut repeated = Vec::new();
+    let mut has_data = false;
     for call in calls {
         let mut own: BTreeMap<&str, usize> = BTreeMap::new();
         for (name, value) in &call.query {
+            if is_data(name) {
+                has_data = true;
+                continue;
+            }
             *own.entry(name).or_default() += 1;
             let found = names.entry(name).or_default();
             found.1.push(value);
@@ -186,6 +191,9 @@ fn query(calls: &[&RestCall], guesses: &mut Vec<String>) -> Vec<Value> {
                 repeated.push(name);
             }
         }
+    }
+    if has_data {
+        guesses.push("names of the query that look like ids or tokens are left out".to_owned());
     }
     if names.len() > MOST {
         guesses.push(format!(

@@ -19,7 +19,7 @@ pub(super) struct Shape {
     types: BTreeSet<&'static str>,
     objects: u64,
     members: BTreeMap<String, Shape>,
-    /// True if an object has too many members, or lies too deep.
+    /// True if an object has too many members, lies too deep, or has names that are data.
     is_map: bool,
     elements: Option<Box<Shape>>,
 }
@@ -67,7 +67,7 @@ impl Shape {
             let member = self.members.entry(name.clone()).or_default();
             member.add_at(value, depth + 1);
         }
-        if self.members.len() > MEMBERS {
+        if self.members.len() > MEMBERS || members.keys().any(|name| is_data(name)) {
             self.is_map = true;
             self.members.clear();
         }
@@ -117,5 +117,43 @@ impl Shape {
     /// Returns true if all values are objects with known members.
     pub(super) const fn is_plain_object(&self) -> bool {
         self.seen == self.objects && self.objects > 0 && !self.is_map
+    }
+}
+
+/// Returns true if a name is probably data of a client: an id, a token or an address. A draft must not repeat it.
+pub(super) fn is_data(name: &str) -> bool {
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let is_address = name.trim_start_matches('@').contains('@');
+    let is_number = digits == name.len() && digits > 0;
+    let is_token = name.len() > 40 && digits > 0;
+    is_address || is_number || is_token || digits >= 6 || name.len() > 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_data_are_told_from_those_of_an_api() {
+        for name in [
+            "7",
+            "alice@example.com",
+            "tok_9f8a7b6c5d4e",
+            "0193f1c0-aaaa-bbbb-cccc-000000000001",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2ln",
+        ] {
+            assert!(is_data(name), "{name}");
+        }
+        for name in [
+            "",
+            "id",
+            "@type",
+            "sha256",
+            "address_line_1",
+            "$ref",
+            "filter[name]",
+        ] {
+            assert!(!is_data(name), "{name}");
+        }
     }
 }

@@ -139,6 +139,25 @@ fn calls_of_both_sides_become_pairs_with_their_guesses() {
 }
 
 #[test]
+fn names_that_are_data_are_not_in_a_draft() {
+    let mut observed = Observed::default();
+    let target = "/reset?eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2ln&page=2";
+    let body = json!({ "users": { "alice@example.com": { "age": 1 } } });
+    let response = json!({ "tok_9f8a7b6c5d4e": true });
+    let bodies = (body.clone(), response.clone());
+    observed.add_recorded(&recorded(Side::Rest, ("POST", target), bodies));
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "users.set", "params": body });
+    let reply = json!({ "jsonrpc": "2.0", "id": 1, "result": response });
+    observed.add_recorded(&recorded(Side::Rpc, ("POST", "/rpc"), (call, reply)));
+    let draft = drafted(&mut observed, "calls").unwrap();
+    for data in ["eyJ", "alice", "tok_"] {
+        assert!(!draft.toml.contains(data), "{data}: {}", draft.toml);
+    }
+    let plan = plan(&draft.toml);
+    assert!(route_of(&plan, "POST", target).is_some(), "{}", draft.toml);
+}
+
+#[test]
 fn an_access_log_becomes_routes_with_their_guesses() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("access.log");
