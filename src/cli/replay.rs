@@ -20,7 +20,7 @@ mod summary;
 mod text;
 mod way;
 
-use std::fs;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -118,15 +118,19 @@ fn run(arguments: &ReplayArguments) -> Result<ExitCode, ReplayFault> {
         concurrency: plan.candidates.concurrency,
         pace: Pace::new(arguments.rate),
     };
+    let junit = OutputFile::open(arguments.junit.as_deref())?;
+    let metrics = OutputFile::open(arguments.metrics.as_deref())?;
     let mut summary = Summary::new(arguments.to);
     let driven = with_worker(&plan, async |worker| {
         driver.drive(worker, &mut input, &mut summary).await
     });
     driven.map_err(ReplayFault::Start)??;
-    write(arguments.junit.as_deref(), || junit::render(&summary))?;
-    write(arguments.metrics.as_deref(), || {
-        prometheus::render(&summary)
-    })?;
+    if let Some(file) = junit {
+        file.write(&junit::render(&summary))?;
+    }
+    if let Some(file) = metrics {
+        file.write(&prometheus::render(&summary))?;
+    }
     print(arguments.format, &summary).map_err(ReplayFault::Output)?;
     Ok(match summary.conclusion() {
         Conclusion::Equal => ExitCode::SUCCESS,
@@ -135,13 +139,36 @@ fn run(arguments: &ReplayArguments) -> Result<ExitCode, ReplayFault> {
     })
 }
 
-/// Writes a file, if it is wanted.
-fn write(path: Option<&Path>, render: impl FnOnce() -> String) -> Result<(), ReplayFault> {
-    let Some(path) = path else { return Ok(()) };
-    fs::write(path, render()).map_err(|source| ReplayFault::Write {
-        path: path.to_owned(),
-        source,
-    })
+/// A file for results. It is opened before a call is sent, so that a wrong path does not lose the results.
+struct OutputFile<'p> {
+    path: &'p Path,
+    file: File,
+}
+
+impl<'p> OutputFile<'p> {
+    /// Opens a file, if it is wanted. An existing one keeps its content until the results are written.
+    fn open(path: Option<&'p Path>) -> Result<Option<OutputFile<'p>>, ReplayFault> {
+        let Some(path) = path else { return Ok(None) };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        match options.open(path) {
+            Ok(file) => Ok(Some(OutputFile { path, file })),
+            Err(source) => Err(ReplayFault::unwritable(path, source)),
+        }
+    }
+
+    fn write(mut self, text: &str) -> Result<(), ReplayFault> {
+        let written = self.replace(text);
+        written.map_err(|source| ReplayFault::unwritable(self.path, source))
+    }
+
+    fn replace(&mut self, text: &str) -> io::Result<()> {
+        // A pipe or a device has no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(text.as_bytes())
+    }
 }
 
 fn print(format: Format, summary: &Summary) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Errors of `dualgauge replay` and `dualgauge har`. Used by `replay`, `input`, `cli::har` and `cli::command_error`.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::drafted_server::DraftedServerFault;
 use dualgauge_recording::har::HarError;
@@ -64,4 +64,14 @@ pub(in crate::cli) enum ReplayFault {
     /// The worker cannot start.
     #[error("the replay cannot start")]
     Start(#[source] io::Error),
+}
+
+impl ReplayFault {
+    /// Returns the fault of an output file.
+    pub(super) fn unwritable(path: &Path, source: io::Error) -> ReplayFault {
+        ReplayFault::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

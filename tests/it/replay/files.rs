@@ -152,7 +152,7 @@ fn truncated_and_foreign_files_are_told_clearly() {
 
 #[test]
 fn a_wrong_command_or_configuration_cannot_run() {
-    let (config, ..) = config();
+    let (config, _old, new) = config();
     let calls = file(&[call("GET", "/items/1", 200, r#"{"a":1}"#)]);
     let replay = Replay::new(&config, &calls);
     for more in [
@@ -168,6 +168,10 @@ fn a_wrong_command_or_configuration_cannot_run() {
             "{more:?}: {ended:?}"
         );
     }
+    assert!(
+        new.requests().is_empty(),
+        "a call was sent before the files were opened"
+    );
     let ended = Replay::new("[[route]]\nname = 1\n", &calls).run(&[]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
 }
