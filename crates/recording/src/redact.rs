@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use crate::recording::{MAX_DEPTH, RecordedBody};
+use crate::recording::RecordedBody;
 use dualgauge_patterns::json::Json;
 
 /// The placeholder of a string.
@@ -27,6 +27,9 @@ pub const PLACEHOLDER: &str = "***";
 
 /// The maximum number of places that are listed for a call; further values are replaced and not listed.
 const MAX_PLACES: usize = 256;
+
+/// The depth to which JSON is searched. Each level reads its values once more, so that deep JSON would take long.
+const SEARCHED_DEPTH: u16 = 64;
 
 /// The names and texts that are sensitive.
 pub trait Sensitive {
@@ -93,7 +96,7 @@ impl<'r> Redactor<'r> {
         if content.is_empty() {
             return RecordedBody::Empty;
         }
-        if let Ok(json) = Json::read(content.clone(), MAX_DEPTH) {
+        if let Ok(json) = Json::read(content.clone(), SEARCHED_DEPTH) {
             return RecordedBody::Json(self.json(place, &json));
         }
         let is_form = kind.is_some_and(|kind| {

@@ -1,8 +1,7 @@
 //! The files of recordings: created with mode 0600, rotated by size, and deleted beyond a number. Used by
 //! `recorder::thread`.
 
-use std::collections::HashSet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -98,8 +97,8 @@ impl RecordingFiles {
         self.delete_oldest()
     }
 
-    /// Deletes the oldest recordings. The last file of each process stays: during a hot restart the other process may
-    /// still write to it.
+    /// Deletes the oldest recordings. A file that is locked stays: during a hot restart the other process still writes to
+    /// it.
     fn delete_oldest(&self) -> io::Result<()> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -117,19 +116,12 @@ impl RecordingFiles {
         // Names begin with the time, so this is the order of creation.
         names.sort_unstable();
         let excess = (names.len() + 1).saturating_sub(self.limits.files);
-        let own = std::process::id().to_string();
-        let mut kept = HashSet::new();
-        let mut deletable: Vec<_> = names
-            .iter()
-            .rev()
-            .filter(|name| {
-                let process = name.to_str().and_then(process);
-                process.is_none_or(|process| process == own || !kept.insert(process))
-            })
-            .collect();
-        deletable.reverse();
-        for name in deletable.into_iter().take(excess) {
-            match fs::remove_file(self.directory.join(name)) {
+        for name in names.iter().take(excess) {
+            let path = self.directory.join(name);
+            if is_locked(&path) {
+                continue;
+            }
+            match fs::remove_file(path) {
                 // Another process may have deleted it.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -139,9 +131,10 @@ impl RecordingFiles {
     }
 }
 
-/// Returns the process id in the name of a recording.
-fn process(name: &str) -> Option<&str> {
-    name.strip_prefix(PREFIX)?.split('-').nth(1)
+/// Returns true if a process writes to a recording.
+fn is_locked(path: &Path) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// Creates a file with its header line; returns its name and its length too. Recordings of the same millisecond get
@@ -170,6 +163,8 @@ fn open_new(directory: &Path, number: u64) -> io::Result<(File, String, u64)> {
         .create_new(true)
         .mode(0o600)
         .open(directory.join(&name))?;
+    // Tells other processes that this one writes to it. Some file systems have no locks: there, it may be deleted.
+    let _ = file.try_lock();
     let milliseconds = i64::try_from(clock::millis(now)).unwrap_or(i64::MAX);
     let header = header_line(RecordedTime::from_unix_ms(milliseconds), PROGRAM);
     file.write_all(&header)?;

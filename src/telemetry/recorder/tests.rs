@@ -275,19 +275,19 @@ fn recordings_of_the_same_millisecond_have_different_files() {
 }
 
 #[tokio::test]
-async fn the_last_file_of_another_process_stays() {
+async fn a_file_that_another_process_writes_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let names = [
+    let [written, ended] = [
         "recording-20200101T000000Z-0-0001.jsonl",
         "recording-20200102T000000Z-0-0002.jsonl",
     ];
-    for name in names {
-        fs::write(folder.path().join(name), "other").unwrap();
-    }
+    let file = fs::File::create(folder.path().join(written)).unwrap();
+    file.lock().unwrap();
+    fs::write(folder.path().join(ended), "other").unwrap();
     let running = Running::start();
     let mut settings = settings(folder.path());
     settings.limits.files = 1;
     running.0.start(settings).await.unwrap();
-    assert!(!folder.path().join(names[0]).exists());
-    assert!(folder.path().join(names[1]).exists());
+    assert!(folder.path().join(written).exists());
+    assert!(!folder.path().join(ended).exists());
 }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::recording::MAX_DEPTH;
 
 /// Rules for tests: names that contain `secret` or `token`, and `secret=…` in texts.
 struct Rules;
@@ -215,4 +216,21 @@ proptest! {
         let again = redacted(Nameless::Kept, &shown).0;
         prop_assert_eq!(again, shown);
     }
+}
+
+#[test]
+fn json_that_is_too_deep_to_search_is_not_recorded() {
+    let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let recorded = |text: String| {
+        let mut redactor = Redactor::new(&Rules, Nameless::Kept);
+        redactor.body("body", Some("application/json"), &Bytes::from(text))
+    };
+    let levels = usize::from(SEARCHED_DEPTH);
+    assert!(matches!(recorded(deep(levels)), RecordedBody::Json(_)));
+    assert!(matches!(
+        recorded(deep(levels + 1)),
+        RecordedBody::Omitted(_)
+    ));
+    let (shown, _) = redacted(Nameless::Kept, &format!(r#"["{}"]"#, deep(levels + 1)));
+    assert_eq!(shown, r#"["***"]"#);
 }

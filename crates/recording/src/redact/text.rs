@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 
-use super::{Nameless, PLACEHOLDER, Redactor};
+use super::{Nameless, PLACEHOLDER, Redactor, SEARCHED_DEPTH};
 use crate::recording::MAX_DEPTH;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::percent::{self, Keep, Plus, decode};
@@ -104,7 +104,8 @@ impl Redactor<'_> {
 
     /// Redacts JSON inside a string. Returns `None` if it is unchanged.
     fn contained(&mut self, json: &Json, nested: u8) -> Option<String> {
-        if nested == 0 {
+        let text = Bytes::copy_from_slice(json.as_bytes());
+        if nested == 0 || Json::read(text, SEARCHED_DEPTH).is_err() {
             return Some(PLACEHOLDER.to_owned());
         }
         let redacted = self.contained_json(json, nested - 1);
