@@ -31,6 +31,7 @@ use tokio_rustls::rustls::ServerConfig;
 use super::http2;
 use super::tls_handshake;
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
+use crate::telemetry::clock;
 use crate::telemetry::metrics::Snapshot;
 use crate::upstream::link::Links;
 use dualgauge_model::compare::{MismatchDetail, Mismatches};
@@ -53,9 +54,11 @@ const TIDY: Duration = Duration::from_secs(1);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// The time for these responses if the drain limit leaves none.
 const LEAST_FOR_ANSWERS: Duration = Duration::from_millis(50);
-/// The time for which a replaced process keeps connections open, so that they close after a response and not during a
-/// call in transit.
+/// The time for which a drain keeps idle connections open, so that they close after a response and not during a call in
+/// transit. It is at most a quarter of the drain limit.
 const LINGER: Duration = Duration::from_secs(2);
+/// The number of waiting connections of a listener that are accepted when it closes.
+const BACKLOG: usize = 1024;
 
 /// A command from another thread to a worker.
 #[derive(Debug)]
@@ -180,18 +183,55 @@ pub async fn run(
                 Some(WorkerCommand::ForgetMismatches(routes, reply)) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
-                Some(WorkerCommand::Retire) => {
-                    ending.is_closing.set(true);
+                // Connections that wait stay for the next process.
+                Some(WorkerCommand::Retire) => break,
+                Some(WorkerCommand::Drain) | None => {
+                    admit_waiting(&worker, listeners, tls.as_ref(), &ending);
                     break;
                 }
-                Some(WorkerCommand::Drain) | None => break,
             },
             _ = tidy.tick() => worker.evict_idle(),
         }
     }
-    drop(listeners);
     drain_calls(&worker, &mut commands, ending, drain).await;
     Ok(())
+}
+
+/// Closes the listeners, after accepting the connections that wait: closing would reset them, with the calls that their
+/// clients have already sent.
+fn admit_waiting(
+    worker: &Rc<Worker>,
+    listeners: Vec<(TcpListener, Reach)>,
+    tls: Option<&Arc<ServerConfig>>,
+    ending: &ShutdownSignal,
+) {
+    for (listener, reach) in listeners {
+        let Ok(listener) = listener.into_std() else {
+            continue;
+        };
+        // The listener does not block: an error ends this, also if it means that no connection waits.
+        for _ in 0..BACKLOG {
+            let Ok((stream, peer)) = listener.accept() else {
+                break;
+            };
+            let stream = stream
+                .set_nonblocking(true)
+                .and_then(|()| TcpStream::from_std(stream));
+            if let Ok(stream) = stream {
+                let tls = tls.cloned();
+                admit(
+                    worker,
+                    Accepted {
+                        stream,
+                        peer,
+                        reach,
+                        tls,
+                    },
+                    ending.clone(),
+                );
+            }
+        }
+    }
 }
 
 /// Finishes the calls in progress within the drain limit.
@@ -201,21 +241,18 @@ async fn drain_calls(
     ending: ShutdownSignal,
     drain: watch::Sender<()>,
 ) {
-    if ending.is_closing.get() {
-        // Connections in use get time to end with a response that announces the close.
-        let linger = LINGER.min(worker.runtime_plan().plan.limits.drain);
-        let _ = wait_until_idle(worker, commands, linger).await;
-    }
+    let began = clock::now();
+    let limit = worker.runtime_plan().plan.limits.drain;
+    // Connections in use get time to end with a response that announces the close.
+    ending.is_closing.set(true);
+    let _ = wait_until_idle(worker, commands, LINGER.min(limit / 4)).await;
     drop(drain);
     worker.stop_comparing();
     worker.stop_pooling();
     worker.close_upgraded();
-    let limit = worker.runtime_plan().plan.limits.drain;
     let reserved = LAST_ANSWERS.min(limit / 10);
-    if wait_until_idle(worker, commands, limit.saturating_sub(reserved))
-        .await
-        .is_ok()
-    {
+    let left = limit.saturating_sub(reserved + (clock::now() - began));
+    if wait_until_idle(worker, commands, left).await.is_ok() {
         return;
     }
     // The clients of unfinished calls get a response while there is time to write it.

@@ -161,6 +161,27 @@ fn an_idle_connection_is_closed_by_the_drain() {
 }
 
 #[test]
+fn a_call_on_an_idle_connection_is_answered_during_the_drain_and_ends_it() {
+    let upstream = Upstream::answering("HTTP/1.1 204 No Content\r\n\r\n");
+    let proxy = Proxy::start(&with_drain(&upstream, "10m"));
+    let mut clients = [proxy.connect(), proxy.connect()];
+    for client in &mut clients {
+        client.send(CALL);
+        assert_eq!(client.read_answer().status(), 204);
+    }
+    proxy.signal("TERM");
+    refuses_connections(proxy.address());
+    for client in &mut clients {
+        client.send(CALL);
+        let answer = client.read_answer();
+        assert_eq!(answer.status(), 204);
+        assert_eq!(answer.head.one("connection"), Some("close"));
+        client.expect_closed();
+    }
+    assert_eq!(proxy.wait().status.code(), Some(0));
+}
+
+#[test]
 fn the_drain_ends_at_its_limit() {
     let upstream = Upstream::start();
     let proxy = Proxy::start(&with_drain(&upstream, "300ms"));
