@@ -75,11 +75,13 @@ pub(super) async fn live(
                 (AdminCommand::HandOver(reply), None)
             }
         };
-        if commands.send(command).await.is_ok() {
-            let _ = done.await;
-        }
+        obey(&commands, command, done).await;
         match close {
-            Some(_) => workers.drain().await,
+            Some(_) => {
+                workers.drain().await;
+                let (reply, done) = oneshot::channel();
+                obey(&commands, AdminCommand::Drained(reply), done).await;
+            }
             None => workers.retire().await,
         }
         links.end().await;
@@ -90,6 +92,17 @@ pub(super) async fn live(
         () = ends.recv() => tracing::warn!("ended before the drain was over"),
     }
     Ok(())
+}
+
+/// Sends a command, and waits until it was obeyed.
+async fn obey(
+    commands: &mpsc::Sender<AdminCommand>,
+    command: AdminCommand,
+    done: oneshot::Receiver<()>,
+) {
+    if commands.send(command).await.is_ok() {
+        let _ = done.await;
+    }
 }
 
 /// Serves until something ends the process. Fails if a worker ends early.

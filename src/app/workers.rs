@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use rustix::process::{Resource, getrlimit};
@@ -38,6 +38,8 @@ const COMMANDS: usize = 16;
 #[derive(Debug)]
 pub struct Workers {
     commands: Vec<mpsc::Sender<WorkerCommand>>,
+    /// The last metrics of each worker, once it has ended.
+    last: Vec<LastSnapshot>,
     /// The number of plans installed since the start.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
@@ -122,6 +124,7 @@ impl Workers {
         let common = shared(names, spans, memory, threads, listeners.len());
         let mut workers = Workers {
             commands: Vec::new(),
+            last: Vec::new(),
             installs: Arc::default(),
             sessions: common.sessions.clone(),
             memory: common.memory.clone(),
@@ -135,6 +138,8 @@ impl Workers {
             let (commands, inbox) = mpsc::channel(COMMANDS);
             let (plan, links, over) = (first.plan.clone(), first.links.clone(), over.clone());
             let common = for_worker(&common, index);
+            let last = Arc::new(OnceLock::new());
+            workers.last.push(last.clone());
             let entrance = Listeners {
                 listeners,
                 tls: first.tls.clone(),
@@ -142,7 +147,7 @@ impl Workers {
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
-                    let worked = || work(entrance, inbox, plan, links, common);
+                    let worked = || work(entrance, inbox, plan, links, common, &last);
                     let result = catch_unwind(AssertUnwindSafe(worked));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
@@ -172,6 +177,7 @@ impl Workers {
     pub fn remote(&self) -> WorkersHandle {
         WorkersHandle {
             commands: self.commands.clone(),
+            last: self.last.clone(),
             installs: self.installs.clone(),
             sessions: self.sessions.clone(),
             memory: self.memory.clone(),
@@ -214,10 +220,15 @@ impl Workers {
     }
 }
 
+/// The metrics of a worker at its end.
+type LastSnapshot = Arc<OnceLock<Snapshot>>;
+
 /// A handle for sending commands to the workers.
 #[derive(Debug, Clone)]
 pub struct WorkersHandle {
     commands: Vec<mpsc::Sender<WorkerCommand>>,
+    /// The last metrics of each worker, once it has ended.
+    last: Vec<LastSnapshot>,
     /// The number of plans installed.
     installs: Arc<AtomicU64>,
     sessions: Arc<Sessions>,
@@ -247,9 +258,12 @@ impl WorkersHandle {
         }
     }
 
-    /// Returns the metrics of every worker.
+    /// Returns the metrics of every worker, also of those that have ended.
     pub async fn snapshots(&self) -> Vec<Snapshot> {
-        self.copies(WorkerCommand::Snapshot).await
+        let current = self.copies(WorkerCommand::Snapshot).await;
+        let both = current.into_iter().zip(&self.last);
+        both.filter_map(|(current, last)| current.or_else(|| last.get().cloned()))
+            .collect()
     }
 
     /// Returns the memory in use by buffered bodies.
@@ -270,7 +284,7 @@ impl WorkersHandle {
     pub async fn mismatches(&self, detail: MismatchDetail) -> Mismatches {
         let mut all = Mismatches::default();
         let command = |reply| WorkerCommand::Mismatches(detail, reply);
-        for own in self.copies(command).await {
+        for own in self.copies(command).await.into_iter().flatten() {
             all.merge(&own);
         }
         all
@@ -279,23 +293,27 @@ impl WorkersHandle {
     /// Clears the mismatches of `routes` in all workers; returns the names of those routes in order.
     pub async fn forget_mismatches(&self, routes: &Glob) -> Vec<String> {
         let command = |reply| WorkerCommand::ForgetMismatches(routes.clone(), reply);
-        let names = self.copies(command).await.into_iter().flatten();
+        let names = self.copies(command).await.into_iter().flatten().flatten();
         let names: BTreeSet<Arc<str>> = names.collect();
         names.iter().map(|name| (**name).to_owned()).collect()
     }
 
-    /// Collects a copy from every worker. All are asked before the first reply is awaited.
-    async fn copies<T>(&self, command: impl Fn(oneshot::Sender<T>) -> WorkerCommand) -> Vec<T> {
+    /// Collects a copy from every worker, `None` from one that has ended. All are asked before the first reply is
+    /// awaited.
+    async fn copies<T>(
+        &self,
+        command: impl Fn(oneshot::Sender<T>) -> WorkerCommand,
+    ) -> Vec<Option<T>> {
         let mut waiting = Vec::with_capacity(self.commands.len());
         for commands in &self.commands {
             let (reply, copy) = oneshot::channel();
-            if commands.send(command(reply)).await.is_ok() {
-                waiting.push(copy);
-            }
+            // If the worker has ended, the reply is dropped with the command.
+            let _ = commands.send(command(reply)).await;
+            waiting.push(copy);
         }
         let mut found = Vec::with_capacity(waiting.len());
         for copy in waiting {
-            found.extend(copy.await.ok());
+            found.push(copy.await.ok());
         }
         found
     }
@@ -321,6 +339,7 @@ fn work(
     plan: Arc<Plan>,
     links: Links,
     common: Shared,
+    last: &LastSnapshot,
 ) -> io::Result<()> {
     buffer_lines();
     let runtime = Builder::new_current_thread()
@@ -329,6 +348,9 @@ fn work(
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let worker = Worker::new(plan, links, common);
-        flushing_lines(listen::run(worker, entrance, commands)).await
+        let ended = flushing_lines(listen::run(worker.clone(), entrance, commands)).await;
+        // Fails only if it is set, which nothing else does.
+        let _ = last.set(worker.snapshot());
+        ended
     })
 }

@@ -182,6 +182,25 @@ fn a_call_on_an_idle_connection_is_answered_during_the_drain_and_ends_it() {
 }
 
 #[test]
+fn a_call_that_ends_during_the_drain_is_part_of_usage() {
+    let upstream = Upstream::start();
+    let proxy = before_rpc(&upstream, ROUTE);
+    let mut client = proxy.connect();
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut server = upstream.accept();
+    let id = server.read_request().json()["id"].clone();
+    proxy.signal("TERM");
+    refuses_connections(proxy.address());
+    let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    server.send(crate::scene::json(&body));
+    assert_eq!(client.read_answer().status(), 200);
+    let proxy = proxy.run_again();
+    let usage = proxy.ask("GET", "/api/v1/usage", "").json();
+    let new = &usage["routes"][0]["callers"][0]["new"];
+    assert_eq!(new["calls"], 1, "{usage}");
+}
+
+#[test]
 fn the_drain_ends_at_its_limit() {
     let upstream = Upstream::start();
     let proxy = Proxy::start(&with_drain(&upstream, "300ms"));

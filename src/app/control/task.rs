@@ -185,17 +185,17 @@ where
             }
             AdminCommand::Drain(reply) => {
                 self.phase = ControlPhase::Draining;
-                // The workers are still there to report their counts.
-                self.take_counts().await;
-                self.control.leave(millis(wall())).await;
-                self.control.flush().await;
+                // The process may be killed during the drain.
+                self.leave().await;
+                tell(reply, ());
+            }
+            AdminCommand::Drained(reply) => {
+                self.leave().await;
                 tell(reply, ());
             }
             AdminCommand::HandOver(reply) => {
                 self.phase = ControlPhase::Replaced;
-                self.take_counts().await;
-                self.control.leave(millis(wall())).await;
-                self.control.flush().await;
+                self.leave().await;
                 self.control.hand_over();
                 tell(reply, ());
             }
@@ -278,6 +278,13 @@ where
     async fn sync(&mut self) {
         self.control.sync().await;
         self.install_if_new().await;
+    }
+
+    /// Stores the counts and the flag changes.
+    async fn leave(&mut self) {
+        self.take_counts().await;
+        self.control.leave(millis(wall())).await;
+        self.control.flush().await;
     }
 
     /// Takes the counts of the workers. Counts that are not reported in time are part of the next ones.

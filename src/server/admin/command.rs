@@ -94,6 +94,8 @@ pub enum AdminCommand {
     /// Announces the end of the process: readiness fails from here on. The reply follows once the usage counts are
     /// stored.
     Drain(Sender<()>),
+    /// Stores the counts of the calls that ended during the drain, once all workers have ended.
+    Drained(Sender<()>),
     /// Drains for a hot restart. Once the reply is sent, the stored state belongs to the successor process.
     HandOver(Sender<()>),
 }

@@ -186,7 +186,9 @@ fn obey(command: AdminCommand) {
         }
         AdminCommand::Reload(reply) => reply.send(Reloaded::Unchanged).unwrap(),
         AdminCommand::ReloadForApi { reply, .. } => drop(reply.send(Err(Refusal::Lost))),
-        AdminCommand::Drain(reply) | AdminCommand::HandOver(reply) => reply.send(()).unwrap(),
+        AdminCommand::Drain(reply)
+        | AdminCommand::Drained(reply)
+        | AdminCommand::HandOver(reply) => reply.send(()).unwrap(),
     }
 }
 

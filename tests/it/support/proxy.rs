@@ -116,6 +116,14 @@ impl Proxy {
         Proxy::run(folder)
     }
 
+    /// Waits until the program, which drains, has ended, and runs it again in the same folder.
+    pub(crate) fn run_again(self) -> Proxy {
+        let folder = self.folder.clone();
+        let stopped = self.wait();
+        assert!(stopped.status.success(), "{stopped:?}");
+        Proxy::run(folder)
+    }
+
     /// Lets the program start its successor, and waits until that has taken over.
     pub(crate) fn replace(&mut self) {
         self.signal("USR2");
