@@ -1,5 +1,8 @@
 //! `dualgauge reload`: what it prints, and its exit codes.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use crate::support::{Ended, Proxy, Upstream, program, rest_only, run_to_end};
 
 fn reload(admin: &str) -> Ended {
@@ -23,6 +26,45 @@ fn a_good_change_is_told_and_so_is_none() {
     let swapped = reload(&admin);
     assert_eq!(swapped.code, Some(0), "{swapped:?}");
     assert!(swapped.output.ends_with(": 1 route, 1 flag"), "{swapped:?}");
+}
+
+/// A ConfigMap as a volume: each file is a link into a folder that is a link itself, and a change swaps that.
+#[test]
+fn the_swapped_folder_of_a_config_map_is_reloaded() {
+    let upstream = Upstream::nowhere();
+    let first = format!("{}[rollout]\nflags = 'flags.toml'\n", rest_only(&upstream));
+    let proxy = Proxy::start_with_flags(&rest_only(&upstream), "");
+    let folder = proxy.folder();
+    let second = format!("include = ['routes.*.toml']\n{first}");
+    let flag = "[[flag]]\nname = 'f'\nstage = 'translate'\nside = 'rpc'\n";
+    let route = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
+    for (version, main, flags) in [("..1", &first, ""), ("..2", &second, flag)] {
+        fs::create_dir(folder.join(version)).unwrap();
+        fs::write(folder.join(version).join("dualgauge.toml"), main).unwrap();
+        fs::write(folder.join(version).join("flags.toml"), flags).unwrap();
+    }
+    fs::write(folder.join("..2/routes.a.toml"), route).unwrap();
+    let swap_to = |version: &str| {
+        symlink(version, folder.join("..next")).unwrap();
+        fs::rename(folder.join("..next"), folder.join("..data")).unwrap();
+    };
+    let link = |name: &str| {
+        symlink(format!("..data/{name}"), folder.join("next")).unwrap();
+        fs::rename(folder.join("next"), folder.join(name)).unwrap();
+    };
+    swap_to("..1");
+    link("dualgauge.toml");
+    link("flags.toml");
+    let admin = format!("http://{}", proxy.admin());
+    let linked = reload(&admin);
+    assert!(linked.output.ends_with(": 0 routes, 0 flags"), "{linked:?}");
+    swap_to("..2");
+    link("routes.a.toml");
+    let swapped = reload(&admin);
+    assert!(swapped.output.ends_with(": 1 route, 1 flag"), "{swapped:?}");
+    swap_to("..1");
+    let back = reload(&admin);
+    assert!(back.output.ends_with(": 0 routes, 0 flags"), "{back:?}");
 }
 
 #[test]
