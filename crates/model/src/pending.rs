@@ -16,6 +16,7 @@
 //! Used in most modules.
 
 mod events;
+mod expected_result;
 mod id_subscription_table;
 mod id_subscriptions;
 mod inbound;
@@ -38,6 +39,7 @@ mod unattributed;
 pub use events::{
     LinkFault, LinkInput, LinkOutput, Outbound, Priority, Request, RequestError, RetryRule,
 };
+pub use expected_result::ExpectedResult;
 pub use id_subscription_table::SubscriptionCounts;
 pub use link_machine::{LinkCounts, LinkMachine};
 pub use login::{CallerCredential, LoginCall, LoginCounts, LoginOwner, LoginPart, LoginTemplate};

@@ -2,6 +2,8 @@
 //!
 //! Used by `compile::stdio`, `compile::upstreams` and `compile::websocket`.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 
 use crate::config::problem::Problem;
@@ -66,6 +68,7 @@ pub(super) fn plan(login: &RawLogin, config: &RawConfig) -> LoginTemplate {
     LoginTemplate {
         method: login.method.value.clone(),
         params: params.collect(),
+        expect: login.expect.clone().map(Arc::new),
     }
 }
 

@@ -6,9 +6,9 @@ use crate::config::key::{Key, Tree, key, section, tree};
 use crate::config::kind::TEXT;
 use crate::config::problem::Spanned;
 use crate::config::raw::{RawFile, RawLogin, RawLoginPart, Secret};
-use crate::config::table_reader::Table;
+use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
-use dualgauge_model::pending::CallerCredential;
+use dualgauge_model::pending::{CallerCredential, ExpectedResult};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
 
@@ -19,6 +19,8 @@ section! {
         METHOD: Key<String> = key("method", TEXT).required();
         /// Its params; texts may hold `{file:PATH}`, `{env:NAME}` and credentials of the caller; `[]` by default
         PARAMS: Tree = tree("params");
+        /// Pattern of the result of a successful login; by default, any result other than `false`
+        EXPECT: Tree = tree("expect");
     }
 }
 
@@ -50,10 +52,26 @@ pub(super) fn login(table: &mut Table<'_>) -> Option<RawLogin> {
         }
         None => writer.json("[]"),
     }
+    let expect = match table.shape(EXPECT.name) {
+        Shape::Absent => None,
+        Shape::Table | Shape::Value => Some(expected(table)?),
+    };
     Some(RawLogin {
         method: method?,
         params: writer.parts,
+        expect,
     })
+}
+
+fn expected(table: &mut Table<'_>) -> Option<ExpectedResult> {
+    let pattern = table.tree(&EXPECT)?;
+    match ExpectedResult::new(&pattern) {
+        Ok(expected) => Some(expected),
+        Err(error) => {
+            table.report_pattern(&EXPECT, error);
+            None
+        }
+    }
 }
 
 /// A placeholder.

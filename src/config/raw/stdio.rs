@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::identity::{RawFile, Secret};
 use crate::config::problem::Spanned;
 use dualgauge_model::mcp::Revision;
-use dualgauge_model::pending::{CallerCredential, LogMessages};
+use dualgauge_model::pending::{CallerCredential, ExpectedResult, LogMessages};
 use dualgauge_model::plan::{Framing, SecretMap};
 use dualgauge_patterns::json::Json;
 
@@ -66,6 +66,8 @@ pub struct RawLogin {
     pub method: Spanned<String>,
     /// `params`, as the parts of a JSON text.
     pub params: Vec<RawLoginPart>,
+    /// `expect`
+    pub expect: Option<ExpectedResult>,
 }
 
 /// A part of `params`.

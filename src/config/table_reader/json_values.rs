@@ -9,7 +9,7 @@ use crate::config::key::Tree;
 use crate::config::layer::{element, join};
 use crate::config::value::ValueError;
 use dualgauge_patterns::json::Json;
-use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::pattern::{PatternError, SourceTree};
 
 impl Table<'_> {
     /// Reads a free-form value.
@@ -41,11 +41,16 @@ impl Table<'_> {
         match found.value() {
             Ok(json) => Some(json),
             Err(error) => {
-                let key = error.under(&join(&self.key, tree.name));
-                self.walk.report(key.key, ValueError::new(key.what));
+                self.report_pattern(tree, error);
                 None
             }
         }
+    }
+
+    /// Reports an invalid pattern of a free-form value.
+    pub(in crate::config) fn report_pattern(&mut self, tree: &Tree, error: PatternError) {
+        let error = error.under(&join(&self.key, tree.name));
+        self.walk.report(error.key, ValueError::new(error.what));
     }
 }
 

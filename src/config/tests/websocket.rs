@@ -184,6 +184,10 @@ fn logins_that_cannot_work_are_refused() {
             "all callers share the link",
         ),
         (
+            "login = { method = 'in', expect = { token = '{x' } }",
+            "login.expect.token",
+        ),
+        (
             "sharing = 'client'\ncredentials = 'drop'\nlogin = { method = 'in', params = ['{header:x-key}'] }",
             "keeps them from this upstream",
         ),

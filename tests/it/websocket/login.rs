@@ -109,6 +109,25 @@ fn a_refused_login_is_tried_again_and_reported() {
 }
 
 #[test]
+fn a_result_that_is_not_expected_is_a_refusal() {
+    let upstream = Upstream::start();
+    let address = upstream.address();
+    let login = "login = { method = \"auth.login_ex\", params = [\"{file:key}\"], expect = { response_type = \"SUCCESS\" } }";
+    let config = format!(
+        "[upstream.socket]\nside = \"rpc\"\nurl = \"ws://{address}/live\"\nconnect_timeout = \"300ms\"\n{login}\n"
+    );
+    let proxy = Proxy::start_with(&config, &[("key", KEY)]);
+    for (response_type, counted) in [("AUTH_ERR", "refused"), ("SUCCESS", "ok")] {
+        let (mut server, login) = accept_login(&upstream);
+        let result = json!({ "response_type": response_type, "user": KEY });
+        server.say(json!({ "jsonrpc": "2.0", "id": login["id"], "result": result }).to_string());
+        becomes(|| logins(&proxy, counted), &1.0);
+    }
+    proxy.log_line(&["the server refused the login: its result does not match `expect`"]);
+    assert!(!proxy.log().contains("s3cret"), "{}", proxy.log());
+}
+
+#[test]
 fn a_slow_login_is_counted() {
     let upstream = Upstream::start();
     let proxy = before_with_key(&upstream, "start_timeout = \"200ms\"\n");
@@ -125,7 +144,7 @@ fn a_cut_login_is_counted() {
     server.hear();
     drop(server);
     becomes(|| logins(&proxy, "cut"), &1.0);
-    assert!(proxy.log().contains("the link is lost"), "{}", proxy.log());
+    proxy.log_line(&["the link is lost"]);
 }
 
 #[test]

@@ -19,6 +19,11 @@ pub(super) fn add(plan: &Plan, explanations: &mut [Explanation]) {
             true => "with the caller's credentials",
             false => "with the proxy's credentials",
         };
-        explanation.login = Some(format!("{}, {whose}, before the first call", login.method));
+        let needs = match &login.expect {
+            Some(_) => "; its result must match `expect`",
+            None => "",
+        };
+        let method = &login.method;
+        explanation.login = Some(format!("{method}, {whose}, before the first call{needs}"));
     }
 }

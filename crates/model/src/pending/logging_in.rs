@@ -11,6 +11,7 @@ use super::login::LoginOwner;
 use super::state::{LinkState, WriteState};
 use super::{LinkFault, RequestError};
 use crate::jsonrpc::{self, ResponseReply, parse_response};
+use dualgauge_patterns::json::Json;
 use dualgauge_patterns::rope::Rope;
 
 impl LinkMachine {
@@ -41,16 +42,29 @@ impl LinkMachine {
     pub(super) fn logged_in(&mut self, now: Duration, message: &Bytes) {
         let answer = parse_response(message, self.settings.depth);
         match answer.map(|answer| answer.reply) {
-            Ok(ResponseReply::Result(result)) if result.as_bytes() != b"false" => {
-                self.counts.logins.ok += 1;
-                self.login_error = None;
-                self.ready(now);
-            }
-            Ok(ResponseReply::Result(_)) => self.login_refused("its result is `false`".to_owned()),
+            Ok(ResponseReply::Result(result)) => match self.refusal(&result) {
+                None => {
+                    self.counts.logins.ok += 1;
+                    self.login_error = None;
+                    self.ready(now);
+                }
+                Some(why) => self.login_refused(why.to_owned()),
+            },
             Ok(ResponseReply::Error(error)) => {
                 self.login_refused(format!("it answered with the error {}", error.code));
             }
             Err(_) => self.login_refused("its response is not valid".to_owned()),
+        }
+    }
+
+    /// Returns the reason why a result refuses the login, if it does.
+    fn refusal(&self, result: &Json) -> Option<&'static str> {
+        let login = self.settings.login.as_ref();
+        match login.and_then(|login| login.expect.as_ref()) {
+            Some(expect) if expect.admits(result, self.settings.depth) => None,
+            Some(_) => Some("its result does not match `expect`"),
+            None if result.as_bytes() == b"false" => Some("its result is `false`"),
+            None => None,
         }
     }
 

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 
+use super::expected_result::ExpectedResult;
 use dualgauge_patterns::json::Json;
 
 /// The results of logins so far.
@@ -116,6 +118,8 @@ pub struct LoginTemplate {
     pub method: String,
     /// The params, as JSON text.
     pub params: Vec<LoginPart>,
+    /// The results of successful logins; `None` for any result other than `false`.
+    pub expect: Option<Arc<ExpectedResult>>,
 }
 
 impl LoginTemplate {
@@ -155,6 +159,7 @@ impl LoginTemplate {
                 true => LoginOwner::Caller,
                 false => LoginOwner::Proxy,
             },
+            expect: self.expect.clone(),
         })
     }
 
@@ -166,6 +171,7 @@ impl LoginTemplate {
             (one, other) => one == other,
         };
         self.method == other.method
+            && self.expect == other.expect
             && self.params.len() == other.params.len()
             && self.params.iter().zip(&other.params).all(same)
     }
@@ -195,6 +201,8 @@ pub struct LoginCall {
     pub(super) params: Bytes,
     /// The owner of the credentials.
     pub whose: LoginOwner,
+    /// The results of successful logins; `None` for any result other than `false`.
+    pub(super) expect: Option<Arc<ExpectedResult>>,
 }
 
 impl LoginCall {
@@ -222,6 +230,7 @@ mod tests {
         LoginTemplate {
             method: "log_in".to_owned(),
             params: parts,
+            expect: None,
         }
     }
 

@@ -50,6 +50,7 @@ fn login_of(whose: LoginOwner) -> LoginCall {
         method: "log_in".to_owned(),
         params: Bytes::from_static(b"[\"s3cret\"]"),
         whose,
+        expect: None,
     }
 }
 

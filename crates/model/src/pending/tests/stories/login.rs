@@ -1,6 +1,11 @@
 //! Links that log in.
 
+use std::sync::Arc;
+
+use dualgauge_patterns::pattern::SourceTree;
+
 use super::*;
+use crate::pending::ExpectedResult;
 
 const LOGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"log_in","params":["s3cret"]}"#;
 
@@ -112,6 +117,42 @@ fn a_refused_login_ends_the_attempt_and_its_text_is_not_repeated() {
             assert_eq!(link.pending.counts().logins.refused, 1);
             let over = link.take(LinkInput::Over);
             assert_eq!(over, [LinkOutput::Failed(Ticket(7), error)]);
+        }
+    }
+}
+
+#[test]
+fn an_expected_result_decides_alone() {
+    let success = SourceTree::Table(vec![(
+        "type".to_owned(),
+        SourceTree::Text("SUCCESS".to_owned()),
+    )]);
+    let no = SourceTree::Literal(Json::literal("false"));
+    for (expect, result, is_ready) in [
+        (&success, r#"{"type":"SUCCESS","user":{}}"#, true),
+        (&success, r#"{"type":"AUTH_ERR","key":"s3cret"}"#, false),
+        (&success, "true", false),
+        (&no, "false", true),
+    ] {
+        let expect = Arc::new(ExpectedResult::new(expect).unwrap());
+        let mut link = Driven::open(LinkSettings {
+            login: Some(LoginCall {
+                expect: Some(expect),
+                ..login()
+            }),
+            ..settings(AnswerOrder::Pipelined(4))
+        });
+        link.take(LinkInput::Opened);
+        link.take(LinkInput::Written);
+        let output = link.reply(&format!(r#"{{"id":1,"result":{result}}}"#));
+        let logins = link.pending.counts().logins;
+        match &output[..] {
+            [LinkOutput::Ready] if is_ready => assert_eq!(logins.ok, 1),
+            [LinkOutput::Close(LinkFault::LoginRefused(why))] if !is_ready => {
+                assert_eq!(why, "its result does not match `expect`");
+                assert_eq!(logins.refused, 1);
+            }
+            _ => panic!("{result}: {output:?}"),
         }
     }
 }
