@@ -37,6 +37,7 @@ pub mod outcome;
 pub mod pending;
 pub mod plan;
 pub mod posted;
+mod precedence;
 pub mod record;
 pub mod redact;
 pub mod rejections;

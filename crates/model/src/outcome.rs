@@ -14,6 +14,7 @@ mod problem;
 mod refused;
 mod response;
 mod row;
+mod row_order;
 mod status;
 mod table;
 mod tool_media;
@@ -31,7 +32,8 @@ pub use problem::{error_object, problem};
 pub use refused::{Refused, refusal};
 pub use response::{RestAnswer, RestReply, RpcAnswer, TranslatedReply, is_json};
 pub use row::{
-    BodyPattern, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult, reports_failure,
+    BodyPattern, OutcomeRow, RestReplyPattern, RowOrder, RpcReplyPattern, ToolResult,
+    reports_failure,
 };
 pub use status::{ErrorStatus, is_rejection_status};
 pub use table::{Outcomes, TOOL_ERROR_STATUS};

@@ -5,7 +5,7 @@
 use crate::config::compile::mcp_server_info;
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocalCall};
-use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
+use dualgauge_model::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
 use dualgauge_model::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
 use dualgauge_patterns::pattern::SourceTree;
 
@@ -74,6 +74,7 @@ fn source(
     let row = RowSource {
         key: key.to_owned(),
         origin: 0,
+        order: RowOrder::default(),
         rest: RestReplySource::frame(answer),
         rpc: RpcReplySource::Result(SourceTree::Table(Vec::new())),
         lossy: None,

@@ -1,11 +1,13 @@
 //! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows. Used by `decode`.
 
 use super::frame;
-use crate::config::key::{Key, Rule, SubTable, Tree, key, section, table, tree, tree_table};
+use crate::config::key::{
+    Key, List, Rule, SubTable, Tree, key, one_or_many, section, table, tree, tree_table,
+};
 use crate::config::kind::{STRING, TEXT};
 use crate::config::problem::Problem;
 use crate::config::table_reader::{Shape, Table};
-use dualgauge_model::outcome::{RestReplySource, RowSource, RpcReplySource};
+use dualgauge_model::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
 use dualgauge_model::route::Wire;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
@@ -71,6 +73,10 @@ section! {
 section! {
     /// `[[route.outcome]]` or `[[outcomes.NAME]]`
     pub(super) ROW {
+        /// Name, for `after` of other rows
+        NAME: Key<String> = key("name", TEXT);
+        /// Names of rows of this table that take a response first where both fit
+        AFTER: List<String> = one_or_many("after", TEXT);
         /// HTTP response
         OF_REST: SubTable = table("rest", &REST);
         /// Response of an old RPC dialect, in place of `rest`
@@ -102,9 +108,14 @@ pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     };
     let rpc = table.table(&OF_RPC, rpc_reply);
     let lossy = table.get(&LOSSY);
+    let (name, after) = (table.get(&NAME), table.list(&AFTER));
     Some(RowSource {
         key: here.key,
         origin: 0,
+        order: RowOrder {
+            name: name.map(|name| name.value),
+            after: after?.into_iter().map(|name| name.value).collect(),
+        },
         rest: rest?,
         rpc: rpc?,
         lossy: lossy.map(|lossy| lossy.value),

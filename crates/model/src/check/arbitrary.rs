@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 
-use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
+use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
 use crate::route::RouteSource;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
@@ -436,6 +436,7 @@ impl Dice {
             key: format!("outcome[{index}]"),
             // Rows of different origins may overlap.
             origin: index,
+            order: RowOrder::default(),
             rest: RestReplySource {
                 rest_protocol: Default::default(),
                 status,

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::report::{Direction, FindingKind, LossVerdict, RefusalCause, RouteReport};
-use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
+use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
 use crate::route::{Extra, Route, RouteSource, RouteTable, parse_route};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::SourceTree;
@@ -173,6 +173,7 @@ fn row(index: usize, table: &Table) -> RowSource {
         origin: table.get("origin").map_or(0, |origin| {
             usize::try_from(origin.as_integer().unwrap()).unwrap()
         }),
+        order: RowOrder::default(),
         rest: RestReplySource {
             rest_protocol: Default::default(),
             status: tree(&rest["status"]),

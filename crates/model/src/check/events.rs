@@ -13,7 +13,8 @@ use super::verify;
 use crate::event::{EventDefinition, EventForm, Events};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::{
-    BodyPattern, NumberPattern, OutcomeRow, Outcomes, RestReplyPattern, RpcReplyPattern, ToolResult,
+    BodyPattern, NumberPattern, OutcomeRow, Outcomes, RestReplyPattern, RowOrder, RpcReplyPattern,
+    ToolResult,
 };
 use crate::route::{RouteSource, RouteTable, parse_route};
 use dualgauge_patterns::json::Json;
@@ -82,6 +83,7 @@ fn row(event: &EventDefinition, rpc: &Pattern, shown: &Pattern) -> OutcomeRow {
     OutcomeRow {
         key: event.key.clone(),
         origin: 0,
+        order: RowOrder::default(),
         facts: event.facts.clone(),
         rest: RestReplyPattern {
             status: NumberPattern::Among(200, Vec::new()),

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
+use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
 use crate::route::{DescribedSchema, Route, RouteSource, parse_route};
 use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
@@ -78,6 +78,7 @@ fn row(status: Value, body: Option<Value>, rpc: RpcReplySource) -> RowSource {
     RowSource {
         key: "outcome".into(),
         origin: 0,
+        order: RowOrder::default(),
         rest: RestReplySource {
             rest_protocol: Default::default(),
             status: tree(&status),

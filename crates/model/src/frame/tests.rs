@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::check::{FindingKind, LossVerdict, check};
 use crate::jsonrpc::{ErrorObject, ResponseReply};
-use crate::outcome::{RestReplySource, RowSource, RpcAnswer, RpcReplySource};
+use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcAnswer, RpcReplySource};
 use crate::route::test_syntax::tree;
 use crate::route::{Extra, RouteSource, RouteTable, TableError, parse_route};
 use crate::translate::{MethodCall, TranslateContext};
@@ -58,6 +58,7 @@ fn row(index: usize, spelled: &str) -> RowSource {
     RowSource {
         key: format!("route[0].outcome[{index}]"),
         origin: 0,
+        order: RowOrder::default(),
         rest: RestReplySource::frame(part(&said, "frame")),
         rpc,
         lossy: None,

@@ -2,7 +2,7 @@
 
 use super::number::NumberPattern;
 use super::row::{
-    BodyPattern, IS_ERROR, OutcomeRow, RestReplyPattern, RpcReplyPattern, ToolResult,
+    BodyPattern, IS_ERROR, OutcomeRow, RestReplyPattern, RowOrder, RpcReplyPattern, ToolResult,
     without_content,
 };
 use crate::route::{Wire, parse_headers, resolve_headers};
@@ -20,6 +20,8 @@ pub struct RowSource {
     pub key: String,
     /// 0 for a row of the route itself, then the index of the set, in the order in which the route names them.
     pub origin: usize,
+    /// `name` and `after`
+    pub order: RowOrder,
     /// `rest`
     pub rest: RestReplySource,
     /// `rpc`
@@ -131,6 +133,7 @@ impl OutcomeRow {
         Ok(OutcomeRow {
             key: source.key,
             origin: source.origin,
+            order: source.order,
             facts,
             rest,
             rpc,

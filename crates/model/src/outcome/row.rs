@@ -28,6 +28,8 @@ pub struct OutcomeRow {
     pub key: String,
     /// 0 for a row of the route itself, then the index of the set.
     pub origin: usize,
+    /// The name, and the rows that come before it.
+    pub order: RowOrder,
     /// The holes that both sides share.
     pub facts: HoleFacts,
     /// The REST side.
@@ -46,6 +48,7 @@ impl OutcomeRow {
         let OutcomeRow {
             key: _,
             origin: _,
+            order: _,
             facts,
             rest,
             rpc,
@@ -54,6 +57,15 @@ impl OutcomeRow {
         } = self;
         (facts, rest, rpc, tool) == (&other.facts, &other.rest, &other.rpc, &other.tool)
     }
+}
+
+/// The name of a row, and the rows that come before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowOrder {
+    /// `name`
+    pub name: Option<String>,
+    /// `after`
+    pub after: Vec<String>,
 }
 
 /// The treatment of a tool's result with `isError: true`.

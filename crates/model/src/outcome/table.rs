@@ -1,7 +1,5 @@
 //! The outcomes of a route: the row that a response matches, on each side. Used by `check`, `outcome` and `route`.
 
-use std::cmp::Reverse;
-
 use super::builtin::{self, EMPTY_TOOL_RESULT, EmptySuccess, ReplyLimits};
 use super::compare;
 use super::draft::RowSource;
@@ -11,6 +9,7 @@ use super::row::{
     OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, reports_failure,
     rope_reports_failure,
 };
+use super::row_order::{DeclaredRows, order};
 use super::status::{ErrorStatus, asks_for_credentials, forwarded};
 use super::tool_value::{self, ToolValue};
 use crate::failure::{Failure, Reason};
@@ -71,7 +70,8 @@ impl Outcomes {
                 Err(error) => errors.push(error),
             }
         }
-        let orders = Side::ALL.map(|side| order(&rows, side, &mut errors));
+        let declared = DeclaredRows::new(&rows, &mut errors);
+        let orders = Side::ALL.map(|side| order(&rows, side, &declared, &mut errors));
         let outcomes = Outcomes {
             empty: EmptySuccess::new(&rows),
             rows,
@@ -129,7 +129,8 @@ impl Outcomes {
     /// Returns a table of rows that are known to be distinguishable.
     #[must_use]
     pub fn new(rows: Vec<OutcomeRow>) -> Outcomes {
-        let orders = Side::ALL.map(|side| order(&rows, side, &mut Vec::new()));
+        let declared = DeclaredRows::default();
+        let orders = Side::ALL.map(|side| order(&rows, side, &declared, &mut Vec::new()));
         let tool = ToolResult::Any;
         Outcomes {
             empty: EmptySuccess::new(&rows),
@@ -456,42 +457,4 @@ impl ReplyReader<'_> {
         };
         ReplyReader { reply, content }
     }
-}
-
-/// Sorts rows by specificity, then by origin, then by their place in the table.
-fn order(rows: &[OutcomeRow], side: Side, errors: &mut Vec<PatternError>) -> Vec<usize> {
-    let mut refined = vec![0_usize; rows.len()];
-    for (index, one) in rows.iter().enumerate() {
-        for (other_index, other) in rows.iter().enumerate().skip(index + 1) {
-            let down = compare::within(one, other, side);
-            let up = compare::within(other, one, side);
-            match (down, up) {
-                (true, false) => refined[index] += 1,
-                (false, true) => refined[other_index] += 1,
-                (true, true) => {}
-                (false, false) if one.origin == other.origin => {
-                    if compare::overlaps(one, other, side) {
-                        let what = format!(
-                            "it matches answers of {} servers that {} matches as well, and neither is more specific; name a member or a text that distinguishes them",
-                            side, one.key
-                        );
-                        errors.push(PatternError::new(what).under(&other.key));
-                    }
-                }
-                (false, false) => {}
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|index| {
-        let row = &rows[*index];
-        // Of two rows that match the same responses, the one that names more members loses less.
-        (
-            Reverse(refined[*index]),
-            Reverse(row.binds(side)),
-            row.origin,
-            *index,
-        )
-    });
-    order
 }

@@ -379,6 +379,7 @@ fn the_docs_have_every_failure_as_it_is() {
 }
 
 mod laws;
+mod order;
 mod replies;
 
 #[test]

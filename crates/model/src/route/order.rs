@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::definition::Route;
 use super::overlaps::TableError;
+use crate::precedence::{cycle, reached};
 
 /// The declared order of all routes.
 #[derive(Debug, Default)]
@@ -90,46 +91,4 @@ fn fault(route: usize, what: String) -> TableError {
         key: "after",
         what,
     }
-}
-
-/// Returns the routes that come before a route, directly or not.
-fn reached(direct: &[Vec<usize>], route: usize) -> Vec<usize> {
-    let mut found = direct[route].clone();
-    let mut at = 0;
-    while let Some(next) = found.get(at) {
-        for front in &direct[*next] {
-            if !found.contains(front) {
-                found.push(*front);
-            }
-        }
-        at += 1;
-    }
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// Returns a shortest cycle through a route, which is its first and its last element.
-fn cycle(direct: &[Vec<usize>], route: usize) -> Vec<usize> {
-    let mut trail: Vec<(usize, Option<usize>)> = vec![(route, None)];
-    let mut at = 0;
-    while let Some((here, _)) = trail.get(at).copied() {
-        for front in &direct[here] {
-            if *front == route {
-                let mut chain = vec![route];
-                let mut back = Some(at);
-                while let Some(index) = back {
-                    chain.push(trail[index].0);
-                    back = trail[index].1;
-                }
-                chain.reverse();
-                return chain;
-            }
-            if trail.iter().all(|(known, _)| known != front) {
-                trail.push((*front, Some(at)));
-            }
-        }
-        at += 1;
-    }
-    vec![route]
 }

@@ -2,7 +2,7 @@
 
 use super::{Extra, Route, RouteSource, parse_route};
 use crate::form::BodyFormat;
-use crate::outcome::{RestReplySource, RowSource, RpcReplySource};
+use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::pattern::SourceTree;
 
@@ -105,6 +105,7 @@ pub(crate) fn row(index: usize, rest: &str, rpc: &str) -> RowSource {
     RowSource {
         key: format!("route[0].outcome[{index}]"),
         origin: 0,
+        order: RowOrder::default(),
         rest: RestReplySource {
             rest_protocol: Default::default(),
             status: take(&mut rest, "status").unwrap(),

@@ -170,7 +170,7 @@ fn overlapping_rows_of_a_set_are_reported_once_for_all_its_routes() {
     );
     assert_eq!(
         problems(&main),
-        "20: outcomes.common[1]: it matches answers of rest servers that outcomes.common[0] matches as well, and neither is more specific; name a member or a text that distinguishes them"
+        "20: outcomes.common[1]: it matches answers of rest servers that outcomes.common[0] matches as well, and neither is more specific; name a member or a text that distinguishes them, or write `name` in one row and `after` in the other"
     );
 }
 

@@ -1,7 +1,7 @@
 //! The laws of outcome rows, over generated ones.
 
 use super::*;
-use crate::outcome::compare;
+use crate::outcome::{RowOrder, compare};
 use crate::translate::TranslateContext;
 use dualgauge_patterns::json::JsonKind;
 use dualgauge_patterns::pattern::arbitrary::{Dice, thrown};
@@ -76,6 +76,7 @@ fn failing(index: usize, dice: &mut Dice) -> RowSource {
     RowSource {
         key: format!("route[0].outcome[{index}]"),
         origin: 0,
+        order: RowOrder::default(),
         rest: RestReplySource {
             rest_protocol: Default::default(),
             status,
@@ -173,6 +174,36 @@ proptest! {
             let error = some_error(&mut dice);
             let rows = [&one, &other].map(|outcomes| key(outcomes, to_rest(outcomes, &error).1));
             prop_assert!(same_row(&one, rows, Side::Rpc), "{error:?}: {rows:?} {:#?}", one.rows());
+        }
+    }
+
+    #[test]
+    fn rows_are_tried_in_the_declared_order_and_more_specific_ones_first(mut dice in thrown(40..120)) {
+        let mut rows: Vec<RowSource> = (0..2 + dice.below(3)).map(|index| failing(index, &mut dice)).collect();
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.order.name = Some(index.to_string());
+            // A row comes after some of those before it, so that there is no cycle.
+            row.order.after = (0..index).filter(|_| dice.below(2) == 0).map(|front| front.to_string()).collect();
+        }
+        let declared: Vec<RowOrder> = rows.iter().map(|row| row.order.clone()).collect();
+        let Some(outcomes) = built(rows) else { return Ok(()) };
+        let rows = outcomes.rows();
+        let is_after = |back: usize, front: usize| declared[back].after.contains(&front.to_string());
+        for side in Side::ALL {
+            let order = outcomes.order(side);
+            let place = |row: usize| order.iter().position(|index| *index == row).unwrap();
+            for (one, other) in (0..rows.len()).flat_map(|one| (0..one).map(move |other| (one, other))) {
+                if is_after(one, other) {
+                    prop_assert!(place(other) < place(one), "{order:?} {declared:?}");
+                    continue;
+                }
+                // Without any declared order, the more specific row comes first.
+                let fronts: usize = declared.iter().map(|order| order.after.len()).sum();
+                let narrower = compare::within(&rows[one], &rows[other], side) && !compare::within(&rows[other], &rows[one], side);
+                if fronts == 0 && narrower {
+                    prop_assert!(place(one) < place(other), "{order:?}");
+                }
+            }
         }
     }
 
