@@ -117,6 +117,15 @@ fn subscription() {
 }
 
 #[test]
+fn socket_message() {
+    for input in corpus("socket_message") {
+        for end in 0..=input.len() {
+            dualgauge_model::frame::check_any_message(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn content_length() {
     for input in corpus("content_length") {
         for end in 0..=input.len() {

@@ -9,6 +9,7 @@
 
 mod classify;
 mod context;
+mod law;
 mod machine;
 mod pending_frame;
 mod translate;
@@ -16,6 +17,7 @@ mod undelivered;
 
 pub use classify::{SocketMessage, Unrecognized};
 pub use context::{ClientFrame, FrameCommand, FrameContext};
+pub use law::check_any_message;
 pub use machine::{FrameCallError, FrameCounts, FrameMachine, FrameOutput};
 pub use translate::{FrameReply, answer_to_frame, command_to_rpc, failure_to_frame};
 pub use undelivered::Undelivered;
