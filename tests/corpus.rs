@@ -117,6 +117,15 @@ fn subscription() {
 }
 
 #[test]
+fn message_parameter() {
+    for input in corpus("message_parameter") {
+        for end in 0..=input.len() {
+            dualgauge_model::route::check_any_query(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn socket_message() {
     for input in corpus("socket_message") {
         for end in 0..=input.len() {

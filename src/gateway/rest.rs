@@ -77,13 +77,25 @@ pub(super) async fn serve_content(
         // Boxed, because few calls need it: inline, it takes memory in the future of every call.
         return pinned(|| serve(record, request, &mut call)).await;
     }
+    let old = OldMessage::new(plan, &head).map(Box::new);
+    let from_query = match old {
+        Some(_) if content.is_empty() && !record.is_old() => {
+            dialect::message_in_query(plan, RequestHead::new(&head))
+        }
+        Some(_) | None => None,
+    };
+    let (content, passed) = match from_query {
+        Some(message) => (RequestBody::Read(message), Some(Box::new(content))),
+        None => (content, None),
+    };
     let mut call = RestCall {
         content,
+        passed,
         observer: None,
         socket: None,
         is_in_batch: record.is_old(),
         batch: None,
-        old: OldMessage::new(plan, &head).map(Box::new),
+        old,
         origin,
         cors_origin,
     };
@@ -101,6 +113,8 @@ enum Served {
 struct RestCall<'a> {
     /// The body, until it is sent.
     content: RequestBody,
+    /// The content that passes through, if `content` is a message from the query. Boxed, because few calls have one.
+    passed: Option<Box<RequestBody>>,
     /// The receiver of the control's response, if the call has a candidate.
     observer: Option<Observer>,
     /// The socket that gets the events of the response, if the client asks for one.
@@ -138,7 +152,7 @@ impl RestCall<'_> {
         recording: ActiveRecording,
     ) {
         let (content, mut copy) = match &self.content {
-            content if content.is_empty() => (RequestContent::Empty, None),
+            content if content.is_empty() || self.passed.is_some() => (RequestContent::Empty, None),
             RequestBody::Read(whole) => (RequestContent::Read(whole), None),
             RequestBody::Streaming(_, copy) => (RequestContent::Arriving, copy.clone()),
         };
@@ -212,7 +226,10 @@ impl TwoWayCall for RestCall<'_> {
             // Boxed, because few calls need it: inline, it takes memory in the future of every call.
             pinned(|| self.keep_old_body(&mut record.context, None)).await?;
         }
-        let content = self.take_content();
+        let content = match self.passed.take() {
+            Some(content) => *content,
+            None => self.take_content(),
+        };
         let runtime_plan = record.context.runtime_plan().clone();
         let plan = &runtime_plan.plan;
         let upstream = passthrough_upstream(&runtime_plan, server, RequestHead::new(&head));

@@ -2,6 +2,7 @@
 //! path without a change.
 
 mod compared;
+mod parameters;
 mod sockets;
 
 use serde_json::json as value;

@@ -8,12 +8,16 @@
 
 use std::slice;
 
+use bytes::Bytes;
+
 use super::failure::{Failure, FailureCodes, Reason};
 use super::jsonrpc::ResponseReply;
 use super::outcome::{RestAnswer, error_object};
 use super::plan::{Plan, Unrouted};
 use super::rollout::{Stage, Way};
-use super::route::{OverlapGroup, Query, Route, Segments, has_version, read_headers, read_url};
+use super::route::{
+    OverlapGroup, Query, Route, Segments, has_version, message_in, read_headers, read_url,
+};
 use super::routing::{self, RequestHead};
 use super::translate::{RestHead, TranslateContext};
 use dualgauge_patterns::json::{Json, JsonKind};
@@ -77,6 +81,16 @@ pub fn is_old(plan: &Plan, head: RequestHead<'_>, json: &Json) -> bool {
         }
         JsonKind::String | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => false,
     }
+}
+
+/// Returns the message of an old dialect in the query of a request, if a route at its path has its messages there.
+#[must_use]
+pub fn message_in_query(plan: &Plan, head: RequestHead<'_>) -> Option<Bytes> {
+    let query = head.uri.query()?;
+    let segments = Segments::split(head.uri.path());
+    let group = plan.routes.old_at(head.method, &segments)?;
+    let mut routes = group.routes().iter().map(|route| plan.routes.route(*route));
+    routes.find_map(|route| message_in(query, route.rest_call.message_parameter.as_ref()?))
 }
 
 /// Returns the old route at a path whose server takes messages without a route, if one does.

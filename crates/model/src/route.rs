@@ -17,6 +17,7 @@ mod frame;
 mod headers;
 mod http_pass;
 mod index;
+mod message_parameter;
 mod name_map;
 mod near;
 mod old;
@@ -51,6 +52,8 @@ pub(crate) use headers::{
     header_of_page, parse_headers, read_headers, resolve_headers, write_headers,
 };
 pub use http_pass::HttpPass;
+pub(crate) use message_parameter::write_message;
+pub use message_parameter::{check_any_query, message_in};
 pub use near::{Likeness, NearRoutes};
 pub use old::{BodyContent, OldRoutes};
 pub use options::{

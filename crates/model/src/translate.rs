@@ -16,7 +16,7 @@ use memchr::memchr_iter;
 
 use super::route::{
     EmptyBody, Extra, Query, RestCall, Route, Segments, as_texts, has_content, read_headers,
-    read_url, refuse_unknown, typed, write_headers, write_url,
+    read_url, refuse_unknown, typed, write_headers, write_message, write_url,
 };
 use crate::form;
 use dualgauge_patterns::json::{Json, JsonKind, same_ignoring_case};
@@ -472,7 +472,7 @@ pub(crate) fn write_body(
     Ok((!says_nothing).then_some(body))
 }
 
-/// Makes a form of the body of a written call, where the route says so.
+/// Makes a form or a query parameter of the body of a written call, where the route says so.
 ///
 /// # Errors
 /// [`MatchError`] names the field that a form cannot have.
@@ -485,6 +485,11 @@ pub(crate) fn encode_body(route: &Route, mut written: ToRest) -> Result<ToRest, 
         let encoded = encoded.map_err(|misfit| misfit.within("params"))?;
         written.headers.push((CONTENT_TYPE, encoded.content_type));
         written.body = Some(Rope::from(bytes::Bytes::from(encoded.body)));
+    }
+    if let Some(parameter) = &call.message_parameter
+        && let Some(message) = written.body.take()
+    {
+        write_message(&mut written.target, parameter, &message.into_bytes());
     }
     Ok(written)
 }

@@ -141,6 +141,7 @@ fn old(raw: &RawOld, paths: &[Spanned<String>]) -> OldSource {
             headers: headers.collect(),
         },
         paths: known.into_iter().skip(1).collect(),
+        parameter: raw.parameter.as_ref().map(|name| name.value.clone()),
     }
 }
 

@@ -80,13 +80,15 @@ section! {
         HEADERS: Tree = tree_table("headers");
         /// Pattern of the message
         BODY: Tree = tree("body");
+        /// Query parameter that has the whole message, in place of the content of the request; for GET
+        PARAMETER: Key<String> = key("parameter", TEXT);
         /// Pattern of the message on a WebSocket, in place of an HTTP request
         MESSAGE: Tree = tree("message");
         /// HTTP responses that pass unchanged in both directions
         OF_PASS: SubTable = table("pass", &PASS);
     }
     rules [
-        Rule::Excludes("message", &["method", "path", "query", "headers", "body", "pass"]),
+        Rule::Excludes("message", &["method", "path", "query", "headers", "body", "parameter", "pass"]),
     ]
 }
 
@@ -117,7 +119,15 @@ pub(super) fn old(table: &mut Table<'_>, key: &SubTable) -> Option<LeftForm> {
     }
     let form = table.table(key, |old| {
         if old.shape(MESSAGE.name) != Shape::Absent {
-            for key in ["method", "path", "query", "headers", "body", "pass"] {
+            for key in [
+                "method",
+                "path",
+                "query",
+                "headers",
+                "body",
+                "parameter",
+                "pass",
+            ] {
                 frame::reject_beside(old, key, MESSAGE.name);
             }
             return old.tree(&MESSAGE).map(LeftForm::Frame);
@@ -126,6 +136,7 @@ pub(super) fn old(table: &mut Table<'_>, key: &SubTable) -> Option<LeftForm> {
         let path = old.get(&PATH);
         let (query, headers) = (old.trees(&QUERY), old.trees(&HEADERS));
         let body = old.tree(&BODY);
+        let parameter = old.get(&PARAMETER);
         let pass = old.table(&OF_PASS, |pass| {
             let (statuses, headers) = (pass.list(&STATUS), pass.list(&PASS_HEADERS));
             Some((statuses?, headers?))
@@ -134,6 +145,7 @@ pub(super) fn old(table: &mut Table<'_>, key: &SubTable) -> Option<LeftForm> {
         let raw = RawOld {
             method: method?,
             path,
+            parameter,
             pass_statuses,
             pass_headers,
         };

@@ -11,6 +11,8 @@ pub struct RawOld {
     pub method: Spanned<String>,
     /// `path`; that of `rpc.paths` if absent.
     pub path: Option<Spanned<String>>,
+    /// `parameter`
+    pub parameter: Option<Spanned<String>>,
     /// `pass.status`
     pub pass_statuses: Vec<Spanned<u16>>,
     /// `pass.headers`

@@ -72,7 +72,11 @@ impl RestCall<'_> {
             let requester = requester(context, request, route);
             routing::decide(plan, requester, route, Side::Rest, context.wall_time()).stage
         };
-        dialect::batch(plan, group, request_head, &json, stage)
+        let batch = dialect::batch(plan, group, request_head, &json, stage)?;
+        match batch {
+            Some(OldBatch::Split(_)) if self.passed.is_some() => Err(unsplit_query()),
+            batch => Ok(batch),
+        }
     }
 }
 
@@ -85,6 +89,12 @@ pub(super) fn note_whole(record: &mut AccessRecord, batch: &WholeBatch) {
         let skip = Skip::BatchLimit;
         context.worker().count(|shard| shard.skipped(route, skip));
     }
+}
+
+/// Returns the failure of a batch in the query: each message that passes would take the whole query with it.
+fn unsplit_query() -> Failure {
+    let message = "the messages of this batch go to several servers, and the query has all of them; send each alone, or post the batch";
+    Failure::new(Reason::InvalidRequest, message)
 }
 
 /// Returns false if a body is certainly no JSON array.

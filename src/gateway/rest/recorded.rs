@@ -8,7 +8,9 @@ use crate::gateway::recorded_call::{NotRun, Preparation, PreparedCall};
 use crate::gateway::request_body::RequestBody;
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall};
 use crate::gateway::shadow::ReplayableCall;
+use dualgauge_model::dialect;
 use dualgauge_model::rollout::{Decision, DecisionReason};
+use dualgauge_model::routing::RequestHead;
 
 /// Finds the route of a call, and returns the call ready to be sent.
 pub(in crate::gateway) async fn prepare(
@@ -37,8 +39,14 @@ async fn route_and_store(
         caller: identity.caller(&runtime_plan.plan.rollout.clients),
         runtime_plan: &runtime_plan,
     };
+    let in_query = match body.is_empty() {
+        true => dialect::message_in_query(&runtime_plan.plan, RequestHead::new(head)),
+        false => None,
+    };
+    let body = in_query.as_ref().unwrap_or(body);
     let mut call = RestCall {
         content: RequestBody::Read(body.clone()),
+        passed: None,
         observer: None,
         socket: None,
         is_in_batch: false,

@@ -19,9 +19,11 @@ use crate::gateway::shadow::{self, ReplayFuture, ReplayableCall, headers_size};
 use crate::gateway::translate;
 use crate::upstream::Upstream;
 use dualgauge_model::compare::Skip;
+use dualgauge_model::dialect;
 use dualgauge_model::failure::{Failure, FailureCodes, Reason};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::{Stage, Way};
+use dualgauge_model::routing::RequestHead;
 use dualgauge_net::{BodyCopy, CopyUnavailable};
 use dualgauge_patterns::side::Side;
 
@@ -142,7 +144,10 @@ impl TwoWayCall for SecondRun {
         let upstream = upstream.cloned();
         let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
         let has_length = head.headers.contains_key(CONTENT_LENGTH);
-        let passthrough = match self.body.is_empty() && !has_length {
+        // A message in the query is no content.
+        let plan = &record.context.runtime_plan().plan;
+        let in_query = dialect::message_in_query(plan, RequestHead::new(&head)).is_some();
+        let passthrough = match (self.body.is_empty() || in_query) && !has_length {
             true => PassthroughRequest::empty(head),
             false => PassthroughRequest::from_bytes(head, self.body.clone()),
         };

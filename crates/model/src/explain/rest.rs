@@ -30,6 +30,21 @@ pub(super) fn is_old(case: &Case<'_>) -> bool {
 
 /// Explains a REST request: one call, or several messages of an old dialect.
 pub(super) fn explain(case: &Case<'_>) -> Vec<Explanation> {
+    let message = match case.request.body.is_empty() {
+        true => dialect::message_in_query(case.plan, case.request.head),
+        false => None,
+    };
+    let Some(body) = &message else {
+        return explain_content(case);
+    };
+    let request = ExplainRequest {
+        body,
+        ..case.request
+    };
+    explain_content(&Case { request, ..*case })
+}
+
+fn explain_content(case: &Case<'_>) -> Vec<Explanation> {
     let messages = match batch(case) {
         Ok(Some(OldBatch::Split(messages))) => messages,
         Ok(Some(OldBatch::Whole(whole))) => {

@@ -235,6 +235,8 @@ pub struct RestCall {
     pub header_prefixes: Vec<HeaderPrefix>,
     /// The body, if there is one.
     pub body: Option<Pattern>,
+    /// The query parameter that has the body of an old message, in place of the content of the request.
+    pub message_parameter: Option<String>,
     /// The format of the body.
     pub format: BodyFormat,
     /// The fields of a form that contain JSON.
@@ -251,7 +253,15 @@ impl RestCall {
     /// Returns true when every call has the same target: path and query have no holes.
     #[must_use]
     pub fn has_one_target(&self) -> bool {
-        self.path.holes.is_empty() && self.query.is_empty() && self.other_query.is_none()
+        self.path.holes.is_empty()
+            && self.query.is_empty()
+            && self.other_query.is_none()
+            && self.message_parameter.is_none()
+    }
+
+    /// Returns true when a query parameter has the message of a call.
+    pub(super) fn has_message_in(&self, parameter: &str) -> bool {
+        self.message_parameter.as_deref() == Some(parameter)
     }
 
     /// Returns true when the route reads and writes a header.

@@ -9,6 +9,7 @@ use super::extra;
 use super::form;
 use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers};
+use super::message_parameter;
 use super::old;
 use super::options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownQuery, has_content,
@@ -43,6 +44,7 @@ struct RouteDraft {
     body_format: BodyFormat,
     method: TextPatterns<HoleRef>,
     params: Pattern<HoleRef>,
+    message_parameter: Option<String>,
     other_paths: Vec<Template>,
     rpc_headers: Vec<HeaderItem<HoleRef>>,
 }
@@ -140,6 +142,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         return Err(errors);
     }
     rest.query.extend(query);
+    let parameter = message_parameter::parameter(&source, &rest.query);
     let other_query = captured::other_query(&mut rest.query).map_err(|error| vec![error])?;
     let form = source.form().map_err(|error| vec![error])?;
     let chosen = extra::chosen(&source, form, &rest.method);
@@ -156,6 +159,7 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
         header_prefixes,
         method,
         rpc_headers,
+        message_parameter: parameter.map_err(|error| vec![error])?,
         other_paths: old::other_paths(&source).map_err(|error| vec![error])?,
     };
     if form == RouteForm::Short {
@@ -463,6 +467,7 @@ impl RouteDraft {
             other_query: other_query.map_err(at("query"))?,
             headers: resolve_headers(Side::Rest, &self.headers, facts)?,
             header_prefixes: prefixes.map_err(at("headers"))?,
+            message_parameter: self.message_parameter.clone(),
             json_fields: body.as_ref().map(form::json_fields).unwrap_or_default(),
             body,
             format: self.body_format,

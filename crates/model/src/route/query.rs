@@ -97,7 +97,9 @@ impl<'a> Query<'a> {
     /// Returns the names that a route does not know.
     pub fn unknown(&self, call: &RestCall) -> impl Iterator<Item = &str> {
         let captures = call.other_query.is_some();
-        let known = move |name: &str| captures || call.query.iter().any(|item| item.key == name);
+        let known = move |name: &str| {
+            captures || call.has_message_in(name) || call.query.iter().any(|item| item.key == name)
+        };
         let names = self.pairs.iter().map(|(name, _)| &**name);
         names.filter(move |name| !known(name))
     }
@@ -112,7 +114,8 @@ pub(super) fn read_captured(
 ) -> Result<(), MatchError> {
     let mut captured = Captured::default();
     for (name, value) in &query.pairs {
-        if route.rest_call.query.iter().any(|item| item.key == *name) {
+        let call = &route.rest_call;
+        if call.has_message_in(name) || call.query.iter().any(|item| item.key == *name) {
             continue;
         }
         refuse_similar(route, name)?;

@@ -96,6 +96,8 @@ pub struct OldSource {
     pub pass: HttpPass,
     /// The other RPC paths at which messages arrive, if the route has no path of its own.
     pub paths: Vec<String>,
+    /// `parameter`: the query parameter that is the message, in place of a request body.
+    pub parameter: Option<String>,
 }
 
 /// The value of `body` for requests without content.

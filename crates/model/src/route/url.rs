@@ -265,12 +265,10 @@ fn write_captured(
     target: &mut String,
 ) -> Result<(), MatchError> {
     for (name, values) in members(slot, writing)? {
-        let mut known = call.query.iter();
-        if let Some(known) = known.find(|item| same_ignoring_case(&item.key, &name)) {
-            let what = format!(
-                "member `{name}`: the route has the query parameter `{}`",
-                known.key
-            );
+        let known = call.query.iter().map(|item| &item.key);
+        let mut known = known.chain(&call.message_parameter);
+        if let Some(known) = known.find(|known| same_ignoring_case(known, &name)) {
+            let what = format!("member `{name}`: the route has the query parameter `{known}`");
             return Err(MatchError::new(&slot.name, what));
         }
         for value in values {
