@@ -4,8 +4,8 @@
 //! program. Each figure is held against the one in `figures.txt`: 3 % more is a failure. `-- shares` prints where they go,
 //! `-- grow` how costs grow with routes, flags, clients, bodies, batches and workers, `-- idle` what connections without a
 //! call hold, `-- memory` what bodies take, `-- system-calls` what calls ask of the system, and how many there are in a
-//! second; `-- links` calls upstreams behind links, through the proxy and without it; `-- entry FOLDER` writes what a
-//! harness needs that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed`
+//! second; `-- links` calls upstreams behind links, through the proxy and without it; `-- streams` measures responses that
+//! stream; `-- entry FOLDER` writes what a harness needs that compares proxies; `-- train` serves calls for a program that counts what it executes; `-- executed`
 //! prints the functions that a program executes.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
@@ -20,6 +20,7 @@ mod peers;
 mod production;
 mod running;
 mod shares;
+mod streams;
 mod system_calls;
 mod train;
 mod work;
@@ -30,6 +31,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -74,6 +76,15 @@ enum Task {
     SystemCalls,
     /// Measures calls over a WebSocket and to a child, through the proxy and without it. On a calm machine.
     Links,
+    /// Measures responses that stream: the delay of the first event, and with `--events` the memory during a long stream.
+    Streams {
+        /// Events of the long stream, such as 1000000; without it there is none.
+        #[arg(long)]
+        events: Option<u64>,
+        /// Seconds of the long stream.
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+    },
     /// Serves plain calls of each kind for a while, so that a program that counts what it executes writes its profile.
     Train,
     /// Prints the functions that the program executes, and parts of functions that lie apart. Needs valgrind and nm.
@@ -135,6 +146,15 @@ fn done(asked: &Asked) -> Result<bool, Box<dyn Error>> {
         Some(Task::Memory { calls }) => memory::bodies(program, *calls)?,
         Some(Task::SystemCalls) => system_calls::trace(program)?,
         Some(Task::Links) => links::compare(program)?,
+        Some(Task::Streams { events, seconds }) => {
+            let over = Duration::from_secs(*seconds);
+            let is_prompt = streams::first_events(program)?;
+            let is_steady = match events {
+                Some(events) => streams::memory(program, *events, over)?,
+                None => true,
+            };
+            return Ok(is_prompt && is_steady);
+        }
         Some(Task::Train) => train::train(program)?,
         Some(Task::Executed) => executed::print(program)?,
         Some(Task::Shares) => shares::print(program)?,

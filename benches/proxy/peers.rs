@@ -166,15 +166,15 @@ fn ask(
 }
 
 /// A message of HTTP/1.1 that says its length.
-struct Message {
+pub(crate) struct Message {
     first: String,
     is_apart: bool,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Message {
     /// The next one, or none where the other end has closed.
-    fn read(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
+    pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
         let mut first = String::new();
         if reader.read_line(&mut first)? == 0 {
             return Ok(None);

@@ -38,6 +38,8 @@ pub(crate) enum Memory {
     Anonymous,
     /// All that it has had at once, at its highest.
     Highest,
+    /// All that it has now.
+    Resident,
 }
 
 /// Serves calls by a program, from its start to its end, and some whose clients leave; where its files change, also some whose
@@ -134,6 +136,7 @@ impl Running {
         let name = match memory {
             Memory::Anonymous => "RssAnon:",
             Memory::Highest => "VmHWM:",
+            Memory::Resident => "VmRSS:",
         };
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let mut lines = status.lines();

@@ -2,6 +2,7 @@
 
 mod a2a;
 mod compared;
+mod cuts;
 mod ends;
 mod lines;
 mod told;
