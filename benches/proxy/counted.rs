@@ -1,6 +1,6 @@
 //! Instructions of the proxy, counted by valgrind: those of many calls less those of few, so that starting up is no part.
 //!
-//! The threads that serve calls and that write the log are counted. What others do once a second is no part of a call, and
+//! The threads that serve calls and that write the log and recordings are counted. What others do once a second is no part of a call, and
 //! under valgrind a second has few calls.
 
 use std::ffi::OsString;
@@ -37,6 +37,9 @@ pub(crate) fn per_call(program: &Path, work: &Work, extent: &Extent) -> io::Resu
 /// What is in the profile of a thread whose work belongs to calls.
 const OF_CALLS: [&str; 2] = ["server::listen::serve", "telemetry::log::writer::write"];
 
+/// What is in the profile of the thread that writes recordings, if it writes one.
+const OF_RECORDINGS: &str = "telemetry::recorder::thread::Recording";
+
 /// The profiles of a run, of the threads that count.
 pub(crate) fn of_calls(
     options: &[&str],
@@ -44,14 +47,17 @@ pub(crate) fn of_calls(
     served: (&Work, &Extent),
     calls: u32,
 ) -> io::Result<Vec<String>> {
+    let (_, extent) = served;
     let mut profiles = profiles(options, program, served, (calls, Files::Stay))?;
-    for function in OF_CALLS {
-        if !profiles.iter().any(|profile| profile.contains(function)) {
+    let of_recordings = extent.recorded.map(|_| OF_RECORDINGS);
+    let counted: Vec<_> = OF_CALLS.into_iter().chain(of_recordings).collect();
+    for function in &counted {
+        if !profiles.iter().any(|profile| profile.contains(*function)) {
             let message = format!("no profile is of a thread that executes `{function}`");
             return Err(io::Error::other(message));
         }
     }
-    profiles.retain(|profile| OF_CALLS.iter().any(|function| profile.contains(function)));
+    profiles.retain(|profile| counted.iter().any(|function| profile.contains(function)));
     Ok(profiles)
 }
 

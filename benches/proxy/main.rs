@@ -36,7 +36,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use production::Extent;
-use work::{HOT, Kind, Method, RATIOS, Work};
+use work::{HOT, Kind, Method, RATIOS, RECORDED, Work};
 
 /// Counts the instructions of one call through the whole proxy.
 #[derive(Parser)]
@@ -245,6 +245,10 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
         let verdict = is_held.then(|| Verdict::of(count, before));
         held &= verdict.is_none_or(Verdict::passes);
         print(work.name, (count, before), verdict);
+        if let Some((name, _)) = RECORDED.iter().find(|(_, base)| *base == work.name) {
+            let recorded = counted::per_call(program, work, &Extent::RECORDED)?;
+            counts.insert(*name, recorded);
+        }
     }
     held &= keep_ratios(&counts);
     if asked.write {

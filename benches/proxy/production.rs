@@ -20,6 +20,8 @@ pub(crate) struct Extent {
     pub(crate) workers: usize,
     /// Percent of the calls that are shadowed; none where absent.
     pub(crate) shadow: Option<u32>,
+    /// Percent of the calls that are recorded; none where absent.
+    pub(crate) recorded: Option<u32>,
 }
 
 impl Extent {
@@ -30,6 +32,13 @@ impl Extent {
         clients: 100,
         workers: 1,
         shadow: None,
+        recorded: None,
+    };
+
+    /// That of production, with a recording of one call in a hundred.
+    pub(crate) const RECORDED: Extent = Extent {
+        recorded: Some(1),
+        ..Extent::PRODUCTION
     };
 }
 
@@ -54,6 +63,12 @@ pub(crate) fn write(
     );
     if let Some(percent) = extent.shadow {
         let _ = write!(text, "[rollout.candidates]\nsample = {percent}\n\n");
+    }
+    if let Some(percent) = extent.recorded {
+        let _ = write!(
+            text,
+            "[record]\ndirectory = \"recordings/\"\nsample = {percent}\n\n"
+        );
     }
     clients(&mut text, extent.clients);
     routes(&mut text, extent, kind);
