@@ -103,7 +103,7 @@ impl Recordings {
     }
 
     fn view(&self) -> RecordingView {
-        RecordingView::new(self.recorder.status())
+        RecordingView::new(self.recorder.status(), self.recorder.is_stopping())
     }
 
     async fn start(&self, request: RecordingRequest) -> Result<RecordingView, Refusal> {

@@ -47,7 +47,7 @@ pub(super) struct RecordArguments {
     )]
     time: Option<Duration>,
     /// The percentage of calls that are recorded
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent, conflicts_with_all = ["stop", "status"])]
     sample: f64,
     /// Record bodies that are JSON or forms, with sensitive members replaced; by default `record.bodies` decides
     #[arg(long, conflicts_with_all = ["stop", "status"])]
@@ -96,6 +96,7 @@ pub(super) fn record(arguments: &RecordArguments) -> Result<ExitCode, CommandErr
     };
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(match stopped(&state) {
+        _ if is_stopping(&state) => ExitCode::FAILURE,
         Some("disk_full" | "error") => ExitCode::FAILURE,
         Some(_) | None => ExitCode::SUCCESS,
     })
@@ -160,6 +161,12 @@ fn follow(
         }
         let state = admin.get(PATH)?;
         let is_same = state["recording"]["started"] == started["recording"]["started"];
+        if !is_same && state["recording"].is_null() {
+            writeln!(
+                io::stderr(),
+                "another process took over, and the recording ended with the one before"
+            )?;
+        }
         if !is_same || state["running"] != json!(true) {
             return Ok(state);
         }
@@ -174,6 +181,11 @@ fn follow(
 /// Returns the reason why the recording stopped.
 fn stopped(state: &Value) -> Option<&str> {
     state["recording"]["stopped"]["reason"].as_str()
+}
+
+/// Returns true if the recording was to stop and has not.
+fn is_stopping(state: &Value) -> bool {
+    state["stopping"] == json!(true)
 }
 
 fn amounts(recording: &Value) -> String {
@@ -200,6 +212,9 @@ fn summary(state: &Value) -> String {
     }
     let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let mut text = match stopped(state) {
+        None if is_stopping(state) => {
+            "not stopped yet: the disk does not respond; no more calls are recorded".to_owned()
+        }
         None => format!("recording since {}", word(&recording["started"])),
         Some(reason) => format!("stopped: {}", explained(reason)),
     };
@@ -251,6 +266,14 @@ fn percent(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stop_that_waits_for_the_disk_is_shown() {
+        let recording =
+            json!({ "directory": "d", "file": "f", "calls": 1, "bytes": 9, "files": 1 });
+        let state = json!({ "running": true, "stopping": true, "recording": recording });
+        assert!(summary(&state).starts_with("not stopped yet: the disk does not respond"));
+    }
 
     #[test]
     fn a_duration_has_a_number_and_a_unit() {

@@ -21,7 +21,7 @@ mod thread;
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -100,6 +100,10 @@ struct QueueState {
     /// Notifies the thread of calls and commands.
     written: Condvar,
     status: Mutex<Option<RecordingStatus>>,
+    /// True if the recording was to stop, and had not stopped in time.
+    is_stopping: AtomicBool,
+    /// The number of calls that the thread has taken, which shows that it goes on.
+    taken: AtomicU64,
     dropped: AtomicU64,
     counts: Mutex<RecorderCounts>,
 }
@@ -135,6 +139,8 @@ impl Recorder {
             pending: Mutex::default(),
             written: Condvar::new(),
             status: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
+            taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             counts: Mutex::default(),
         }));
@@ -213,6 +219,7 @@ impl Recorder {
             return stopped.ok().flatten();
         }
         self.0.active.store(0, Ordering::Relaxed);
+        self.0.is_stopping.store(true, Ordering::Relaxed);
         tracing::error!(
             "the recording has not stopped: its disk does not respond; calls go on and are no longer recorded"
         );
@@ -223,6 +230,18 @@ impl Recorder {
     #[must_use]
     pub fn status(&self) -> Option<RecordingStatus> {
         lock(&self.0.status).clone()
+    }
+
+    /// Returns true if the last recording was to stop and did not in time. It may have stopped since.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.0.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of calls that the thread has taken from the queue.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.0.taken.load(Ordering::Relaxed)
     }
 
     /// Returns the counts since the start of the process.

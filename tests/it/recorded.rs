@@ -1,5 +1,6 @@
 //! Recordings of calls: who is in them, which secrets are not, and when they end.
 
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -159,7 +160,7 @@ fn no_secret_and_by_default_no_body_is_recorded() {
     let proxy = &scene.proxy;
     assert_eq!(
         state(proxy, "GET", ""),
-        json!({ "running": false, "recording": null })
+        json!({ "running": false, "stopping": false, "recording": null })
     );
     let started = state(proxy, "PUT", r#"{"seconds":600,"who":"anna"}"#);
     assert_eq!(started["running"], true);

@@ -122,6 +122,7 @@ async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
         events,
         waiting: VecDeque::new(),
         has_failed: false,
+        oversize: 0,
         end: None,
     };
     // A subscription may be silent, so only the heartbeat closes the connection.
@@ -182,6 +183,8 @@ struct EventQueue {
     waiting: VecDeque<Bytes>,
     /// True if an event was a failure.
     has_failed: bool,
+    /// The number of events that were too long.
+    oversize: u64,
     /// The end of the stream, which follows the waiting events.
     end: Option<EventSocketStep>,
 }
@@ -202,8 +205,15 @@ impl EventQueue {
         };
         self.events.feed(&chunk);
         while let Some(piece) = self.events.next() {
-            let StreamPiece::Event(text) = piece else {
-                continue;
+            let text = match piece {
+                StreamPiece::Event(text) => text,
+                StreamPiece::Oversize => {
+                    self.skip_oversize();
+                    continue;
+                }
+                StreamPiece::Between(_) | StreamPiece::Feed(_) | StreamPiece::Unfinished(_) => {
+                    continue;
+                }
             };
             let Some(event) = RawEvent::read(&text) else {
                 continue;
@@ -212,5 +222,37 @@ impl EventQueue {
             // The end of the stream follows, at which the call is reported.
             self.has_failed |= event.event() == ERROR;
         }
+    }
+
+    /// Counts an event that is too long for the client; the log has the first one of a socket.
+    fn skip_oversize(&mut self) {
+        if self.oversize == 0 {
+            tracing::warn!(
+                "an event longer than `limits.answer` was not sent to a client on a WebSocket; further ones are not logged"
+            );
+        }
+        self.oversize += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_oversize_event_is_counted_and_the_next_one_is_sent() {
+        let mut queue = EventQueue {
+            events: SseReader::new(64),
+            waiting: VecDeque::new(),
+            has_failed: false,
+            oversize: 0,
+            end: None,
+        };
+        for text in ["x".repeat(100), "1".to_owned(), "y".repeat(100)] {
+            queue.take(Some(Some(format!("data: {text}\n\n").into())));
+        }
+        assert_eq!(queue.oversize, 2);
+        assert_eq!(queue.waiting, [Bytes::from_static(b"1")]);
+        assert_eq!(queue.end, None);
     }
 }

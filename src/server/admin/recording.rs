@@ -35,17 +35,21 @@ pub enum RecordingCommand {
 pub struct RecordingView {
     /// True while a recording runs.
     pub running: bool,
+    /// True if it was to stop and still runs, because its disk does not respond.
+    pub stopping: bool,
     /// The recording that runs, or the last one.
     pub recording: Option<RecordingStatus>,
 }
 
 impl RecordingView {
-    /// Creates the view of a state.
+    /// Creates the view of a state; `is_stopping` is true if the recording was to stop.
     #[must_use]
-    pub fn new(recording: Option<RecordingStatus>) -> RecordingView {
+    pub fn new(recording: Option<RecordingStatus>, is_stopping: bool) -> RecordingView {
         let last = recording.as_ref();
+        let running = last.is_some_and(|recording| recording.stopped.is_none());
         RecordingView {
-            running: last.is_some_and(|recording| recording.stopped.is_none()),
+            running,
+            stopping: running && is_stopping,
             recording,
         }
     }

@@ -166,6 +166,7 @@ impl RecorderThread {
         lock(&self.recorder.0.counts).bytes += recording.files.written;
         *lock(&self.recorder.0.status) = Some(status.clone());
         self.recording = Some(recording);
+        self.recorder.0.is_stopping.store(false, Ordering::Relaxed);
         self.recorder
             .0
             .active
@@ -176,6 +177,7 @@ impl RecorderThread {
     /// Adds a call to the recording that it was sampled for; if that has stopped, the call is dropped.
     fn record(&mut self, queued: QueuedCall) {
         let QueuedCall { generation, call } = queued;
+        self.recorder.0.taken.fetch_add(1, Ordering::Relaxed);
         let Some(recording) = &mut self.recording else {
             return self.recorder.drop_call();
         };

@@ -10,7 +10,7 @@ use dualgauge_model::record::RecordedBodies;
 /// Starts a recording of up to 600 seconds only.
 pub(super) fn obey(command: RecordingCommand) {
     match command {
-        RecordingCommand::Show(reply) => reply.send(RecordingView::new(None)).unwrap(),
+        RecordingCommand::Show(reply) => reply.send(RecordingView::new(None, false)).unwrap(),
         RecordingCommand::Start { request, reply, .. } => {
             let asked = RecordingRequest {
                 time: Duration::from_secs(600),
@@ -18,12 +18,14 @@ pub(super) fn obey(command: RecordingCommand) {
                 bodies: Some(RecordedBodies::Redacted),
             };
             let answer = match request == asked {
-                true => Ok(RecordingView::new(None)),
+                true => Ok(RecordingView::new(None, false)),
                 false => Err(Refusal::Recording(StartRefused::Running)),
             };
             reply.send(answer).unwrap();
         }
-        RecordingCommand::Stop { reply, .. } => reply.send(RecordingView::new(None)).unwrap(),
+        RecordingCommand::Stop { reply, .. } => {
+            reply.send(RecordingView::new(None, false)).unwrap()
+        }
     }
 }
 
@@ -39,7 +41,7 @@ async fn asked(method: &str, body: &str) -> (u16, Value) {
 
 #[tokio::test]
 async fn a_recording_is_started_shown_and_stopped() {
-    let none = serde_json::json!({ "running": false, "recording": null });
+    let none = serde_json::json!({ "running": false, "stopping": false, "recording": null });
     let body = r#"{"seconds":600,"sample":2.5,"bodies":true,"who":"anna"}"#;
     assert_eq!(asked("PUT", body).await, (200, none.clone()));
     assert_eq!(asked("GET", "").await, (200, none.clone()));
