@@ -24,13 +24,14 @@ use super::hot_restart::{self, PassedSockets};
 use super::inherited_sockets::InheritedSockets;
 use super::link_thread::LinkThread;
 use super::open_files::OpenFiles;
+use super::recorder_thread::RecorderHandle;
 use super::recordings::Recordings;
 use super::service_manager::ServiceManager;
 use super::signals::{Lifetime, Signals, live, lively};
 use super::spans::SpanThread;
 use super::startup_summary::{StartupSummary, SummaryLine};
 use super::usage_counts::UsageCounts;
-use super::workers::{Workers, WorkersHandle};
+use super::workers::{WorkerServices, Workers, WorkersHandle};
 use crate::config::load::Sources;
 use crate::config::raw::RawConfig;
 use crate::server::admin::{self, AdminTokens, Readiness};
@@ -144,8 +145,10 @@ fn run_on(
         tls: certificates.follow(&plan),
         generation: Generation::default(),
     };
+    let (recording, recordings) = runtime.block_on(recorder(&plan))?;
+    let services = WorkerServices::new(&names, sending.spans(), memory, recording);
     // Only the workers keep the links open.
-    let workers = Workers::start(listeners, first, &names, sending.spans(), memory)
+    let workers = Workers::start(listeners, first, services)
         .map_err(at("listen.address", config.listen.address.value))?;
     // Before readiness is reported: a signal that follows at once must start a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
@@ -156,8 +159,6 @@ fn run_on(
         plan: plan.clone(),
         losses: links.losses(),
     })?;
-    let recordings = Rc::new(Recordings::new(workers.recorder().clone()));
-    runtime.block_on(recordings.follow(&plan));
     let page = MetricsSources {
         counting: counting(&workers, &names, &control),
         open_files,
@@ -180,6 +181,14 @@ fn run_on(
     };
     replaces(inherited)?;
     runtime.block_on(operate(control, life, tokens, page))
+}
+
+/// Starts the recorder, and the recording of the plan: before the workers, so that it has their first calls.
+async fn recorder(plan: &Plan) -> io::Result<(RecorderHandle, Rc<Recordings>)> {
+    let recorder = RecorderHandle::start()?;
+    let recordings = Recordings::new(recorder.recorder().clone());
+    recordings.follow(plan).await;
+    Ok((recorder, Rc::new(recordings)))
 }
 
 fn counting(workers: &Workers, names: &Arc<LabelNames>, control: &Control) -> UsageCounts {

@@ -58,6 +58,32 @@ pub(super) struct SharedThreads<'a> {
     pub(super) recorder: &'a Recorder,
 }
 
+/// The parts of the process that workers use.
+#[derive(Debug)]
+pub(super) struct WorkerServices<'a> {
+    names: &'a Arc<LabelNames>,
+    spans: Option<&'a Spans>,
+    memory: MemoryBudget,
+    recording: RecorderHandle,
+}
+
+impl<'a> WorkerServices<'a> {
+    /// Collects the parts. The recorder is started already, so that a recording has the first calls.
+    pub(super) fn new(
+        names: &'a Arc<LabelNames>,
+        spans: Option<&'a Spans>,
+        memory: MemoryBudget,
+        recording: RecorderHandle,
+    ) -> WorkerServices<'a> {
+        WorkerServices {
+            names,
+            spans,
+            memory,
+            recording,
+        }
+    }
+}
+
 /// Returns the state that this number of workers share.
 pub(super) fn shared(
     names: &Arc<LabelNames>,
@@ -105,18 +131,21 @@ impl Workers {
     ///
     /// # Errors
     /// Returns the error of the operating system for a listener or a thread.
-    pub fn start(
+    pub(super) fn start(
         listeners: Vec<Vec<TcpListener>>,
         first: WorkerConfig,
-        names: &Arc<LabelNames>,
-        spans: Option<&Spans>,
-        memory: MemoryBudget,
+        services: WorkerServices<'_>,
     ) -> io::Result<Workers> {
+        let WorkerServices {
+            names,
+            spans,
+            memory,
+            recording,
+        } = services;
         let listener = listeners.iter().flatten().next();
         let address = listener.ok_or(io::ErrorKind::NotFound)?.local_addr()?;
         let (over, ended) = mpsc::channel(listeners.len());
         let comparing = CompareThread::start()?;
-        let recording = RecorderHandle::start()?;
         let threads = SharedThreads {
             compare_pool: comparing.compare_pool(),
             recorder: recording.recorder(),
@@ -164,12 +193,6 @@ impl Workers {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// Returns the recorder of calls.
-    #[must_use]
-    pub fn recorder(&self) -> &Recorder {
-        self.recording.recorder()
     }
 
     /// Returns a handle for sending commands to the workers.

@@ -1,5 +1,6 @@
 //! Recordings of calls: who is in them, which secrets are not, and when they end.
 
+mod hot_restart;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
