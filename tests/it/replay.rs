@@ -1,6 +1,7 @@
 //! Recorded calls, made again and compared: `dualgauge replay`.
 
 mod files;
+mod noise;
 mod planted;
 mod safety;
 

@@ -9,6 +9,6 @@ pub(in crate::cli) enum ReplayWay {
     New,
     /// Unchanged to the old side; compared with the recorded responses
     Old,
-    /// To both sides; compared with each other, and noise is learned
+    /// To both sides; compared with each other
     Both,
 }

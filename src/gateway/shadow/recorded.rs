@@ -1,7 +1,8 @@
 //! The run of a call from a recording: sent, and compared with the recorded response or with a live control.
 //!
-//! It sends, compares, repeats the control and judges with the functions of a candidate ([`super::run`]), so that its
-//! verdict is that of a live shadow call. It reports to its caller in place of metrics and guards.
+//! It sends, compares, repeats and judges with the functions of a candidate ([`super::run`]), so that its verdict is that
+//! of a live shadow call. It reports to its caller in place of metrics and guards. A recorded control cannot be repeated:
+//! there the candidate is, and noise is learned by field and kind.
 //!
 //! Used by `replay`.
 
@@ -76,7 +77,11 @@ impl RecordedRun<'_> {
         match control {
             Control::RecordedForNew(control) | Control::RecordedForOld(control) => {
                 let control = self.recorded(*control)?;
-                self.compare_with(&info, control, Repeats::No).await
+                let repeats = match info.route().effect {
+                    Effect::Safe => Repeats::Candidate,
+                    Effect::Idempotent | Effect::Unsafe => Repeats::No,
+                };
+                self.compare_with(&info, control, repeats).await
             }
             Control::Live => {
                 let sent = self
@@ -91,7 +96,7 @@ impl RecordedRun<'_> {
                 };
                 // A repeat of an unsafe call would have its effect once more.
                 let repeats = match info.route().effect {
-                    Effect::Safe => Repeats::AsNeeded,
+                    Effect::Safe => Repeats::Control,
                     Effect::Idempotent | Effect::Unsafe => Repeats::No,
                 };
                 self.compare_with(&info, control, repeats).await
@@ -174,6 +179,8 @@ impl RecordedRun<'_> {
         let mut sent = self
             .send(info, way, Purpose::Candidate, most_events)
             .await?;
+        // A response that is cheap to clone: its body is shared.
+        let first = sent.response.clone();
         if control.extent == HeaderExtent::Allowed {
             keep_known_headers(&control.response, &mut sent.response);
         }
@@ -184,17 +191,7 @@ impl RecordedRun<'_> {
             time,
             ..
         } = control;
-        let mut report = ReplayReport {
-            verdict: Verdict::Match,
-            differences: Vec::new(),
-            more: 0,
-            noisy: 0,
-            is_by_status: !has_body,
-            endings: None,
-            cause: None,
-            control_time: time,
-            candidate_time: sent.time,
-        };
+        let mut report = new_report(!has_body, time, sent.time);
         let compared = match has_body {
             false => compare_statuses(info, &response, sent.response, &budget),
             true => {
@@ -214,25 +211,103 @@ impl RecordedRun<'_> {
         found
             .differences
             .retain(|difference| !is_hidden(difference.kind, &difference.pointer, &redacted));
-        let repeat = match repeats {
-            Repeats::AsNeeded if info.runner().wants_repeat(&info.route_name(), &found) => {
-                let noise = self.record.for_second_run();
-                info.repeat_control(noise, self.call, control, &found).await
+        match repeats {
+            Repeats::Control => {
+                let repeat = self.repeat_control(info, control, &found).await;
+                judge(info, &mut report, found, None, repeat);
             }
-            Repeats::AsNeeded | Repeats::No => RepeatOutcome::NotRepeated,
-        };
-        judge(info, &mut report, found, repeat);
+            Repeats::Candidate => {
+                let keyed = by_kind(&found);
+                let repeat = self.repeat_candidate(info, way, first, &keyed).await;
+                judge(info, &mut report, found, Some(&keyed), repeat);
+            }
+            Repeats::No => judge(info, &mut report, found, None, RepeatOutcome::NotRepeated),
+        }
         Ok(report)
+    }
+
+    /// Repeats the control, if a live shadow call would.
+    async fn repeat_control(
+        &self,
+        info: &CandidateInfo,
+        control: RecordedResponse,
+        found: &Comparison,
+    ) -> RepeatOutcome {
+        if !info.runner().wants_repeat(&info.route_name(), found) {
+            return RepeatOutcome::NotRepeated;
+        }
+        let noise = self.record.for_second_run();
+        info.repeat_control(noise, self.call, control, found).await
+    }
+
+    /// Repeats the candidate as often as a live shadow call repeats its control, and learns in which fields, and in which
+    /// way, two of its responses differ.
+    async fn repeat_candidate(
+        &self,
+        info: &CandidateInfo,
+        way: Way,
+        first: RecordedResponse,
+        keyed: &Comparison,
+    ) -> RepeatOutcome {
+        let route = info.route_name();
+        if !info.runner().wants_repeat(&route, keyed) {
+            return RepeatOutcome::NotRepeated;
+        }
+        let noise = self.record.for_second_run();
+        let second = info.compare_repeat(noise, self.call, way, first).await;
+        let Some(second) = second else {
+            return RepeatOutcome::NotRepeated;
+        };
+        info.runner().learn(&route, keyed, &by_kind(&second));
+        RepeatOutcome::Repeated
     }
 }
 
-/// The repetitions of the control, which measure noise.
+/// Returns the report of a comparison that has not been made.
+fn new_report(is_by_status: bool, control: Option<Duration>, candidate: Duration) -> ReplayReport {
+    ReplayReport {
+        verdict: Verdict::Match,
+        differences: Vec::new(),
+        more: 0,
+        noisy: 0,
+        is_by_status,
+        endings: None,
+        cause: None,
+        control_time: control,
+        candidate_time: candidate,
+    }
+}
+
+/// The repetitions that measure noise: as often as live shadow calls need them.
 #[derive(Clone, Copy)]
 enum Repeats {
-    /// As often as live shadow calls need them.
-    AsNeeded,
+    /// Those of the control.
+    Control,
+    /// Those of the candidate, if the control is a recorded response.
+    Candidate,
     /// None.
     No,
+}
+
+/// Returns a comparison whose fields include the kind of the difference, as keys of learned noise: a candidate whose
+/// values change by themselves may still have the wrong type. A value that is sometimes absent may be so in either
+/// response.
+fn by_kind(found: &Comparison) -> Comparison {
+    let mut keyed = found.clone();
+    for difference in &mut keyed.differences {
+        let kind = match difference.kind {
+            Kind::Missing | Kind::Extra => Kind::Missing,
+            kind @ (Kind::Type
+            | Kind::Value
+            | Kind::Length
+            | Kind::Order
+            | Kind::Status
+            | Kind::Header
+            | Kind::Code) => kind,
+        };
+        difference.field = format!("{} {}", difference.field, kind.as_str());
+    }
+    keyed
 }
 
 /// Fails if the calls of a route are not sent.
@@ -331,15 +406,18 @@ fn uncompared(
     })
 }
 
+/// Judges the differences by the noise of their fields, or of those of the same differences in `keyed`.
 fn judge(
     info: &CandidateInfo,
     report: &mut ReplayReport,
     found: Comparison,
+    keyed: Option<&Comparison>,
     repeat: RepeatOutcome,
 ) {
+    let judged = keyed.unwrap_or(&found);
     let judgement = info
         .runner()
-        .judge(&info.route_name(), repeat, None, &found);
+        .judge(&info.route_name(), repeat, None, judged);
     report.verdict = judgement.verdict;
     report.more = judgement.more;
     report.noisy = found.differences.len() - judgement.pointers.len();

@@ -282,7 +282,7 @@ impl CandidateInfo {
     /// Repeats the control call, and learns which fields differ between two control responses.
     pub(super) async fn repeat_control(
         &self,
-        mut noise: AccessRecord,
+        noise: AccessRecord,
         call: &dyn ReplayableCall,
         control: RecordedResponse,
         found: &Comparison,
@@ -290,28 +290,34 @@ impl CandidateInfo {
         let Some(way) = self.stage.control() else {
             return RepeatOutcome::NotRepeated;
         };
+        let Some(second) = self.compare_repeat(noise, call, way, control).await else {
+            return RepeatOutcome::NotRepeated;
+        };
+        self.runner().learn(&self.route_name(), found, &second);
+        RepeatOutcome::Repeated
+    }
+
+    /// Sends the call on `way` once more, and compares the response with the first one on this way.
+    pub(super) async fn compare_repeat(
+        &self,
+        mut noise: AccessRecord,
+        call: &dyn ReplayableCall,
+        way: Way,
+        first: RecordedResponse,
+    ) -> Option<Comparison> {
         let budget = self.runner().new_copy();
         noise.start_as_noise(budget.clone());
         let limit = self.runner().limits().timeout;
-        let repeated = self
-            .runner()
-            .run(
-                limit,
-                send_and_collect(call, &mut noise, way, self.events_to_read(&control)),
-            )
-            .await;
-        let RunEnd::Done(Ok(candidate)) = repeated else {
-            return RepeatOutcome::NotRepeated;
+        let repeat = send_and_collect(call, &mut noise, way, self.events_to_read(&first));
+        let RunEnd::Done(Ok(candidate)) = self.runner().run(limit, repeat).await else {
+            return None;
         };
-        let pair = ResponsePair { control, candidate };
-        match self.compare(pair, &budget).await {
-            Ok(second) => {
-                let route = self.route_name();
-                self.runner().learn(&route, found, &second.found);
-                RepeatOutcome::Repeated
-            }
-            Err(_) => RepeatOutcome::NotRepeated,
-        }
+        let pair = ResponsePair {
+            control: first,
+            candidate,
+        };
+        let second = self.compare(pair, &budget).await.ok()?;
+        Some(second.found)
     }
 
     /// Returns a short description of a response; only the status if it is long or has a content coding.
