@@ -1,4 +1,5 @@
-//! Recordings of calls: a sample of the calls over HTTP, with the response that the client receives.
+//! Recordings of calls: a sample of the calls, with the response that the client receives. A message on a socket is
+//! recorded as if it were posted to the path of the socket.
 //!
 //! ```text
 //! mod             the calls that are recorded, and the request
@@ -9,7 +10,7 @@
 //! ```
 //!
 //! A call is recorded after its stage is decided, so refused requests and the proxy's own replies are not; nor are
-//! messages of sockets and requests for event streams. Laws: without a recording a call costs one comparison; a call
+//! requests for event streams. Laws: without a recording a call costs one comparison; a call
 //! that is not in the sample is not copied; no call waits for the recorder.
 //!
 //! Used by the adapters of `gateway`'s protocols, and by `worker`.
@@ -33,6 +34,8 @@ use dualgauge_model::record::RecordedBodies;
 use dualgauge_net::BodyCopy;
 use dualgauge_patterns::side::Side;
 
+pub(super) use kept::RequestKind;
+
 use ended::RecordedCaller;
 use kept::{KeptContent, announced_length, coding, picked};
 use observer::RecordingObserver;
@@ -50,6 +53,7 @@ pub(super) enum RequestContent<'r> {
 /// The request of a call that is in the sample.
 pub(super) struct SampledRequest<'r> {
     pub(super) head: &'r request::Parts,
+    pub(super) kind: RequestKind,
     pub(super) content: RequestContent<'r>,
     pub(super) recording: ActiveRecording,
 }
@@ -92,6 +96,7 @@ pub(super) fn observer(
         settings: settings.clone(),
         time: started(context.call_start().started),
         side: context.side(),
+        kind: request.kind,
         route: context.route(),
         client: context.client(),
         stage: context.stage(),

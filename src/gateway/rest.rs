@@ -17,7 +17,7 @@ use super::call_context::CallContext;
 use super::call_response::CallResponse;
 use super::old_failure::OldMessage;
 use super::passthrough::{InterimResponses, PassthroughRequest, forward};
-use super::recording::{self, RequestContent, SampledRequest};
+use super::recording::{self, RequestContent, RequestKind, SampledRequest};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::{ClientRequest, RequestOrigin};
 use super::response::{self, render_annotated};
@@ -158,6 +158,7 @@ impl RestCall<'_> {
         };
         let sampled = SampledRequest {
             head: request.head,
+            kind: RequestKind::Http,
             content,
             recording,
         };

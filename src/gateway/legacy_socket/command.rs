@@ -7,13 +7,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Version, request};
+use http::{Method, StatusCode, Version, request};
 
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
+use crate::gateway::call_response::{FullResponse, acknowledgement, rpc_message, status};
 use crate::gateway::failures::memory_exhausted;
+use crate::gateway::recording::{self, RequestContent, RequestKind, SampledRequest};
 use crate::gateway::request_line::RequestLine;
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
+use crate::gateway::response_observer::Observer;
 use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
@@ -47,8 +50,8 @@ pub(in crate::gateway) struct FrameClient<'a> {
 
 /// The outcome of serving a frame.
 pub(in crate::gateway) enum FrameOutcome {
-    /// The reply to the client, if any.
-    Replied(Option<Bytes>),
+    /// The reply to the client, if any, and its observer.
+    Replied(Option<Bytes>, Option<Observer>),
     /// The frame was forwarded unchanged.
     Forwarded(Box<PassthroughFrame>),
 }
@@ -75,6 +78,7 @@ pub(in crate::gateway) async fn serve_frame(
         frame,
         text,
         reservation,
+        observer: None,
     };
     let request = ClientRequest {
         head: client.head,
@@ -122,6 +126,8 @@ struct FrameCall<'a> {
     /// The result of reserving memory for the frame.
     reservation: Result<(), BudgetExhausted>,
     route: Option<usize>,
+    /// The recorder of the call, if it is in the sample of a recording.
+    observer: Option<Observer>,
 }
 
 impl<'a> TwoWayCall for FrameCall<'a> {
@@ -196,13 +202,31 @@ impl ProtocolCall for FrameCall<'_> {
         record.decide(request.plan(), requester.with_session(session), route)
     }
 
+    fn attach_recorder(&mut self, record: &AccessRecord, identified: &IdentifiedRequest<'_>) {
+        if let Some(recording) = self.worker.call_recorder().sample() {
+            let request = SampledRequest {
+                head: identified.head,
+                kind: RequestKind::Frame,
+                content: RequestContent::Read(&self.text),
+                recording,
+            };
+            self.observer = recording::observer(record, &request, &mut None, None);
+        }
+    }
+
     async fn respond(
         &mut self,
         mut record: Box<AccessRecord>,
         result: Result<Disposition, Failure>,
     ) -> FrameOutcome {
+        let mut observer = self.observer.take();
         match result {
-            Ok(Disposition::Replied(text)) => FrameOutcome::Replied(text),
+            Ok(Disposition::Replied(text)) => {
+                if let Some(observer) = &mut observer {
+                    observer.on_full(&posted_reply(text.clone()), None);
+                }
+                FrameOutcome::Replied(text, observer)
+            }
             // The record continues with the server's reply.
             Ok(Disposition::Forwarded(pending, upstream, limit)) => {
                 FrameOutcome::Forwarded(Box::new(PassthroughFrame {
@@ -212,15 +236,31 @@ impl ProtocolCall for FrameCall<'_> {
                     pending,
                     upstream,
                     limit,
+                    observer,
                 }))
             }
             Err(failure) => {
                 record.set_failure(failure.reason.row().status, &failure);
                 let runtime_plan = record.context.runtime_plan();
                 let text = failure_frame(runtime_plan, self.route, &self.frame, &failure);
-                FrameOutcome::Replied(text)
+                if let Some(observer) = &mut observer {
+                    let full = FullResponse {
+                        status: status(failure.reason.row().status),
+                        ..posted_reply(text.clone())
+                    };
+                    observer.on_full(&full, Some(&failure));
+                }
+                FrameOutcome::Replied(text, observer)
             }
         }
+    }
+}
+
+/// Returns the reply to a frame as if the frame had been posted.
+fn posted_reply(text: Option<Bytes>) -> FullResponse {
+    match text {
+        Some(text) => rpc_message(text.into()),
+        None => acknowledgement(StatusCode::ACCEPTED),
     }
 }
 
@@ -301,22 +341,32 @@ pub(in crate::gateway) struct PassthroughFrame {
     pending: PendingReply,
     upstream: Rc<LegacySocketUpstream>,
     limit: Duration,
+    /// The recorder of the call. The reply of the server is not recorded: it reaches the client as a server message.
+    observer: Option<Observer>,
 }
 
 impl PassthroughFrame {
     /// Records the outcome. The server's reply reaches the client as a server message; this returns a message only if
     /// the frame was never sent.
     pub(in crate::gateway) async fn await_reply(self) -> Option<Bytes> {
-        let mut record = self.record;
+        let (mut record, mut observer) = (self.record, self.observer);
         let since = clock::now();
         let reply = self.pending.answer().await?;
         record.add_upstream_time(since);
+        let mut observe = |full: &FullResponse, failure: Option<&Failure>| {
+            if let Some(mut observer) = observer.take() {
+                observer.on_full(full, failure);
+                observer.on_sent();
+            }
+        };
         let error = match reply {
             Ok(SocketReply::Sent) => {
                 record.set_response(202);
+                observe(&posted_reply(None), None);
                 return None;
             }
             Ok(SocketReply::Answer(translated)) => {
+                observe(&acknowledgement(StatusCode::OK), None);
                 let code = match translated.answer {
                     RpcAnswer::Result(_) => None,
                     RpcAnswer::Error(error) => Some(error.code),
@@ -328,6 +378,10 @@ impl PassthroughFrame {
         };
         let failure = to_failure(error, self.upstream.plan(), self.limit);
         record.set_failure(failure.reason.row().status, &failure);
+        observe(
+            &acknowledgement(status(failure.reason.row().status)),
+            Some(&failure),
+        );
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
         let frame = was_not_sent.then(|| {
             failure_frame(

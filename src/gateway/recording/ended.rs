@@ -9,7 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
-use super::kept::EndedBody;
+use super::kept::{EndedBody, RequestKind};
 use crate::telemetry::clock::millis;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::record::{RecordPlan, RecordedBodies};
@@ -34,6 +34,7 @@ pub(super) struct RecordedCaller {
     pub(super) settings: Arc<RecordPlan>,
     pub(super) time: SystemTime,
     pub(super) side: Side,
+    pub(super) kind: RequestKind,
     pub(super) route: Option<usize>,
     pub(super) client: Option<usize>,
     pub(super) stage: Option<Stage>,
@@ -178,7 +179,10 @@ impl RecordedCaller {
 
     /// Returns true if the call may be a message of an old dialect.
     fn may_be_old(&self) -> bool {
-        self.side == Side::Rest && self.plan.routes.old().any
+        match self.kind {
+            RequestKind::Frame => true,
+            RequestKind::Http => self.side == Side::Rest && self.plan.routes.old().any,
+        }
     }
 
     fn responder(&self) -> Responder {

@@ -6,6 +6,15 @@ use http::{HeaderMap, HeaderName};
 
 use dualgauge_net::{BodyCopy, CopyUnavailable};
 
+/// The kind of a request that is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::gateway) enum RequestKind {
+    /// A request over HTTP, or a JSON-RPC message.
+    Http,
+    /// An old message on a socket.
+    Frame,
+}
+
 /// The body of a request, until the call ends.
 #[derive(Debug)]
 pub(super) enum KeptContent {

@@ -198,12 +198,9 @@ impl ProtocolCall for RpcCall<'_> {
     }
 
     fn attach_recorder(&mut self, record: &AccessRecord, _: &IdentifiedRequest<'_>) {
-        // The head of a socket belongs to its handshake.
-        if self.request.socket.is_none() {
-            let text = || self.call.text.clone().into_bytes();
-            self.request
-                .attach_recorder(record, text, &mut self.observer);
-        }
+        let text = || self.call.text.clone().into_bytes();
+        self.request
+            .attach_recorder(record, text, &mut self.observer);
     }
 
     fn unserved(&self, context: &CallContext, _: &IdentifiedRequest<'_>, route: usize) -> Failure {

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, rpc_message_with_headers};
 use crate::gateway::passthrough::PassedCall;
-use crate::gateway::recording::{self, RequestContent, SampledRequest};
+use crate::gateway::recording::{self, RequestContent, RequestKind, SampledRequest};
 use crate::gateway::response;
 use crate::gateway::response_observer::Observer;
 use crate::gateway::rpc_request::{BatchContext, CallResult, ItemReply, RpcRequest};
@@ -45,6 +45,7 @@ impl RpcRequest {
         if let Some(recording) = record.context.worker().call_recorder().sample() {
             let request = SampledRequest {
                 head: &self.head,
+                kind: RequestKind::Http,
                 content: RequestContent::Read(&text()),
                 recording,
             };

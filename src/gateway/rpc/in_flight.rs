@@ -36,6 +36,21 @@ impl OutboundMessage {
             permit: None,
         }
     }
+
+    /// Creates the reply to a message, if it has one. The client of a message without a reply has all of it.
+    pub(super) fn reply(
+        text: Option<Bytes>,
+        observer: Option<Observer>,
+    ) -> Option<OutboundMessage> {
+        let Some(text) = text else {
+            notify_sent(observer);
+            return None;
+        };
+        Some(OutboundMessage {
+            observers: observer.into_iter().collect(),
+            ..OutboundMessage::new(text)
+        })
+    }
 }
 
 /// The end of serving one message.

@@ -14,10 +14,12 @@ use crate::gateway::request_body;
 use crate::gateway::rest;
 use crate::gateway::rpc_request::{BatchContext, RpcCaller, RpcRequest};
 use crate::gateway::shadow::ReplayableCall;
+use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::jsonrpc::{Call, Incoming, MessageItem};
 use dualgauge_model::rollout::{Decision, DecisionReason, Stage};
 use dualgauge_model::routing::RequestHead;
+use dualgauge_patterns::json::Json;
 
 /// Finds the routes of the calls in a request, and returns each call ready to be sent.
 pub(in crate::gateway) async fn prepare(
@@ -42,6 +44,13 @@ pub(in crate::gateway) async fn prepare(
     }
     let rpc_caller = identify_caller(&mut record, preparation, &body);
     let RpcBody::Messages(body, incoming) = body else {
+        if let Some(route) = frame_route(&record, preparation.body) {
+            // It belongs to the session of its socket.
+            record.context.set_side_to_rest();
+            let decision = Decision::plain(preparation.stage, DecisionReason::Default);
+            record.set_decision(Some(route), decision);
+            return vec![PreparedCall::refused(record, Skip::Stream)];
+        }
         let message = "the body is not a JSON-RPC 2.0 message";
         let failure = Failure::new(Reason::InvalidRequest, message);
         return vec![PreparedCall::refused(record, failure)];
@@ -62,6 +71,13 @@ pub(in crate::gateway) async fn prepare(
             items.collect()
         }
     }
+}
+
+/// Returns the route of an old message that was recorded on a socket.
+fn frame_route(record: &AccessRecord, body: &Bytes) -> Option<usize> {
+    let plan = &record.context.runtime_plan().plan;
+    let frame = Json::read(body.clone(), plan.limits.depth).ok()?;
+    plan.routes.select_frame(&frame)
 }
 
 /// Reads the body, and returns it with the message of an old dialect, if it is one.

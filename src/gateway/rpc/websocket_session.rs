@@ -426,8 +426,8 @@ impl WebSocketSession {
                 SocketMessage::Frame(frame) => {
                     self.record_form(EventForm::Frame);
                     return match serve_frame(&self.frame_client(), frame, accounted, permit).await {
-                        FrameOutcome::Replied(text) => {
-                            ServeEnd::Replied(text.map(OutboundMessage::new))
+                        FrameOutcome::Replied(text, observer) => {
+                            ServeEnd::Replied(OutboundMessage::reply(text, observer))
                         }
                         FrameOutcome::Forwarded(frame) => {
                             ServeEnd::Forwarded(Box::pin(frame.await_reply()))
