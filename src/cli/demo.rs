@@ -116,6 +116,9 @@ state = "state/"
 [log]
 level = "error"         # `info` logs each call
 
+[record]
+directory = "recordings"    # `dualgauge record` writes here
+
 [[client]]
 name  = "mover"
 match = {{ header = {{ x-client-id = "mover" }} }}
