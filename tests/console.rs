@@ -146,6 +146,12 @@ fn problems_of_a_reload_are_shown_by_file_and_line() {
 
 #[test]
 #[ignore = "needs what .ci/install-console installs"]
+fn a_recording_is_started_watched_and_stopped() {
+    demo("recording");
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
 fn a_token_is_asked_for_and_stays_in_its_tab() {
     let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();

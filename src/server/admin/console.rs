@@ -82,6 +82,7 @@ const CONSOLE: &[(&str, &str, &str)] = &[
     file!("har.js", SCRIPT),
     file!("history.js", SCRIPT),
     file!("pointer.js", SCRIPT),
+    file!("recording.js", SCRIPT),
     file!("list.js", SCRIPT),
     file!("live.js", SCRIPT),
     file!("sides.js", SCRIPT),

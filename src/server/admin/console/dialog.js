@@ -13,13 +13,13 @@ function open(title, content, buttons) {
   return { dialog, form };
 }
 
-// Asks for a reason and a confirmation; returns the reason, or null.
-export function confirmChange({ title, text, action, isDanger = false }) {
+// Asks for a reason and a confirmation, below further fields; returns the reason, or null.
+export function confirmChange({ title, text, action, isDanger = false, fields = [] }) {
   const why = h("input", { autocomplete: "off", maxlength: 500, required: isDanger, ...(isDanger && { pattern: ".*\\S.*", title: "a reason" }) });
   const who = nameInput();
   const cancel = h("button", { type: "button", class: "quiet" }, "Cancel");
   const go = h("button", { type: "submit", class: isDanger ? "danger" : "primary" }, action);
-  const { dialog, form } = open(title, [h("p", {}, text), field("Why", why), field("Who", who)], [cancel, go]);
+  const { dialog, form } = open(title, [h("p", {}, text), fields, field("Why", why), field("Who", who)], [cancel, go]);
   return new Promise((done) => {
     let answer = null;
     cancel.addEventListener("click", () => dialog.close());

@@ -11,6 +11,14 @@ export function compact(number) {
   return number < 10000 ? whole.format(number) : short.format(number);
 }
 
+// A size in decimal units, such as "1.2 MB".
+export function bytes(number) {
+  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+    if (number >= size) return `${Number((number / size).toFixed(1))} ${unit}`;
+  }
+  return plural(number, "byte");
+}
+
 export function plural(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -1,9 +1,10 @@
-// The configuration: the plan in force, the problems of the last reload, and a reload.
+// The configuration: the plan in force, the problems of the last reload, a reload, and the recording of calls.
 
 import { change, get } from "../api.js";
 import { confirmChange } from "../dialog.js";
 import { h, put, row, table, toast } from "../dom.js";
 import { ago, count, dateTime } from "../format.js";
+import { recordingPanel } from "../recording.js";
 import { stageBadge } from "../sides.js";
 
 const MOST = 100;
@@ -50,14 +51,16 @@ function readiness(status) {
 export function configurationPage() {
   const places = { facts: h("div"), problems: h("div"), readiness: h("div"), plan: h("div"), files: h("div") };
   const button = h("button", { type: "button", class: "primary", onclick: reload }, "Reload the files");
+  const recording = recordingPanel();
   const panel = (title, content) => h("section", { class: "panel" }, h("h2", {}, title), content);
   const element = h("div", {}, h("div", { class: "title" }, h("h1", {}, "Configuration"), button), panel("In force", places.facts),
-    panel("Problems of the last reload", places.problems), panel("Readiness", places.readiness), panel("Upstreams and defaults", places.plan), panel("Files", places.files));
+    panel("Problems of the last reload", places.problems), panel("Readiness", places.readiness), recording.element, panel("Upstreams and defaults", places.plan), panel("Files", places.files));
   let last = 0;
   let overview = null;
 
   async function load() {
     last = Date.now();
+    recording.load();
     try {
       const status = await get("status");
       put(places.facts, facts(status, overview));
