@@ -386,19 +386,23 @@ fn json_rpc_clients_of_a2a_get_the_results_of_a_rest_agent() {
     assert_a2a("JSONRPC", "HTTP+JSON", stages);
 }
 
-/// Returns the results of a client of A2A 0.3.
-fn a2a_v03_client(url: &str) -> String {
+/// Returns the results of a client of A2A 0.3 with a binding.
+fn a2a_v03_client(url: &str, binding: &str) -> String {
     let mut command = Command::new(installed("peers-a2a-03").join("bin/python"));
-    client(command.arg("tests/kits/a2a_v03_client.py").arg(url))
+    client(
+        command
+            .arg("tests/kits/a2a_v03_client.py")
+            .args([url, binding]),
+    )
 }
 
-#[test]
-#[ignore = "needs .ci/install-kits"]
-fn clients_of_a2a_0_3_get_the_results_of_an_agent_that_knows_their_version() {
+/// Compares the results of a client of A2A 0.3 with an agent that knows its version, and with one of A2A 1.0 through the kit.
+/// The names of the routes for the client begin with `routes`.
+fn assert_a2a_v03(binding: &str, routes: &str) {
     let mut command = Command::new(installed("peers-a2a").join("bin/python"));
-    command.args(["tests/kits/a2a_server.py", "JSONRPC", "0.3"]);
+    command.args(["tests/kits/a2a_server.py", binding, "0.3"]);
     let (_own, url) = started(&mut command, "serving ");
-    let direct = a2a_v03_client(&url);
+    let direct = a2a_v03_client(&url, binding);
     let (_agent, url) = agent("JSONRPC");
     let folder = tempfile::tempdir().unwrap();
     let replaced = |line: &str| match line.split(' ').next()? {
@@ -407,10 +411,16 @@ fn clients_of_a2a_0_3_get_the_results_of_an_agent_that_knows_their_version() {
     };
     let main = written_kit("a2a", folder.path(), replaced);
     let (proxy, url) = at_free_address(|listen| proxy_at(&main, &listen.to_string()));
-    assert_equal_results(&direct, &a2a_v03_client(&url));
+    assert_equal_results(&direct, &a2a_v03_client(&url, binding));
     let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
-    uncalled.retain(|route| route.starts_with("v03."));
+    uncalled.retain(|route| route.starts_with(routes));
     assert_eq!(uncalled, Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs .ci/install-kits"]
+fn json_rpc_clients_of_a2a_0_3_get_the_results_of_an_agent_that_knows_their_version() {
+    assert_a2a_v03("JSONRPC", "v03.");
 }
 
 /// Takes the comment signs from the tables that a file has as comments.

@@ -12,6 +12,7 @@ use super::call_response::{CallResponse, FullResponse, rest_failure, status};
 use super::headers;
 use super::request_body::{self, BodyHead, RequestBody};
 use super::rpc_reply::context;
+use super::streamed_call;
 use dualgauge_model::dialect::{self, OldRequest};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::Plan;
@@ -108,10 +109,12 @@ impl OldMessage {
         }
         headers::set(&mut headers, answer.headers);
         record.set_failure(answer.status, &failure);
-        Ok(CallResponse::Full(Box::new(FullResponse {
+        let mut response = Box::new(FullResponse {
             status: status(answer.status),
             headers,
             body: answer.body,
-        })))
+        });
+        streamed_call::complete(record, route, &self.headers, &mut response);
+        Ok(CallResponse::Full(response))
     }
 }

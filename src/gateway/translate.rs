@@ -90,7 +90,12 @@ pub(super) async fn serve_rest_call(
         RpcSent::Reply(reply) if route.pass.includes(reply.response.status.as_u16()) => Ok(
             CallResponse::Full(passed_response(record, route, reply.response)),
         ),
-        RpcSent::Reply(reply) => render_rest_response(record, handle, &call.bindings, reply).await,
+        RpcSent::Reply(reply) => {
+            let response = render_rest_response(record, handle, &call.bindings, reply).await;
+            let mut response = response?;
+            streamed_call::complete(record, route, &head.headers, &mut response);
+            Ok(CallResponse::Full(response))
+        }
         RpcSent::Acknowledged => Ok(acknowledge(record)),
         RpcSent::Stream(stream, upstream_id) => {
             let upstream = require_upstream(&record.context, Side::Rpc)?;
@@ -122,7 +127,8 @@ async fn subscribe(
     match subscribed_call::send(record, handle, rule, call, client).await? {
         Subscribed::Stream(response) => Ok(response),
         Subscribed::Refused(reply, bindings) => {
-            render_rest_response(record, handle, &bindings, reply).await
+            let response = render_rest_response(record, handle, &bindings, reply).await;
+            response.map(CallResponse::Full)
         }
     }
 }
@@ -187,6 +193,8 @@ pub(super) async fn send_rpc(
     headers::set(&mut headers, written);
     headers::withhold_credentials(&mut headers, upstream.plan());
     let streams = StreamTerms::for_rest_client(route, &head.headers);
+    // The response to a batch is one array.
+    let streams = streams.filter(|_| !record.is_in_old_batch());
     if let Some(streams) = streams {
         streams.ask(&mut headers);
     }
@@ -229,7 +237,7 @@ async fn render_rest_response(
     handle: RouteHandle<'_>,
     call: &Bindings,
     reply: RpcReply,
-) -> Result<CallResponse, Failure> {
+) -> Result<Box<FullResponse>, Failure> {
     let (translated, code) = if is_rejection_status(reply.response.status.as_u16()) {
         let context = context(&handle.plan.limits);
         let outcomes = &handle.route().outcomes;
@@ -260,11 +268,11 @@ async fn render_rest_response(
         headers.insert(CONTENT_TYPE, kind);
     }
     headers::set(&mut headers, answer.headers);
-    Ok(CallResponse::Full(boxed(|| FullResponse {
+    Ok(boxed(|| FullResponse {
         status: status(answer.status),
         headers,
         body: answer.body,
-    })))
+    }))
 }
 
 impl<'a> RpcCallParts<'a> {

@@ -5,6 +5,7 @@ mod compared;
 mod cuts;
 mod ends;
 mod lines;
+mod old;
 mod told;
 
 use std::collections::BTreeMap;

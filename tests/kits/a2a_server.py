@@ -74,9 +74,12 @@ handler = DefaultRequestHandler(
     extended_agent_card=extended,
     validate_input_modes=True,
 )
-# With a second argument, the agent also takes JSON-RPC of A2A 0.3.
+# With a second argument, the agent also takes calls of A2A 0.3.
 old = len(sys.argv) > 2
-routes = create_jsonrpc_routes(handler, "/", enable_v0_3_compat=old) if binding == "JSONRPC" else create_rest_routes(handler)
+if binding == "JSONRPC":
+    routes = create_jsonrpc_routes(handler, "/", enable_v0_3_compat=old)
+else:
+    routes = create_rest_routes(handler, enable_v0_3_compat=old)
 app = Starlette(routes=create_agent_card_routes(card) + routes)
 print(f"serving {address}", flush=True)
 uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Calls operations of A2A 0.3 with a2a-sdk 0.3 over JSON-RPC, and prints the results as JSON.
+"""Calls operations of A2A 0.3 with a2a-sdk 0.3 over one binding, `JSONRPC` or `HTTP+JSON`, and prints the results as JSON.
 
 Ids are replaced in the order in which they appear, times by a word, because they differ between servers.
 """
@@ -13,39 +13,59 @@ import httpx
 
 warnings.simplefilter("ignore")
 
-from a2a.client import A2AClient
+from a2a.client.errors import A2AClientError
+from a2a.client.transports import JsonRpcTransport, RestTransport
 from a2a.types import (
-    CancelTaskRequest,
     DataPart,
     FilePart,
     FileWithBytes,
     FileWithUri,
-    GetTaskRequest,
+    GetTaskPushNotificationConfigParams,
     Message,
     MessageSendConfiguration,
     MessageSendParams,
     Part,
+    PushNotificationAuthenticationInfo,
+    PushNotificationConfig,
     Role,
-    SendMessageRequest,
     TaskIdParams,
+    TaskPushNotificationConfig,
     TaskQueryParams,
     TextPart,
 )
 
+url, binding = sys.argv[1], sys.argv[2]
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)")
 results = {}
 ids = {}
 
 
-def keep(name, response):
-    """Keeps the result or the code and message of the error, and returns the result."""
-    found = response.model_dump(mode="json", exclude_none=True, by_alias=True)
-    error = found.get("error")
-    result = found["result"] if error is None else {"code": error["code"], "message": error["message"]}
-    text = ID.sub(lambda found: ids.setdefault(found[0], f"ID{len(ids)}"), json.dumps(result))
-    results[name] = json.loads(TIME.sub("TIME", text))
-    return result
+def plain(value):
+    text = ID.sub(lambda found: ids.setdefault(found[0], f"ID{len(ids)}"), json.dumps(value))
+    return json.loads(TIME.sub("TIME", text))
+
+
+def dumped(value):
+    return value.model_dump(mode="json", exclude_none=True, by_alias=True)
+
+
+async def keep(name, result):
+    """Keeps a result, or all events of a stream, with the error at its end; returns the last one."""
+    found, last = [], None
+    try:
+        if hasattr(result, "__aiter__"):
+            async for last in result:
+                found.append(dumped(last))
+        else:
+            last = await result
+            found.append(dumped(last))
+    except A2AClientError as error:
+        answer = getattr(error, "error", None)
+        status = getattr(error, "status_code", None)
+        found.append({"code": answer.code, "message": answer.message} if answer else {"status": status})
+    results[name] = plain(found)
+    return last
 
 
 def message(*parts, **configuration):
@@ -55,33 +75,58 @@ def message(*parts, **configuration):
 
 
 PARTS = [
-    TextPart(text="work"),
+    TextPart(text="work", metadata={"a": 1}),
     FilePart(file=FileWithUri(uri="http://files.example/b", mime_type="text/plain", name="b")),
     FilePart(file=FileWithBytes(bytes="aGk=", name="x")),
-    DataPart(data={"a": [1, 2.5, None]}),
+    DataPart(data={"a": ["1", {"b": "c"}]}),
 ]
+
+
+async def operations(client):
+    await keep("say", client.send_message(message(TextPart(text="say hi"))))
+    task = await keep("work", client.send_message(message(*PARTS, blocking=True)))
+    await keep("task", client.get_task(TaskQueryParams(id=task.id)))
+    await keep("task_history", client.get_task(TaskQueryParams(id=task.id, history_length=1)))
+    await keep("task_whole", client.get_task(TaskQueryParams(id=task.id, history_length=0)))
+    await keep("default", client.send_message(message(TextPart(text="say hi"), accepted_output_modes=["text/plain"])))
+    asked = await keep("ask", client.send_message(message(TextPart(text="ask"), blocking=True)))
+    await keep("cancel", client.cancel_task(TaskIdParams(id=asked.id)))
+    await keep("no_task", client.get_task(TaskQueryParams(id="none")))
+    await keep("fail", client.send_message(message(TextPart(text="fail"), blocking=True)))
+
+
+def wait(text):
+    return message(TextPart(text=text), blocking=True)
+
+
+async def streams(client):
+    """Operations whose responses stream."""
+    await keep("say_streaming", client.send_message_streaming(wait("say hi")))
+    await keep("work_streaming", client.send_message_streaming(message(*PARTS, blocking=True)))
+    await keep("ask_streaming", client.send_message_streaming(wait("ask")))
+    events = client.send_message_streaming(wait("wait"))
+    first, second = await anext(events), await anext(events)
+    subscription = client.resubscribe(TaskIdParams(id=first.id))
+    followed = [await anext(subscription)]
+    await keep("cancel_wait", client.cancel_task(TaskIdParams(id=first.id)))
+    await keep("wait", rest_of([first, second], events))
+    await keep("resubscribe", rest_of(followed, subscription))
+    await keep("fail_streaming", client.send_message_streaming(wait("fail")))
+    await keep("resubscribe_none", client.resubscribe(TaskIdParams(id="none")))
+
+
+async def rest_of(first, events):
+    for event in first:
+        yield event
+    async for event in events:
+        yield event
 
 
 async def main():
     async with httpx.AsyncClient(timeout=30) as http:
-        client = A2AClient(http, url=sys.argv[1])
-
-        async def send(name, params, id):
-            return keep(name, await client.send_message(SendMessageRequest(id=id, params=params)))
-
-        async def get(name, task):
-            query = TaskQueryParams(id=task, history_length=5)
-            return keep(name, await client.get_task(GetTaskRequest(id="get", params=query)))
-
-        await send("say", message(TextPart(text="say hi")), "1")
-        task = await send("work", message(*PARTS), 2)
-        await get("task", task["id"])
-        await send("blocking", message(TextPart(text="work"), blocking=True), 3)
-        asked = await send("ask", message(TextPart(text="ask"), blocking=True), 4)
-        cancelled = CancelTaskRequest(id=5, params=TaskIdParams(id=asked["id"]))
-        keep("cancel", await client.cancel_task(cancelled))
-        await get("no task", "none")
-        await send("fail", message(TextPart(text="fail")), 6)
+        client = {"JSONRPC": JsonRpcTransport, "HTTP+JSON": RestTransport}[binding](http, url=url)
+        await operations(client)
+        await streams(client)
 
 
 asyncio.run(main())

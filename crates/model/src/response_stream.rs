@@ -37,7 +37,8 @@ use output::{ERROR, Output};
 
 pub use call::{StreamClient, StreamEnd, StreamScope, StreamedCall};
 pub use law::check_any_stream;
-pub use terms::StreamTerms;
+pub use output::single_event;
+pub use terms::{StreamTerms, reads_only_events};
 
 /// A streamed response on its way to the client.
 #[derive(Debug)]
@@ -215,16 +216,21 @@ impl EventTranslator {
     /// Ends the stream with a failure of the proxy as the last event.
     fn fail(&mut self, failure: Failure, scope: StreamScope<'_>) -> StreamStep {
         self.is_over = true;
-        let data = match &self.call.client {
-            StreamClient::Rest { .. } => problem(&failure, scope.codes).body,
-            StreamClient::Rpc { id, .. } => {
-                jsonrpc::error(id, &error_object(&failure, scope.codes))
-            }
-        };
+        let old = self.call.old_failure(&failure, scope);
+        let event = if old.is_some() { MESSAGE } else { ERROR };
+        let data = old.unwrap_or_else(|| {
+            let data = match &self.call.client {
+                StreamClient::Rest { .. } => problem(&failure, scope.codes).body,
+                StreamClient::Rpc { id, .. } => {
+                    jsonrpc::error(id, &error_object(&failure, scope.codes))
+                }
+            };
+            output::one_line(&data.into_bytes())
+        });
         let output = Output {
-            event: ERROR,
+            event,
             id: None,
-            data: output::one_line(&data.into_bytes()),
+            data,
         };
         let out = output.write_last(self.output).unwrap_or_default();
         StreamStep {
@@ -399,7 +405,10 @@ impl EventTranslator {
             }
             .write(event, self.output),
             Some(_) => Output {
-                event: ERROR,
+                event: match self.call.is_in_old_dialect(scope.route) {
+                    true => event.event(),
+                    false => ERROR,
+                },
                 id: event.id(),
                 data,
             }

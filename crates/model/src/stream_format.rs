@@ -122,47 +122,58 @@ impl StreamFormat {
     /// Returns the place of the format in the `Accept` fields of a request.
     #[must_use]
     pub fn acceptance(self, headers: &HeaderMap) -> Acceptance {
-        let mut fields = headers.get_all(ACCEPT).iter().peekable();
-        if fields.peek().is_none() {
-            return Acceptance::Included;
-        }
-        let ranges = fields.filter_map(|field| field.to_str().ok());
-        let ranges = ranges.flat_map(|field| field.split(','));
-        let found = ranges.filter_map(|range| self.in_range(range));
-        // The most specific range decides (RFC 9110 §12.5.1).
-        found
-            .max_by_key(|(specificity, _)| *specificity)
-            .map_or(Acceptance::Excluded, |(_, acceptance)| acceptance)
-    }
-
-    /// Returns the specificity of a media range that matches the format, and what it says.
-    fn in_range(self, range: &str) -> Option<(u8, Acceptance)> {
-        let mut parts = range.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
         let own = match self {
             StreamFormat::EventStream => &[sse::EVENT_STREAM][..],
             StreamFormat::JsonLines => &JSON_LINES[..],
         };
-        let is_named = own.iter().any(|own| name.eq_ignore_ascii_case(own));
-        let kind = self.content_type().split('/').next().unwrap_or_default();
-        let any = name.split_once('/').filter(|(_, subtype)| *subtype == "*");
-        let specificity = match any {
-            _ if is_named => 2,
-            Some((of, _)) if of.eq_ignore_ascii_case(kind) => 1,
-            Some(("*", _)) => 0,
-            Some(_) | None => return None,
-        };
-        let refused = |part: &str| {
-            let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
-            weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32))
-        };
-        let acceptance = match (parts.any(refused), is_named) {
-            (true, _) => Acceptance::Excluded,
-            (false, true) => Acceptance::Named,
-            (false, false) => Acceptance::Included,
-        };
-        Some((specificity, acceptance))
+        acceptance(own, headers)
     }
+}
+
+/// Returns true if the client accepts JSON.
+#[must_use]
+pub fn accepts_json(headers: &HeaderMap) -> bool {
+    acceptance(&["application/json"], headers) != Acceptance::Excluded
+}
+
+/// Returns the place of a media type with these names in the `Accept` fields of a request.
+fn acceptance(own: &[&str], headers: &HeaderMap) -> Acceptance {
+    let mut fields = headers.get_all(ACCEPT).iter().peekable();
+    if fields.peek().is_none() {
+        return Acceptance::Included;
+    }
+    let ranges = fields.filter_map(|field| field.to_str().ok());
+    let ranges = ranges.flat_map(|field| field.split(','));
+    let found = ranges.filter_map(|range| in_range(own, range));
+    // The most specific range decides (RFC 9110 §12.5.1).
+    found
+        .max_by_key(|(specificity, _)| *specificity)
+        .map_or(Acceptance::Excluded, |(_, acceptance)| acceptance)
+}
+
+/// Returns the specificity of a media range that matches one of the names, and what it says.
+fn in_range(own: &[&str], range: &str) -> Option<(u8, Acceptance)> {
+    let mut parts = range.split(';').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    let is_named = own.iter().any(|own| name.eq_ignore_ascii_case(own));
+    let mut kinds = own.iter().filter_map(|own| own.split('/').next());
+    let any = name.split_once('/').filter(|(_, subtype)| *subtype == "*");
+    let specificity = match any {
+        _ if is_named => 2,
+        Some((of, _)) if kinds.any(|kind| of.eq_ignore_ascii_case(kind)) => 1,
+        Some(("*", _)) => 0,
+        Some(_) | None => return None,
+    };
+    let refused = |part: &str| {
+        let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
+        weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32))
+    };
+    let acceptance = match (parts.any(refused), is_named) {
+        (true, _) => Acceptance::Excluded,
+        (false, true) => Acceptance::Named,
+        (false, false) => Acceptance::Included,
+    };
+    Some((specificity, acceptance))
 }
 
 /// The formats of one response: as the upstream sends it, and as the client gets it.

@@ -25,6 +25,12 @@ impl AccessRecord {
         });
     }
 
+    /// Returns true when the call is a message of a batch of an old dialect.
+    pub(in crate::gateway) fn is_in_old_batch(&self) -> bool {
+        let old = self.message.old;
+        old.is_some_and(|old| old.transport == OldTransport::Batch)
+    }
+
     /// Returns true when the call is noted as a message of an old dialect.
     pub(in crate::gateway) fn is_old(&self) -> bool {
         self.message.old.is_some()

@@ -10,10 +10,13 @@ use crate::failure::{Failure, Reason};
 use crate::headers::JSON;
 use crate::jsonrpc::{self, RequestId, ResponseFault, ResponseReply};
 use crate::mcp::{ClientRevision, ResultType, render_for};
-use crate::outcome::{RestAnswer, RestReply, RpcAnswer, is_json, write_problem};
+use crate::outcome::{RestAnswer, RestReply, RpcAnswer, error_object, is_json, write_problem};
 use crate::rejections;
 use crate::reply::{self, ExpectedReply, blame_of_rest_error, blame_of_rpc_error};
+use crate::route::Route;
 use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::rope::Rope;
+use dualgauge_patterns::side::Side;
 
 /// The data of an event for the client.
 #[derive(Debug)]
@@ -58,6 +61,24 @@ impl StreamedCall {
         }
     }
 
+    /// Returns true if the client's messages are those of an old dialect, whose error has no event type of its own.
+    pub(super) fn is_in_old_dialect(&self, route: &Route) -> bool {
+        route.is_old() && self.client.side() == Side::Rest
+    }
+
+    /// Returns a failure of the proxy as a message of the client's old dialect; `None` if the client speaks none, or no
+    /// row describes the failure.
+    pub(super) fn old_failure(&self, failure: &Failure, scope: StreamScope<'_>) -> Option<String> {
+        if !self.is_in_old_dialect(scope.route) {
+            return None;
+        }
+        let error = ResponseReply::Error(error_object(failure, scope.codes));
+        let outcomes = &scope.route.outcomes;
+        let translated = outcomes.rpc_to_rest(error, &self.bindings, scope.context);
+        translated.row?;
+        body_data(translated.answer).ok()
+    }
+
     fn to_rest(
         &self,
         data: &Bytes,
@@ -79,7 +100,7 @@ impl StreamedCall {
             .outcomes
             .rpc_to_rest(response, &self.bindings, context);
         let end = match code {
-            _ if translated.answer.status < 400 => None,
+            _ if translated.answer.status < 400 && !(route.is_old() && code.is_some()) => None,
             None => Some(StreamEnd::ToolError),
             Some(code) => Some(StreamEnd::Error {
                 code,
@@ -142,11 +163,7 @@ struct RpcClient<'a> {
 }
 
 impl RpcClient<'_> {
-    fn render(
-        self,
-        result: dualgauge_patterns::rope::Rope,
-        result_type: ResultType,
-    ) -> Result<dualgauge_patterns::rope::Rope, Failure> {
+    fn render(self, result: Rope, result_type: ResultType) -> Result<Rope, Failure> {
         let rendered = render_for(self.revision, self.method, result, result_type);
         rendered.map_err(|_| rejections::input_required())
     }

@@ -83,6 +83,12 @@ impl Output<'_> {
     }
 }
 
+/// Returns a complete response, which is JSON, as an event.
+#[must_use]
+pub fn single_event(json: &[u8]) -> String {
+    format!("data: {}\n\n", one_line(json))
+}
+
 /// Returns JSON as one line: line ends between its parts are white space, so they become spaces.
 pub(super) fn one_line(json: &[u8]) -> String {
     String::from_utf8_lossy(json).replace(['\r', '\n'], " ")

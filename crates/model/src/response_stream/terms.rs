@@ -5,7 +5,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::outcome::ToolResult;
 use crate::route::Route;
-use crate::stream_format::{Acceptance, RouteStream, StreamFormat, StreamFormats, StreamHead};
+use crate::stream_format::{
+    Acceptance, RouteStream, StreamFormat, StreamFormats, StreamHead, accepts_json,
+};
 use dualgauge_patterns::side::Side;
 
 /// The terms on which the response to a call may stream. Most calls never need them, so the headers of the client are
@@ -34,8 +36,12 @@ impl<'h> StreamTerms<'h> {
 
     fn new(route: &Route, client: Side, headers: &'h HeaderMap) -> Option<StreamTerms<'h>> {
         let declared = route.stream;
-        let may_stream = route.expects_reply && !route.is_old();
-        (may_stream && declared != RouteStream::Never).then_some(StreamTerms {
+        let may_stream = match declared {
+            RouteStream::Undeclared => !route.is_old(),
+            RouteStream::Formats { .. } => true,
+            RouteStream::Never => false,
+        };
+        (route.expects_reply && may_stream).then_some(StreamTerms {
             declared,
             client,
             headers,
@@ -83,6 +89,20 @@ impl<'h> StreamTerms<'h> {
         let formats = self.declared.formats(upstream.format, self.client)?;
         (status.is_success() && !upstream.is_coded && self.is_accepted()).then_some(formats)
     }
+}
+
+/// Returns true if the client of a route with an old dialect reads event streams only. Such clients expect also an error
+/// as an event.
+#[must_use]
+pub fn reads_only_events(route: &Route, client: &HeaderMap) -> bool {
+    let RouteStream::Formats { rest, .. } = route.stream else {
+        return false;
+    };
+    let events = StreamFormat::EventStream;
+    route.is_old()
+        && rest == events
+        && events.acceptance(client) == Acceptance::Named
+        && !accepts_json(client)
 }
 
 #[cfg(test)]
