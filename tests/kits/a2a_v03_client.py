@@ -93,6 +93,7 @@ async def operations(client):
     await keep("cancel", client.cancel_task(TaskIdParams(id=asked.id)))
     await keep("no_task", client.get_task(TaskQueryParams(id="none")))
     await keep("fail", client.send_message(message(TextPart(text="fail"), blocking=True)))
+    return task.id
 
 
 def wait(text):
@@ -115,6 +116,37 @@ async def streams(client):
     await keep("resubscribe_none", client.resubscribe(TaskIdParams(id="none")))
 
 
+def push_config(name, **members):
+    return PushNotificationConfig(id=name, url="https://example.org/?a=b", **members)
+
+
+async def push(client, task):
+    """Push notification configurations of a task."""
+    bearer = PushNotificationAuthenticationInfo(schemes=["Bearer"], credentials="x")
+    for name, config in [
+        ("push_set", push_config("c1", token="t", authentication=bearer)),
+        ("push_set_plain", push_config("c2")),
+    ]:
+        set_config = TaskPushNotificationConfig(task_id=task, push_notification_config=config)
+        await keep(name, client.set_task_callback(set_config))
+    for name in ["c1", "c2", "none"]:
+        params = GetTaskPushNotificationConfigParams(id=task, push_notification_config_id=name)
+        await keep(f"push_get_{name}", client.get_task_callback(params))
+    for name, config in [("push", push_config("c3")), ("push_bearer", push_config("c4", authentication=bearer))]:
+        sent = message(TextPart(text="say hi"), blocking=True, push_notification_config=config)
+        await keep(f"send_{name}", client.send_message(sent))
+        await keep(f"stream_{name}", client.send_message_streaming(sent))
+
+
+async def plain_push(http, task):
+    """Operations that the client of a2a-sdk 0.3 lacks over either binding, as plain calls."""
+    listed = {"method": "tasks/pushNotificationConfig/list", "params": {"id": task}}
+    deleted = {"method": "tasks/pushNotificationConfig/delete", "params": {"id": task, "pushNotificationConfigId": "c1"}}
+    for name, call in [("list", listed), ("delete", deleted), ("list_one", listed)]:
+        answer = (await http.post(url, json={"jsonrpc": "2.0", "id": 7, **call})).json()
+        results[f"push_{name}"] = plain({"id": answer["id"], "result": answer.get("result")})
+
+
 async def rest_of(first, events):
     for event in first:
         yield event
@@ -125,8 +157,11 @@ async def rest_of(first, events):
 async def main():
     async with httpx.AsyncClient(timeout=30) as http:
         client = {"JSONRPC": JsonRpcTransport, "HTTP+JSON": RestTransport}[binding](http, url=url)
-        await operations(client)
+        task = await operations(client)
         await streams(client)
+        await push(client, task)
+        if binding == "JSONRPC":
+            await plain_push(http, task)
 
 
 asyncio.run(main())
