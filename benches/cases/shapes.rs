@@ -154,6 +154,7 @@ fn row(status: u16, body: &str, rpc: RpcReplySource) -> RowSource {
     RowSource {
         key: format!("outcome {status}"),
         origin: 0,
+        order: Default::default(),
         rest: RestReplySource {
             rest_protocol: Default::default(),
             status: tree(&status.to_string()),
