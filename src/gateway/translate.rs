@@ -98,16 +98,25 @@ pub(super) async fn serve_rest_call(
         }
         RpcSent::Acknowledged => Ok(acknowledge(record)),
         RpcSent::Stream(stream, upstream_id) => {
-            let upstream = require_upstream(&record.context, Side::Rpc)?;
             let call = StreamedCall {
                 bindings: call.bindings,
                 client: StreamClient::Rest { upstream_id },
             };
-            let response =
-                streamed_call::respond(&record.context, upstream.plan(), *stream, call, index);
-            Ok(CallResponse::Streaming(Box::new(response)))
+            stream_response(&record.context, *stream, call, index)
         }
     }
+}
+
+/// Returns the response to a call whose upstream streams.
+fn stream_response(
+    context: &CallContext,
+    stream: ReceivedStream,
+    call: StreamedCall,
+    index: usize,
+) -> Result<CallResponse, Failure> {
+    let upstream = require_upstream(context, Side::Rpc)?;
+    let response = streamed_call::respond(context, upstream.plan(), stream, call, index);
+    Ok(CallResponse::Streaming(Box::new(response)))
 }
 
 /// Returns the response to a call that becomes a notification.
