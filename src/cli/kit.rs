@@ -76,7 +76,8 @@ const KITS: &[Kit] = &[
     kit!(
         "a2a",
         "both bindings of an A2A 1.0 agent, with streams",
-        "v03.toml"
+        "v03.toml",
+        "v03-rest.toml"
     ),
     kit!("aria2", "aria2's JSON-RPC methods as a REST API"),
     kit!(
