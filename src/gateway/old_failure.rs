@@ -12,7 +12,7 @@ use super::call_response::{CallResponse, FullResponse, rest_failure, status};
 use super::headers;
 use super::request_body::{self, BodyHead, RequestBody};
 use super::rpc_reply::context;
-use super::streamed_call;
+use super::stream_headers;
 use dualgauge_model::dialect::{self, OldRequest};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::plan::Plan;
@@ -114,7 +114,7 @@ impl OldMessage {
             headers,
             body: answer.body,
         });
-        streamed_call::complete(record, route, &self.headers, &mut response);
+        stream_headers::complete_as_event(record, route, &self.headers, &mut response);
         Ok(CallResponse::Full(response))
     }
 }

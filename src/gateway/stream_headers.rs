@@ -1,13 +1,22 @@
-//! The headers of responses that stream: those of the proxy's own event streams, and those of rewritten and translated
-//! ones.
+//! The headers of responses that stream: those of the proxy's own event streams, those of rewritten and translated ones,
+//! and those of a complete response that becomes one event.
 //!
-//! Used by `event_stream`, `rpc` and `streamed_call`.
+//! Used by `event_stream`, `old_failure`, `rpc`, `streamed_call` and `translate`.
 
+use std::mem;
+
+use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
+use super::access_record::AccessRecord;
+use super::call_response::FullResponse;
 use super::headers::from_response;
+use dualgauge_model::outcome::is_json;
+use dualgauge_model::response_stream::{reads_only_events, single_event};
+use dualgauge_model::route::Route;
 use dualgauge_model::stream_format::StreamFormat;
+use dualgauge_patterns::rope::Rope;
 
 /// Asks intermediaries not to buffer the response.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -47,6 +56,27 @@ pub(super) fn translated(from: &HeaderMap, format: StreamFormat) -> HeaderMap {
 
 fn content_type(format: StreamFormat) -> HeaderValue {
     HeaderValue::from_static(format.content_type())
+}
+
+/// Turns a complete response to a call of an old dialect into one event, if its client reads nothing else.
+pub(super) fn complete_as_event(
+    record: &AccessRecord,
+    route: &Route,
+    client: &HeaderMap,
+    response: &mut FullResponse,
+) {
+    // The messages of a batch are parts of one array.
+    if !route.is_old() || record.is_in_old_batch() || response.status != StatusCode::OK {
+        return;
+    }
+    let kind = response.headers.get(CONTENT_TYPE);
+    let is_json = kind.is_some_and(|kind| kind.to_str().is_ok_and(is_json));
+    if !is_json || !reads_only_events(route, client) {
+        return;
+    }
+    let body = mem::take(&mut response.body).into_bytes();
+    response.body = Rope::from(Bytes::from(single_event(&body)));
+    response.headers = translated(&response.headers, StreamFormat::EventStream);
 }
 
 const fn unbuffered() -> HeaderValue {

@@ -1,32 +1,24 @@
 //! Translated calls whose response streams: the head for the client, and the translation of the body.
 //!
-//! Used by `translate` and `old_failure`.
+//! Used by `translate`.
 
-use std::mem;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 
-use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::call_response::{
-    BodyTranslation, FullResponse, ReceivedStream, ResponseTranslation, StreamingResponse,
+    BodyTranslation, ReceivedStream, ResponseTranslation, StreamingResponse,
 };
 use super::runtime_plan::RuntimePlan;
 use super::stream_headers;
 use super::subscription_events::{KEEP_ALIVE, SubscriptionEvents};
-use dualgauge_model::outcome::is_json;
 use dualgauge_model::plan::UpstreamPlan;
-use dualgauge_model::response_stream::{
-    ResponseStream, StreamedCall, reads_only_events, single_event,
-};
-use dualgauge_model::route::Route;
+use dualgauge_model::response_stream::{ResponseStream, StreamedCall};
 use dualgauge_model::stream_format::{StreamFormat, StreamFormats};
 use dualgauge_net::IncomingBody;
-use dualgauge_patterns::rope::Rope;
 
 /// The longest silence of a subscription: comments interrupt it.
 const SUBSCRIPTION_IDLE: Duration = KEEP_ALIVE.saturating_mul(4);
@@ -93,25 +85,4 @@ pub(super) fn subscribed(
         })),
         max_age: None,
     }
-}
-
-/// Turns a complete response to a call of an old dialect into one event, if its client reads nothing else.
-pub(super) fn complete(
-    record: &AccessRecord,
-    route: &Route,
-    client: &HeaderMap,
-    response: &mut FullResponse,
-) {
-    // The messages of a batch are parts of one array.
-    if !route.is_old() || record.is_in_old_batch() || response.status != StatusCode::OK {
-        return;
-    }
-    let kind = response.headers.get(CONTENT_TYPE);
-    let is_json = kind.is_some_and(|kind| kind.to_str().is_ok_and(is_json));
-    if !is_json || !reads_only_events(route, client) {
-        return;
-    }
-    let body = mem::take(&mut response.body).into_bytes();
-    response.body = Rope::from(Bytes::from(single_event(&body)));
-    response.headers = stream_headers::translated(&response.headers, StreamFormat::EventStream);
 }

@@ -22,6 +22,7 @@ use super::offloaded_parsing::{self, RouteHandle};
 use super::request_body::{self, BodyHead, RequestBody};
 use super::request_origin::ClientRequest;
 use super::rpc_reply::{RpcReply, context, read_response, rest_reply};
+use super::stream_headers;
 use super::streamed_call;
 use super::subscribed_call::{self, Subscribed};
 use crate::telemetry::clock;
@@ -93,7 +94,7 @@ pub(super) async fn serve_rest_call(
         RpcSent::Reply(reply) => {
             let response = render_rest_response(record, handle, &call.bindings, reply).await;
             let mut response = response?;
-            streamed_call::complete(record, route, &head.headers, &mut response);
+            stream_headers::complete_as_event(record, route, &head.headers, &mut response);
             Ok(CallResponse::Full(response))
         }
         RpcSent::Acknowledged => Ok(acknowledge(record)),
