@@ -158,12 +158,25 @@ impl CallContext {
             stage: self.stage,
             why: self.why,
             role: CallRole::NotStarted,
-            origin: self.origin.clone(),
+            origin: self.second_run_origin(),
             peer: None,
             notifications: None,
             authorization: self.authorization.clone(),
             login_headers: self.login_headers.clone(),
             trace: self.trace,
+        }
+    }
+
+    /// Returns the origin of a second run. Servers of frames send events to each connection, so a second run that could
+    /// reach one has connections of its own.
+    fn second_run_origin(&self) -> Option<RequestOrigin> {
+        let routes = &self.runtime_plan.plan.routes;
+        let is_frame = self
+            .route
+            .is_some_and(|route| routes.route(route).is_frame());
+        match is_frame {
+            true => self.origin.as_ref().map(RequestOrigin::for_second_runs),
+            false => self.origin.clone(),
         }
     }
 
@@ -229,6 +242,11 @@ impl CallContext {
         if let Some(origin) = &self.origin {
             origin.timer().replace(timer);
         }
+    }
+
+    /// Returns the connection that the call came from, or that of a second run.
+    pub(super) fn origin(&self) -> Option<&RequestOrigin> {
+        self.origin.as_ref()
     }
 
     /// Returns the upstream links that belong to the client's connection.

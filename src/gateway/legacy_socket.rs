@@ -7,6 +7,7 @@
 
 mod command;
 mod events;
+mod replay;
 
-pub(super) use command::{FrameClient, FrameOutcome, serve_frame};
+pub(super) use command::{FrameClient, FrameEnd, FrameOutcome, serve_frame};
 pub(super) use events::{ServerEvent, format_event};

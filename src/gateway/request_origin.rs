@@ -2,7 +2,7 @@
 //!
 //! Used throughout `gateway`, and by `server`.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -59,6 +59,8 @@ struct ConnectionContext {
     timer: RefCell<ReusableTimer>,
     /// The sender of interim responses, if the client can receive them.
     interims: Option<Interims>,
+    /// The context of second runs with upstream connections of their own.
+    second_runs: OnceCell<Rc<ConnectionContext>>,
 }
 
 impl ConnectionContext {
@@ -79,7 +81,19 @@ impl ConnectionContext {
             sockets: ClientConnections::default(),
             timer: RefCell::default(),
             interims: None,
+            second_runs: OnceCell::new(),
         }
+    }
+
+    /// Creates the context of the same client with upstream connections of its own.
+    fn apart(&self) -> Rc<ConnectionContext> {
+        let (peer, subject) = (self.peer.clone(), self.subject.clone());
+        Rc::new(ConnectionContext::new(
+            peer,
+            self.reach,
+            self.scheme,
+            subject,
+        ))
     }
 }
 
@@ -204,22 +218,27 @@ impl RequestOrigin {
     #[must_use]
     pub fn with_violation(&self, violation: Option<Violation>) -> RequestOrigin {
         RequestOrigin {
-            connection: self.connection.clone(),
             violation,
-            header_case: None,
-            target: None,
-            peer_in_limits: self.peer_in_limits.clone(),
+            ..self.with_connection(self.connection.clone())
         }
     }
 
     /// Returns the origin of a session that shares its connection with other requests: it has upstream links of its own.
     pub(super) fn for_session(&self) -> RequestOrigin {
-        let of_client = &self.connection;
-        let peer = of_client.peer.clone();
-        let subject = of_client.subject.clone();
-        let connection = ConnectionContext::new(peer, of_client.reach, of_client.scheme, subject);
+        self.with_connection(self.connection.apart())
+    }
+
+    /// Returns the origin of second runs, whose upstream links and sockets are their own: no message of a server on them
+    /// reaches the client, and their loss does not end its connection. The second runs of a connection share them.
+    pub(super) fn for_second_runs(&self) -> RequestOrigin {
+        let context = &self.connection;
+        let apart = context.second_runs.get_or_init(|| context.apart());
+        self.with_connection(apart.clone())
+    }
+
+    fn with_connection(&self, connection: Rc<ConnectionContext>) -> RequestOrigin {
         RequestOrigin {
-            connection: Rc::new(connection),
+            connection,
             violation: None,
             header_case: None,
             target: None,

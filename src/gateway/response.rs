@@ -17,14 +17,16 @@ use super::response_observer::{Observer, notify_sent};
 use super::stream_end::{GracefulStreamEnd, is_event_stream};
 use super::tunnel;
 use super::upstream_stream::StreamBody;
+use super::worker::Worker;
 use dualgauge_model::compare::Skip;
 use dualgauge_model::cors;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::jsonrpc::RequestId;
 use dualgauge_model::plan::Plan;
-use dualgauge_net::Lease;
+use dualgauge_net::{CloseReason, Lease};
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
+use dualgauge_transport::wire::FloodReason;
 
 /// Renders the result of a request.
 pub(super) fn render(
@@ -157,6 +159,14 @@ pub(super) fn switch_to_websocket(accept: Option<HeaderValue>) -> Response<Respo
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
     response
+}
+
+/// Counts a client's WebSocket that is closed because of the frames that it sent; returns the close reason, if it is.
+pub(super) fn flood_reason(worker: &Worker, is_flooded: bool) -> Option<CloseReason> {
+    is_flooded.then(|| {
+        worker.count(|shard| shard.cut_connection(FloodReason::Chatter));
+        CloseReason::from_text("too many control frames or empty fragments")
+    })
 }
 
 /// Returns the length that a 304 announces for the body it omits.

@@ -16,7 +16,7 @@ use super::shared_state::Shared;
 use super::token_cache::TokenCache;
 use crate::telemetry::metrics::{LabelId, Pool};
 use crate::upstream::link::Links;
-use crate::upstream::{HttpUpstream, Upstream};
+use crate::upstream::{HttpUpstream, LegacySocketUpstream, Upstream};
 use dualgauge_model::descriptors::{Budget, Descriptors};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::{LoginTemplate, Priority};
@@ -121,9 +121,10 @@ impl RuntimePlan {
                 let previous = previous.map(|previous| &previous.shadow_upstreams[..]);
                 match (links.get(index), &upstream.transport) {
                     (Some(link), _) => link_upstream(upstream, link, Priority::Candidate),
-                    // Second runs never use the legacy frame protocol.
+                    // Second runs have sockets of their own, which are not part of the link metrics.
                     (None, Transport::Frames(frames)) => {
-                        frames_upstream(upstream, frames, links.stats(index), None)
+                        let upstream = &limit_connections(upstream, upstream.connections, budget);
+                        frames_upstream(upstream, frames, None, previous)
                     }
                     (None, _) => {
                         let upstream = shadow_plan(upstream, plan.candidates.concurrency, budget);
@@ -215,6 +216,12 @@ impl RuntimePlan {
             .chain(self.metadata_upstreams.values())
     }
 
+    /// Returns the servers of frames, with the sockets of clients and those of second runs.
+    fn all_frames(&self) -> impl Iterator<Item = &Rc<LegacySocketUpstream>> {
+        let all = self.upstreams.iter().chain(&self.shadow_upstreams);
+        all.filter_map(Upstream::frames)
+    }
+
     /// Returns the upstream of a side for calls of a route, or for unrouted calls.
     #[must_use]
     pub fn upstream(&self, route: Option<usize>, side: Side) -> Option<&Upstream> {
@@ -259,9 +266,8 @@ impl RuntimePlan {
         for old in upstreams.filter(|old| !next.all_upstreams().any(|new| Rc::ptr_eq(old, new))) {
             old.pool().stop_pooling();
         }
-        for old in self.upstreams.iter().filter_map(Upstream::frames) {
-            let mut now = next.upstreams.iter().filter_map(Upstream::frames);
-            if !now.any(|new| new.is_same_server(old)) {
+        for old in self.all_frames() {
+            if !next.all_frames().any(|new| new.is_same_server(old)) {
                 old.end();
             }
         }
@@ -303,8 +309,7 @@ impl RuntimePlan {
                 idle: upstream.pool().idle() as u64,
             });
         }
-        let frames_upstreams = self.upstreams.iter().filter_map(Upstream::frames);
-        for upstream in frames_upstreams {
+        for upstream in self.all_frames() {
             pools[Side::Rest as usize].add(Pool {
                 open: upstream.open() as u64,
                 idle: 0,

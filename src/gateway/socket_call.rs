@@ -7,7 +7,6 @@ use super::access_record::AccessRecord;
 use super::call_context::CallContext;
 use super::exchange::ensure_client_open;
 use super::link_call;
-use super::request_origin::RequestOrigin;
 use super::runtime_plan::RuntimePlan;
 use super::worker::Worker;
 use crate::telemetry::clock;
@@ -31,7 +30,6 @@ pub(super) async fn send_rpc_call(
     record: &mut AccessRecord,
     route: &Route,
     call: &Call,
-    origin: &RequestOrigin,
 ) -> Result<RpcAnswer, Failure> {
     let upstream = record
         .context
@@ -45,7 +43,7 @@ pub(super) async fn send_rpc_call(
         params: call.params.clone(),
     };
     let since = clock::now();
-    let pending = queue_request(&record.context, origin, &upstream, request, limit);
+    let pending = queue_request(&record.context, &upstream, request, limit);
     let reply = match pending {
         Ok(pending) => {
             record
@@ -59,7 +57,7 @@ pub(super) async fn send_rpc_call(
     record.add_upstream_time(since);
     let reply = reply?.unwrap_or(Err(SocketCallError::Link(RequestError::Cut)));
     match reply.map_err(|error| to_failure(error, upstream.plan(), limit))? {
-        SocketReply::Answer(answer) => record_answer(record, route, answer),
+        SocketReply::Answer(answer, _) => record_answer(record, route, answer),
         SocketReply::Sent => {
             record.set_response(202);
             Ok(RpcAnswer::Result(Rope::from(
@@ -72,12 +70,13 @@ pub(super) async fn send_rpc_call(
 /// Queues a request on the client's socket at the server.
 pub(super) fn queue_request(
     context: &CallContext,
-    origin: &RequestOrigin,
     upstream: &Rc<LegacySocketUpstream>,
     request: SocketRequest,
     limit: Duration,
 ) -> Result<PendingReply, Failure> {
     ensure_client_open(context)?;
+    let origin = context.origin();
+    let origin = origin.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
     origin.links().record_request(Side::Rest);
     let (worker, runtime_plan) = (context.worker(), context.runtime_plan());
     let call = SocketCall {

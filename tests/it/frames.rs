@@ -1,6 +1,7 @@
 //! Frames of legacy sockets: clients that speak in them, servers that do, and both before one another.
 
 mod clients;
+mod compared;
 mod explained;
 mod ios;
 mod local;

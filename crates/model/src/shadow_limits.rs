@@ -31,8 +31,8 @@ pub struct ShadowLimits {
 /// Returns the reason why no call of a route is ever duplicated, if there is one.
 #[must_use]
 pub fn never(route: &Route) -> Option<Skip> {
-    if route.is_frame() || route.subscription.is_some() {
-        // The reply to a frame may be an event, or no frame at all. A subscription has no end that could be compared.
+    if route.subscription.is_some() {
+        // A subscription has no end that could be compared.
         return Some(Skip::Stream);
     }
     match route.effect {

@@ -111,27 +111,16 @@ fn check_holes(stream: &RawStream, [rest, rpc]: [&StreamPath; 2], problems: &mut
     }
 }
 
-/// Rejects flags that ask for a comparison of streams or frames. Two streams have the same events at different times.
-/// Replies to frames do not pair: they may be events, or silence.
+/// Rejects flags that ask for a comparison of streams. Two streams have the same events at different times.
 pub(super) fn check_flags(raw: &RawConfig, flags: &[RawFlag], problems: &mut Vec<Problem>) {
-    let named = |flag: &RawFlag| {
-        let name = &flag.route.value;
-        let is_stream = raw.streams.iter().any(|stream| stream.name.value == *name);
-        let mut frames = raw.routes.iter().filter(|route| route.frame.is_some());
-        let is_frame = frames.any(|route| route.name.value == *name);
-        match (is_stream, is_frame) {
-            (true, _) => Some("streams"),
-            (false, true) => Some("frames"),
-            (false, false) => None,
-        }
+    let names_stream = |flag: &&RawFlag| {
+        let mut streams = raw.streams.iter();
+        streams.any(|stream| stream.name.value == flag.route.value)
     };
     let compares = |flag: &&RawFlag| matches!(flag.stage.value, Stage::Shadow | Stage::Verify);
-    for flag in flags.iter().filter(compares) {
-        let Some(what) = named(flag) else {
-            continue;
-        };
+    for flag in flags.iter().filter(compares).filter(names_stream) {
         let message = format!(
-            "{what} are not compared, so `{}` cannot have the stage `{}`",
+            "streams are not compared, so `{}` cannot have the stage `{}`",
             flag.route.value,
             flag.stage.value.as_str()
         );

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, StatusCode, Version, request};
+use http::{HeaderMap, Method, StatusCode, Version, request};
 
+use super::replay::FrameReplay;
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_context::CallContext;
-use crate::gateway::call_response::{FullResponse, acknowledgement, rpc_message, status};
+use crate::gateway::call_response::{FullResponse, status};
 use crate::gateway::failures::memory_exhausted;
 use crate::gateway::recording::{self, RequestContent, RequestKind, SampledRequest};
 use crate::gateway::request_line::RequestLine;
@@ -21,11 +22,13 @@ use crate::gateway::rpc_reply::context;
 use crate::gateway::runtime_plan::RuntimePlan;
 use crate::gateway::serve::{IdentifiedRequest, ProtocolCall, TwoWayCall, serve};
 use crate::gateway::sessions::SessionLookup;
+use crate::gateway::shadow;
 use crate::gateway::socket_call::{queue_request, record_result, to_failure};
 use crate::gateway::translate::{RpcCallParts, RpcSent, parse_reply, send_rpc};
 use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream};
+use dualgauge_model::compare::Skip;
 use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
@@ -36,6 +39,7 @@ use dualgauge_model::rollout::{DecisionReason, Requester, Stage};
 use dualgauge_model::route::Route;
 use dualgauge_net::BudgetExhausted;
 use dualgauge_patterns::json::Json;
+use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
 
 /// The client that sent a frame.
@@ -50,10 +54,19 @@ pub(in crate::gateway) struct FrameClient<'a> {
 
 /// The outcome of serving a frame.
 pub(in crate::gateway) enum FrameOutcome {
-    /// The reply to the client, if any, and its observer.
-    Replied(Option<Bytes>, Option<Observer>),
+    /// The frame was answered.
+    Replied(FrameEnd),
     /// The frame was forwarded unchanged.
     Forwarded(Box<PassthroughFrame>),
+}
+
+/// The end of a call.
+#[derive(Default)]
+pub(in crate::gateway) struct FrameEnd {
+    /// The frame that the client still has to get.
+    pub(in crate::gateway) text: Option<Bytes>,
+    /// The observer of the response.
+    pub(in crate::gateway) observer: Option<Observer>,
 }
 
 /// Serves one frame until it is answered or forwarded; refuses it if there is no memory for it.
@@ -88,7 +101,7 @@ pub(in crate::gateway) async fn serve_frame(
 }
 
 /// Formats a failure for the client, if an outcome of the route can express it.
-fn failure_frame(
+pub(super) fn failure_frame(
     runtime_plan: &RuntimePlan,
     route: Option<usize>,
     frame: &Json,
@@ -109,25 +122,78 @@ fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {
     }
 }
 
-/// The outcome of a command, before the record moves into it.
-enum Disposition {
-    Replied(Option<Bytes>),
-    Forwarded(PendingReply, Rc<LegacySocketUpstream>, Duration),
+/// Returns the response to a frame, in the form in which responses are compared: silence has no content.
+pub(super) fn full_response(frame: Option<Bytes>, failure: Option<&Failure>) -> FullResponse {
+    let of_failure = failure.map(|failure| failure.reason.row().status);
+    FullResponse {
+        status: match (of_failure.filter(|status| *status >= 500), &frame) {
+            // A refused call has a frame like any other.
+            (Some(failed), _) => status(failed),
+            (None, Some(_)) => StatusCode::OK,
+            (None, None) => StatusCode::NO_CONTENT,
+        },
+        headers: HeaderMap::new(),
+        body: frame.map(Rope::from).unwrap_or_default(),
+    }
 }
 
-/// A frame in the pipeline. It has no second run, because it belongs to the session of its socket.
-struct FrameCall<'a> {
-    worker: &'a Worker,
+/// Shows the response to its observer, if it has one.
+fn observe(observer: &mut Option<Observer>, frame: &Option<Bytes>, failure: Option<&Failure>) {
+    if let Some(observer) = observer {
+        observer.on_full(&full_response(frame.clone(), failure), failure);
+    }
+}
+
+/// The outcome of a command, before the record moves into it.
+pub(super) enum Disposition {
+    Replied(Option<Bytes>),
+    Forwarded(ForwardedFrame),
+}
+
+/// A frame that waits for its answer from the server.
+pub(super) struct ForwardedFrame {
+    pending: PendingReply,
+    upstream: Rc<LegacySocketUpstream>,
+    limit: Duration,
+}
+
+impl ForwardedFrame {
+    /// Waits for the answer, and records it; returns `None` if the client's connection has ended.
+    pub(super) async fn answer(
+        self,
+        record: &mut AccessRecord,
+    ) -> Option<Result<SocketReply, Failure>> {
+        let since = clock::now();
+        let reply = self.pending.answer().await?;
+        record.add_upstream_time(since);
+        match &reply {
+            Ok(SocketReply::Sent) => record.set_response(202),
+            Ok(SocketReply::Answer(translated, _)) => {
+                let code = match &translated.answer {
+                    RpcAnswer::Result(_) => None,
+                    RpcAnswer::Error(error) => Some(error.code),
+                };
+                record_result(record, code);
+            }
+            Err(_) => {}
+        }
+        Some(reply.map_err(|error| to_failure(error, self.upstream.plan(), self.limit)))
+    }
+}
+
+/// A frame in the pipeline.
+pub(super) struct FrameCall<'a> {
+    pub(super) worker: &'a Worker,
     /// The number of the client's socket.
-    socket: u64,
-    frame: Json,
+    pub(super) socket: u64,
+    pub(super) frame: Json,
     /// The text as received.
-    text: Bytes,
+    pub(super) text: Bytes,
     /// The result of reserving memory for the frame.
-    reservation: Result<(), BudgetExhausted>,
-    route: Option<usize>,
-    /// The recorder of the call, if it is in the sample of a recording.
-    observer: Option<Observer>,
+    pub(super) reservation: Result<(), BudgetExhausted>,
+    pub(super) route: Option<usize>,
+    /// The receiver of the response, if the call has a candidate or is in the sample of a recording.
+    pub(super) observer: Option<Observer>,
 }
 
 impl<'a> TwoWayCall for FrameCall<'a> {
@@ -153,10 +219,10 @@ impl<'a> TwoWayCall for FrameCall<'a> {
     async fn pass_through(
         &mut self,
         record: &mut AccessRecord,
-        request: ClientRequest<'_, &'a request::Parts>,
+        _: ClientRequest<'_, &'a request::Parts>,
         _: Option<usize>,
     ) -> Result<Disposition, Failure> {
-        self.forward(&record.context, request.origin)
+        self.forward(&record.context)
     }
 }
 
@@ -210,7 +276,25 @@ impl ProtocolCall for FrameCall<'_> {
                 content: RequestContent::Read(&self.text),
                 recording,
             };
-            self.observer = recording::observer(record, &request, &mut None, None);
+            self.observer =
+                recording::observer(record, &request, &mut None, self.observer.take());
+        }
+    }
+
+    fn attach_shadow(
+        &mut self,
+        record: &AccessRecord,
+        request: &IdentifiedRequest<'_>,
+        stage: Stage,
+    ) {
+        // Most calls have no candidate.
+        if stage.candidate().is_some() && shadow::may_attach(&record.context, stage, Ok(())) {
+            let replay = FrameReplay::new(
+                self,
+                request.client_request(),
+                record.context.runtime_plan(),
+            );
+            self.observer = shadow::candidate(record, Box::new(replay));
         }
     }
 
@@ -220,57 +304,36 @@ impl ProtocolCall for FrameCall<'_> {
         result: Result<Disposition, Failure>,
     ) -> FrameOutcome {
         let mut observer = self.observer.take();
-        match result {
+        let text = match result {
             Ok(Disposition::Replied(text)) => {
-                if let Some(observer) = &mut observer {
-                    observer.on_full(&posted_reply(text.clone()), None);
-                }
-                FrameOutcome::Replied(text, observer)
+                observe(&mut observer, &text, None);
+                text
             }
             // The record continues with the server's reply.
-            Ok(Disposition::Forwarded(pending, upstream, limit)) => {
-                FrameOutcome::Forwarded(Box::new(PassthroughFrame {
+            Ok(Disposition::Forwarded(forwarded)) => {
+                return FrameOutcome::Forwarded(Box::new(PassthroughFrame {
                     record,
                     route: self.route,
                     frame: self.frame.clone(),
-                    pending,
-                    upstream,
-                    limit,
+                    forwarded,
                     observer,
-                }))
+                }));
             }
             Err(failure) => {
                 record.set_failure(failure.reason.row().status, &failure);
                 let runtime_plan = record.context.runtime_plan();
                 let text = failure_frame(runtime_plan, self.route, &self.frame, &failure);
-                if let Some(observer) = &mut observer {
-                    let full = FullResponse {
-                        status: status(failure.reason.row().status),
-                        ..posted_reply(text.clone())
-                    };
-                    observer.on_full(&full, Some(&failure));
-                }
-                FrameOutcome::Replied(text, observer)
+                observe(&mut observer, &text, Some(&failure));
+                text
             }
-        }
-    }
-}
-
-/// Returns the reply to a frame as if the frame had been posted.
-fn posted_reply(text: Option<Bytes>) -> FullResponse {
-    match text {
-        Some(text) => rpc_message(text.into()),
-        None => acknowledgement(StatusCode::ACCEPTED),
+        };
+        FrameOutcome::Replied(FrameEnd { text, observer })
     }
 }
 
 impl FrameCall<'_> {
     /// Forwards the frame unchanged over the client's socket at the server. Frames are written in order of arrival.
-    fn forward(
-        &mut self,
-        context: &CallContext,
-        origin: &RequestOrigin,
-    ) -> Result<Disposition, Failure> {
+    fn forward(&mut self, context: &CallContext) -> Result<Disposition, Failure> {
         let runtime_plan = context.runtime_plan();
         let upstream = match self.route {
             Some(_) => context.upstream(Side::Rest),
@@ -289,8 +352,12 @@ impl FrameCall<'_> {
             frame: self.frame.clone(),
             text: mem::take(&mut self.text),
         };
-        let pending = queue_request(context, origin, &upstream, request, limit)?;
-        Ok(Disposition::Forwarded(pending, upstream, limit))
+        let pending = queue_request(context, &upstream, request, limit)?;
+        Ok(Disposition::Forwarded(ForwardedFrame {
+            pending,
+            upstream,
+            limit,
+        }))
     }
 }
 
@@ -338,59 +405,47 @@ pub(in crate::gateway) struct PassthroughFrame {
     record: Box<AccessRecord>,
     route: Option<usize>,
     frame: Json,
-    pending: PendingReply,
-    upstream: Rc<LegacySocketUpstream>,
-    limit: Duration,
-    /// The recorder of the call. The reply of the server is not recorded: it reaches the client as a server message.
+    forwarded: ForwardedFrame,
     observer: Option<Observer>,
 }
 
 impl PassthroughFrame {
-    /// Records the outcome. The server's reply reaches the client as a server message; this returns a message only if
-    /// the frame was never sent.
-    pub(in crate::gateway) async fn await_reply(self) -> Option<Bytes> {
-        let (mut record, mut observer) = (self.record, self.observer);
-        let since = clock::now();
-        let reply = self.pending.answer().await?;
-        record.add_upstream_time(since);
-        let mut observe = |full: &FullResponse, failure: Option<&Failure>| {
-            if let Some(mut observer) = observer.take() {
-                observer.on_full(full, failure);
-                observer.on_sent();
-            }
+    /// Records the outcome. The server's reply reaches the client as a server message; this returns a frame only if that
+    /// of the client was never sent.
+    pub(in crate::gateway) async fn await_reply(self) -> FrameEnd {
+        let mut record = self.record;
+        let mut observer = self.observer;
+        let Some(reply) = self.forwarded.answer(&mut record).await else {
+            return FrameEnd::default();
         };
-        let error = match reply {
-            Ok(SocketReply::Sent) => {
-                record.set_response(202);
-                observe(&posted_reply(None), None);
-                return None;
-            }
-            Ok(SocketReply::Answer(translated)) => {
-                observe(&acknowledgement(StatusCode::OK), None);
-                let code = match translated.answer {
-                    RpcAnswer::Result(_) => None,
-                    RpcAnswer::Error(error) => Some(error.code),
+        let failure = match reply {
+            Ok(SocketReply::Answer(_, frame)) => {
+                observe(&mut observer, &frame, None);
+                return FrameEnd {
+                    text: None,
+                    observer,
                 };
-                record_result(&mut record, code);
-                return None;
             }
-            Err(error) => error,
+            Ok(SocketReply::Sent) => {
+                // No frame is known to answer this one.
+                if let Some(observer) = observer {
+                    observer.skip(Skip::Stream);
+                }
+                return FrameEnd::default();
+            }
+            Err(failure) => failure,
         };
-        let failure = to_failure(error, self.upstream.plan(), self.limit);
         record.set_failure(failure.reason.row().status, &failure);
         observe(
             &acknowledgement(status(failure.reason.row().status)),
             Some(&failure),
         );
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
-        let frame = was_not_sent.then(|| {
-            failure_frame(
-                record.context.runtime_plan(),
-                self.route,
-                &self.frame,
-                &failure,
-            )
-        });
-        frame.flatten()
+        let runtime_plan = record.context.runtime_plan();
+        let frame =
+            was_not_sent.then(|| failure_frame(runtime_plan, self.route, &self.frame, &failure));
+        let text = frame.flatten();
+        observe(&mut observer, &text, Some(&failure));
+        FrameEnd { text, observer }
     }
 }

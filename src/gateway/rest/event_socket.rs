@@ -8,7 +8,6 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
@@ -31,13 +30,6 @@ use dualgauge_model::pending::Heartbeat;
 use dualgauge_model::sse::{EVENT_STREAM, RawEvent, SseReader, StreamPiece};
 use dualgauge_model::websocket::{self, EventSocketStep};
 use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
-use dualgauge_transport::wire::FloodReason;
-
-/// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
-const HEARTBEAT: Heartbeat = Heartbeat {
-    every: Duration::from_secs(30),
-    within: Duration::from_secs(30),
-};
 
 /// The type of the event that is a failure (`response_stream`).
 const ERROR: &str = "error";
@@ -48,7 +40,6 @@ const INTERNAL: u16 = 1011;
 /// The reasons for closing the client's connection.
 const ENDED: &str = "the events have ended";
 const FAILED: &str = "the last event is a failure";
-const FLOOD: &str = "too many control frames or empty fragments";
 
 /// A client's request for the events of a subscription on a WebSocket.
 pub(super) struct EventSocket {
@@ -127,7 +118,7 @@ async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
     };
     // A subscription may be silent, so only the heartbeat closes the connection.
     let activity = Activity::new(1);
-    let mut idle_timer = IdleTimer::new(HEARTBEAT.every, Some(HEARTBEAT));
+    let mut idle_timer = IdleTimer::new(Heartbeat::OF_CLIENTS.every, Some(Heartbeat::OF_CLIENTS));
     let end = loop {
         if !messages.is_writing() {
             match (queue.waiting.pop_front(), queue.end) {
@@ -169,10 +160,7 @@ async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
         EventSocketStep::Ended => Some(reason(None, ENDED)),
         EventSocketStep::Closed | EventSocketStep::Opened => None,
     });
-    if messages.is_flooded() {
-        worker.count(|shard| shard.cut_connection(FloodReason::Chatter));
-        messages.set_close(Some(CloseReason::from_text(FLOOD)));
-    }
+    messages.set_close(response::flood_reason(worker, messages.is_flooded()));
     messages.end().await;
     end
 }

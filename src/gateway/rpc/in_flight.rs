@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 
+use crate::gateway::legacy_socket::FrameEnd;
 use crate::gateway::response_observer::{Observer, notify_sent};
 use crate::upstream::link::QueuePermit;
 use dualgauge_model::jsonrpc::{LISTEN, PeerMessage, cancelled_id};
@@ -21,7 +22,8 @@ use dualgauge_model::plan::CANCELLED;
 
 /// A message to the client, and the observers of the answers in it.
 pub(super) struct OutboundMessage {
-    pub(super) text: Bytes,
+    /// The message; `None` if the client has the answers by the messages before.
+    pub(super) text: Option<Bytes>,
     pub(super) observers: Vec<Observer>,
     /// The queue slot of a server notification; `None` for an answer.
     pub(super) permit: Option<QueuePermit>,
@@ -31,24 +33,19 @@ impl OutboundMessage {
     /// Creates a message without observers.
     pub(super) fn new(text: Bytes) -> OutboundMessage {
         OutboundMessage {
-            text,
+            text: Some(text),
             observers: Vec::new(),
             permit: None,
         }
     }
 
-    /// Creates the reply to a message, if it has one. The client of a message without a reply has all of it.
-    pub(super) fn reply(
-        text: Option<Bytes>,
-        observer: Option<Observer>,
-    ) -> Option<OutboundMessage> {
-        let Some(text) = text else {
-            notify_sent(observer);
-            return None;
-        };
-        Some(OutboundMessage {
+    /// Creates the message at the end of the call of a frame; `None` if nothing is left to send or observe.
+    pub(super) fn of_frame(end: FrameEnd) -> Option<OutboundMessage> {
+        let FrameEnd { text, observer } = end;
+        (text.is_some() || observer.is_some()).then(|| OutboundMessage {
+            text,
             observers: observer.into_iter().collect(),
-            ..OutboundMessage::new(text)
+            permit: None,
         })
     }
 }
@@ -59,8 +56,11 @@ pub(super) enum ServeEnd {
     Replied(Option<OutboundMessage>),
     /// The message was forwarded unchanged. Its answer arrives separately; the future ends after that answer, and may
     /// return a further message.
-    Forwarded(Pin<Box<dyn Future<Output = Option<Bytes>>>>),
+    Forwarded(ForwardedFuture),
 }
+
+/// A forwarded message that waits for its answer.
+type ForwardedFuture = Pin<Box<dyn Future<Output = Option<OutboundMessage>>>>;
 
 /// A message being served.
 pub(super) type ServeFuture = Pin<Box<dyn Future<Output = ServeEnd>>>;
@@ -115,7 +115,7 @@ pub(super) struct InFlight {
     limits: SessionLimits,
     calls: FuturesUnordered<Abortable<NumberedServe>>,
     /// Forwarded messages; they do not count against the concurrency limit.
-    forwarded: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Bytes>>>>>,
+    forwarded: FuturesUnordered<ForwardedFuture>,
     /// The running calls that can be cancelled by id.
     running: Vec<RunningCall>,
     next: u64,
@@ -225,7 +225,7 @@ impl InFlight {
         let served = tokio::select! {
             biased;
             Some(served) = self.calls.next() => served,
-            Some(text) = self.forwarded.next() => return text.map(OutboundMessage::new),
+            Some(reply) = self.forwarded.next() => return reply,
             else => return std::future::pending().await,
         };
         let Ok((number, end)) = served else {

@@ -13,7 +13,6 @@ mod listening;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION};
@@ -53,13 +52,6 @@ use dualgauge_model::websocket;
 use dualgauge_net::{CloseReason, MessageEvent, MessageStream, accept_key};
 use dualgauge_patterns::json::unmarked;
 use dualgauge_patterns::side::Side;
-use dualgauge_transport::wire::FloodReason;
-
-/// A silent client is pinged after `every`, and dropped if nothing arrives within `within`.
-const HEARTBEAT: Heartbeat = Heartbeat {
-    every: Duration::from_secs(30),
-    within: Duration::from_secs(30),
-};
 
 /// The maximum number of messages read ahead of those being served.
 const READ_AHEAD: usize = 64;
@@ -172,7 +164,6 @@ enum Intake {
 /// Reasons for closing the client's connection.
 const GONE: &str = "the server is gone";
 const OVER: &str = "the program ends";
-const FLOOD: &str = "too many control frames or empty fragments";
 
 impl WebSocketSession {
     /// Creates the session of a client whose request has the head `head`.
@@ -201,7 +192,7 @@ impl WebSocketSession {
         let mut intake = Intake::Open;
         let mut server_messages = ServerMessages::new(&self.origin);
         self.subscribe(intake);
-        let mut idle_timer = IdleTimer::new(self.sockets.idle_timeout, Some(HEARTBEAT));
+        let mut idle_timer = IdleTimer::new(self.sockets.idle_timeout, Some(Heartbeat::OF_CLIENTS));
         let mut in_flight = InFlight::new(self.limits());
         loop {
             self.advance(&mut in_flight, &mut frames);
@@ -285,11 +276,7 @@ impl WebSocketSession {
 
     /// Closes the client's socket with a reason.
     async fn close(&self, mut frames: impl ClientChannel) {
-        if frames.is_flooded() {
-            self.worker
-                .count(|shard| shard.cut_connection(FloodReason::Chatter));
-            frames.set_close(Some(CloseReason::from_text(FLOOD)));
-        }
+        frames.set_close(response::flood_reason(&self.worker, frames.is_flooded()));
         frames.set_close(self.close_reason.take());
         frames.end().await;
     }
@@ -307,12 +294,15 @@ impl WebSocketSession {
             let session = self.clone();
             Box::pin(async move { session.serve_message(message).await })
         });
-        if !frames.is_writing()
+        while !frames.is_writing()
             && let Some(reply) = in_flight.replies.pop_front()
         {
             in_flight.observers = reply.observers;
             in_flight.permit = reply.permit;
-            frames.send(reply.text);
+            match reply.text {
+                Some(text) => frames.send(text),
+                None => in_flight.on_written(),
+            }
         }
     }
 
@@ -426,11 +416,13 @@ impl WebSocketSession {
                 SocketMessage::Frame(frame) => {
                     self.record_form(EventForm::Frame);
                     return match serve_frame(&self.frame_client(), frame, accounted, permit).await {
-                        FrameOutcome::Replied(text, observer) => {
-                            ServeEnd::Replied(OutboundMessage::reply(text, observer))
+                        FrameOutcome::Replied(end) => {
+                            ServeEnd::Replied(OutboundMessage::of_frame(end))
                         }
                         FrameOutcome::Forwarded(frame) => {
-                            ServeEnd::Forwarded(Box::pin(frame.await_reply()))
+                            let end =
+                                async { OutboundMessage::of_frame(frame.await_reply().await) };
+                            ServeEnd::Forwarded(Box::pin(end))
                         }
                     };
                 }

@@ -74,7 +74,7 @@ pub(in crate::gateway) async fn serve_rpc_call(
     let routes = &runtime_plan.plan.routes;
     let route = routes.route(index);
     if route.is_frame() {
-        let answer = send_rpc_call(record, route, rpc_call, served.request.origin).await?;
+        let answer = send_rpc_call(record, route, rpc_call).await?;
         return Ok(RpcServed::Answer(TranslatedAnswer {
             answer,
             result_type: ResultType::Possible,

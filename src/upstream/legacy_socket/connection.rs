@@ -359,8 +359,8 @@ impl ConnectionTask {
     fn apply(&mut self, output: FrameOutput) {
         match output {
             FrameOutput::Write(_, text) => self.next_write = Some(text),
-            FrameOutput::Answer(ticket, answer) => {
-                self.send_reply(ticket, Ok(SocketReply::Answer(answer)))
+            FrameOutput::Answer(ticket, answer, frame) => {
+                self.send_reply(ticket, Ok(SocketReply::Answer(answer, frame)))
             }
             FrameOutput::Sent(ticket) => self.send_reply(ticket, Ok(SocketReply::Sent)),
             FrameOutput::Failed(ticket, error) => self.send_reply(ticket, Err(call_error(error))),

@@ -48,8 +48,8 @@ pub struct SocketCall {
 /// The reply to a request.
 #[derive(Debug)]
 pub enum SocketReply {
-    /// An answer.
-    Answer(TranslatedReply<RpcAnswer>),
+    /// An answer, and the frame that it came in; silence has none.
+    Answer(TranslatedReply<RpcAnswer>, Option<Bytes>),
     /// The frame was written, and no answer is expected.
     Sent,
 }

@@ -35,8 +35,8 @@ use dualgauge_patterns::json::Json;
 pub enum FrameOutput {
     /// Write the frame of a ticket; [`FrameMachine::written`] must follow before the next.
     Write(Ticket, Bytes),
-    /// The answer for a caller.
-    Answer(Ticket, TranslatedReply<RpcAnswer>),
+    /// The answer for a caller, and the frame that it came in; silence has none.
+    Answer(Ticket, TranslatedReply<RpcAnswer>, Option<Bytes>),
     /// The frame is written and no answer is expected, or a frame that no route reads is done.
     Sent(Ticket),
     /// A caller gets no answer.
@@ -343,16 +343,14 @@ impl FrameMachine {
         match (pending.call.requester(), correlation) {
             (Client::Frames, _) => {
                 // Before the end of the call, so that a waiter for the end has the answer by then.
-                self.out.push_back(FrameOutput::Passed(text));
-                self.out.push_back(FrameOutput::Answer(ticket, answer));
+                self.out.push_back(FrameOutput::Passed(text.clone()));
+                self.answer(ticket, answer, Some(text));
             }
             (Client::Rpc, Correlation::ToAll) => {
-                self.out.push_back(FrameOutput::Answer(ticket, answer));
+                self.answer(ticket, answer, Some(text.clone()));
                 self.notify(text);
             }
-            (Client::Rpc, Correlation::ToCaller) => {
-                self.out.push_back(FrameOutput::Answer(ticket, answer));
-            }
+            (Client::Rpc, Correlation::ToCaller) => self.answer(ticket, answer, Some(text)),
         }
     }
 
@@ -408,7 +406,7 @@ impl FrameMachine {
             match answer {
                 Some(answer) => {
                     self.counts.silent += 1;
-                    self.out.push_back(FrameOutput::Answer(ticket, answer));
+                    self.answer(ticket, answer, None);
                 }
                 None => self.fail(ticket, FrameCallError::Late),
             }
@@ -425,6 +423,11 @@ impl FrameMachine {
     /// Removes a frame from the write queue; a frame that is being written stays.
     fn withdraw(&mut self, ticket: Ticket) {
         self.queue.retain(|queued| queued.ticket != ticket);
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: TranslatedReply<RpcAnswer>, frame: Option<Bytes>) {
+        self.out
+            .push_back(FrameOutput::Answer(ticket, answer, frame));
     }
 
     fn notify(&mut self, text: Bytes) {

@@ -121,3 +121,11 @@ pub struct Heartbeat {
     /// The time within which a sign of life must follow.
     pub within: Duration,
 }
+
+impl Heartbeat {
+    /// The heartbeat of WebSockets of clients.
+    pub const OF_CLIENTS: Heartbeat = Heartbeat {
+        every: Duration::from_secs(30),
+        within: Duration::from_secs(30),
+    };
+}

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::{BOTH, Fixture, plan, problems, problems_of};
+use super::{BOTH, Fixture, plan, problems};
+use dualgauge_model::compare::Skip;
 use dualgauge_model::frame::FrameReply;
 use dualgauge_model::plan::{SocketProtocol, Transport};
+use dualgauge_model::shadow_limits;
 use dualgauge_model::translate::TranslateContext;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
@@ -143,18 +145,15 @@ fn keys_that_a_frame_server_does_not_have_are_refused() {
 }
 
 #[test]
-fn a_flag_that_compares_frames_is_refused_and_a_glob_is_not() {
-    let flags = |route: &str| {
-        let main = format!("rollout.flags = 'flags.toml'\n{BOTH}{FRAMES}{STOP}");
-        let flag = format!("[[flag]]\nname = 'f'\nroute = '{route}'\nstage = 'shadow'\n");
-        Fixture::new(&main).file("flags.toml", flag)
-    };
-    let found = problems_of(&flags("stop"));
-    assert!(
-        found.contains("frames are not compared, so `stop` cannot have the stage `shadow`"),
-        "{found}"
-    );
-    assert!(super::read(&flags("st*")).is_ok());
+fn a_flag_may_compare_frames_and_has_no_effect_on_unsafe_ones() {
+    let main = format!("rollout.flags = 'flags.toml'\n{BOTH}{FRAMES}{STOP}");
+    for stage in ["shadow", "verify"] {
+        let flag = format!("[[flag]]\nname = 'f'\nroute = 'stop'\nstage = '{stage}'\n");
+        let fixture = Fixture::new(&main).file("flags.toml", flag);
+        let plan = super::read(&fixture).unwrap().plan;
+        let never = shadow_limits::never(plan.routes.route(0));
+        assert_eq!(never, Some(Skip::Unsafe));
+    }
 }
 
 const PING: &str = "[[local]]\nframe = { command = 'ping', request_id = '{id?}' }\n";

@@ -154,7 +154,7 @@ impl WebSocketSession {
         };
         drop(request.take_records());
         Some(OutboundMessage {
-            text: full.body.into_bytes(),
+            text: Some(full.body.into_bytes()),
             observers,
             permit: None,
         })

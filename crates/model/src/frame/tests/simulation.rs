@@ -360,7 +360,7 @@ impl World {
         );
         for output in outputs {
             match output {
-                FrameOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+                FrameOutput::Answer(Ticket(ticket), answer, _) => self.answered(ticket, answer),
                 FrameOutput::Failed(Ticket(ticket), _) => {
                     self.withdraw(ticket);
                     self.end(ticket);

@@ -87,7 +87,7 @@ impl Socket {
                         String::from_utf8(frame.into()).unwrap()
                     )
                 }
-                FrameOutput::Answer(Ticket(ticket), answer) => match answer.answer {
+                FrameOutput::Answer(Ticket(ticket), answer, _) => match answer.answer {
                     RpcAnswer::Result(result) => format!("{ticket} has {}", text(result)),
                     RpcAnswer::Error(error) => {
                         format!(

@@ -35,7 +35,7 @@ impl World {
                     self.machine.written(context(table, self.now));
                 }
             }
-            FrameOutput::Answer(Ticket(ticket), answer) => self.answered(ticket, answer),
+            FrameOutput::Answer(Ticket(ticket), answer, _) => self.answered(ticket, answer),
             FrameOutput::Sent(Ticket(ticket)) => {
                 let was_unobserved = self.unobserved.remove(&ticket);
                 assert!(was_unobserved, "seed {seed}: {ticket} is sent");

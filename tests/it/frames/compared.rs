@@ -1,0 +1,125 @@
+//! Frames with a candidate.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use serde_json::json as value;
+
+use super::{TABLE, ask, get_file};
+use crate::scene::{Called, json};
+use crate::support::{Proxy, Upstream, becomes, rpc_only};
+use crate::websocket::ends::{connect, opened};
+
+/// Starts a server of frames that answers each call after an event; returns its address.
+fn old_server(path: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut server = opened(stream.unwrap()).unwrap();
+            thread::spawn(move || {
+                while let Some(call) = server.heard() {
+                    let call: serde_json::Value = serde_json::from_str(&call).unwrap();
+                    server.say(r#"{"event":"log","payload":{}}"#);
+                    let file = value!({"event": "file", "request_id": call["request_id"], "payload": {"path": path}});
+                    server.say(file.to_string());
+                }
+            });
+        }
+    });
+    address
+}
+
+fn new_server() -> Upstream {
+    Upstream::serving(|request| {
+        let called = Called::of(request);
+        let (id, params) = (called.id(), called.params());
+        json(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{params}}}"#
+        ))
+    })
+}
+
+fn start(stage: &str, old: SocketAddr, new: &Upstream) -> Proxy {
+    let old = format!("[upstream.frames]\nside = \"rest\"\nurl = \"ws://{old}/\"\n");
+    let config = format!(
+        "{}{old}{TABLE}\n[rollout.candidates]\nnoise = 0\n",
+        rpc_only(new)
+    );
+    let flags = format!("[[flag]]\nname = \"compare\"\nstage = \"{stage}\"\n");
+    Proxy::start_with_flags(&config, &flags)
+}
+
+fn verdicts(proxy: &Proxy) -> BTreeMap<String, f64> {
+    let labels = ["route", "client", "side", "stage", "verdict"];
+    proxy.metrics().table("dualgauge_verdicts_total", &labels)
+}
+
+fn counted(row: &str, times: f64) -> BTreeMap<String, f64> {
+    BTreeMap::from([(row.to_owned(), times)])
+}
+
+#[test]
+fn a_frame_in_shadow_is_compared_with_the_frame_of_the_new_server() {
+    for (path, verdict) in [("a", "match"), ("b", "mismatch")] {
+        let new = new_server();
+        let proxy = start("shadow", old_server(path), &new);
+        let mut client = connect(&proxy);
+        for times in 1..=2 {
+            get_file(&mut client, "mine", "a");
+            assert_eq!(client.hear()["event"], "log");
+            let heard = client.hear();
+            assert_eq!(heard["request_id"], "mine");
+            assert_eq!(heard["payload"], value!({ "path": path }));
+            let row = format!("file other rest shadow {verdict}");
+            becomes(|| verdicts(&proxy), &counted(&row, f64::from(times)));
+        }
+        let sent = new.requests();
+        let methods = sent.iter().map(|sent| Called::of(sent).method().to_owned());
+        let methods: Vec<_> = methods.collect();
+        assert_eq!(methods, ["file/get"; 2]);
+    }
+}
+
+#[test]
+fn a_frame_in_verify_is_compared_over_a_connection_that_the_client_does_not_hear() {
+    let new = new_server();
+    let proxy = start("verify", old_server("b"), &new);
+    let mut client = connect(&proxy);
+    for times in 1..=2 {
+        get_file(&mut client, "mine", "a");
+        let heard = client.hear();
+        assert_eq!(heard["request_id"], "mine");
+        assert_eq!(heard["payload"], value!({"path": "a"}));
+        let row = "file other rest verify mismatch";
+        becomes(|| verdicts(&proxy), &counted(row, f64::from(times)));
+    }
+    let line = proxy.log_line(&["dualgauge::mismatch", "file"]);
+    assert!(line.contains("/body/payload/path"), "{line}");
+}
+
+#[test]
+fn a_call_in_shadow_is_compared_with_the_answer_of_a_server_of_frames() {
+    let new = new_server();
+    let proxy = start("shadow", old_server("a"), &new);
+    let mut client = connect(&proxy);
+    for times in 1..=2 {
+        ask(&mut client, 7, ("file/get", value!({"path": "a"})));
+        let expected = value!({"jsonrpc": "2.0", "id": 7, "result": {"path": "a"}});
+        assert_eq!(client.hear(), expected);
+        let row = "file other rpc shadow match";
+        becomes(|| verdicts(&proxy), &counted(row, f64::from(times)));
+    }
+}
+
+#[test]
+fn a_frame_of_an_unsafe_route_has_no_candidate() {
+    let new = new_server();
+    let proxy = start("shadow", old_server("a"), &new);
+    let mut client = connect(&proxy);
+    client.say(r#"{"command":"watch","request_id":"1","payload":{"session":"s"}}"#);
+    client.hear();
+    let skipped = r#"dualgauge_candidates_skipped_total{route="watch",reason="unsafe"}"#;
+    becomes(|| proxy.metrics().value(skipped), &1.0);
+}
