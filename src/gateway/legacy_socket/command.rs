@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, Version, request};
+use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode, Version, request};
 
 use super::replay::FrameReplay;
 use crate::gateway::access_record::AccessRecord;
@@ -32,6 +33,7 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::{Failure, Reason};
 use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
+use dualgauge_model::headers::JSON;
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rejections;
@@ -122,7 +124,7 @@ fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {
     }
 }
 
-/// Returns the response to a frame, in the form in which responses are compared: silence has no content.
+/// Returns the response to a frame, in the form in which responses are compared and recorded: silence has no content.
 pub(super) fn full_response(frame: Option<Bytes>, failure: Option<&Failure>) -> FullResponse {
     let of_failure = failure.map(|failure| failure.reason.row().status);
     FullResponse {
@@ -132,7 +134,7 @@ pub(super) fn full_response(frame: Option<Bytes>, failure: Option<&Failure>) -> 
             (None, Some(_)) => StatusCode::OK,
             (None, None) => StatusCode::NO_CONTENT,
         },
-        headers: HeaderMap::new(),
+        headers: frame.iter().map(|_| (CONTENT_TYPE, JSON)).collect(),
         body: frame.map(Rope::from).unwrap_or_default(),
     }
 }
@@ -276,8 +278,7 @@ impl ProtocolCall for FrameCall<'_> {
                 content: RequestContent::Read(&self.text),
                 recording,
             };
-            self.observer =
-                recording::observer(record, &request, &mut None, self.observer.take());
+            self.observer = recording::observer(record, &request, &mut None, self.observer.take());
         }
     }
 
@@ -436,10 +437,6 @@ impl PassthroughFrame {
             Err(failure) => failure,
         };
         record.set_failure(failure.reason.row().status, &failure);
-        observe(
-            &acknowledgement(status(failure.reason.row().status)),
-            Some(&failure),
-        );
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
         let runtime_plan = record.context.runtime_plan();
         let frame =

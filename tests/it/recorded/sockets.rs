@@ -144,7 +144,7 @@ fn a_frame_is_recorded_with_its_reply_and_skipped_by_a_replay() {
 }
 
 #[test]
-fn a_frame_that_passes_is_recorded_without_its_reply() {
+fn a_frame_that_passes_is_recorded_with_its_reply() {
     let upstream = Upstream::start();
     let address = upstream.address();
     let frames = format!("[upstream.frames]\nside = \"rest\"\nurl = \"ws://{address}/legacy\"\n");
@@ -154,11 +154,12 @@ fn a_frame_that_passes_is_recorded_without_its_reply() {
     let sent = r#"{"command":"get_file","request_id":"r","payload":{"path":"a"}}"#;
     client.say(sent);
     assert_eq!(server.hear_text(), sent);
-    server.say(r#"{"event":"file","payload":{"size":1.50},"request_id":"r"}"#);
+    let reply = r#"{"event":"file","payload":{"size":1.50},"request_id":"r"}"#;
+    server.say(reply);
     client.hear_text();
     let found = recorded(&proxy, 1);
     let response = found[0].response.as_ref().unwrap();
     assert_eq!(body(&found[0].request.body), sent);
     assert_eq!((response.status, response.from), (200, Responder::Old));
-    assert!(response.body.is_empty(), "{response:?}");
+    assert_eq!(body(&response.body), reply);
 }
