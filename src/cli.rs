@@ -82,7 +82,7 @@ enum CliCommand {
     /// `lossy = "why"` on its route or row; otherwise it is 1. It is 2 if the command line is invalid.
     #[command(after_help = check::EXAMPLES)]
     Check(check::CheckArguments),
-    /// Print the JSON Schema of the configuration or of the flags file, for editors
+    /// Print the JSON Schema of the configuration, of a route table or of the flags file, for editors
     ///
     /// The schema (draft 2020-12) has every key with its meaning, its accepted values and its default. It describes
     /// single values; `check` also reports keys that exclude each other, and everything that depends on routes.

@@ -21,6 +21,7 @@ use self::clients::Clients;
 use crate::app::bound_addresses::BoundAddresses;
 use crate::app::run::{self, ProcessEnvironment};
 use crate::cli::command_error::CommandError;
+use crate::cli::schema::without_schema;
 use crate::config::load::{Sources, environment};
 use dualgauge_sample::{Database, Outage, serve_both};
 
@@ -73,7 +74,7 @@ pub(super) fn demo(arguments: &DemoArguments) -> Result<ExitCode, CommandError> 
         folder.0.join("dualgauge.toml"),
         configuration(sample.old, sample.new),
     )?;
-    std::fs::write(folder.0.join("sqlite.toml"), ROUTES)?;
+    std::fs::write(folder.0.join("sqlite.toml"), without_schema(ROUTES))?;
     std::fs::write(folder.0.join("flags.toml"), FLAGS)?;
     let sources = Sources {
         file: Some(folder.0.join("dualgauge.toml")),

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::command_error::CommandError;
+use crate::cli::schema;
 
 pub(super) use fault::KitFault;
 
@@ -150,8 +151,8 @@ fn list(out: &mut impl Write) -> io::Result<()> {
 
 /// Lists the written files, and the commands that come next.
 fn report(kit: &Kit, folder: &Path, out: &mut impl Write) -> io::Result<()> {
-    for file in kit.files {
-        writeln!(out, "wrote {}", folder.join(file.name).display())?;
+    for (name, _) in kit.written() {
+        writeln!(out, "wrote {}", folder.join(name).display())?;
     }
     let main = folder.join("dualgauge.toml");
     writeln!(
@@ -170,6 +171,13 @@ impl Kit {
         readme.map_or("", |file| file.text)
     }
 
+    /// Returns the names and texts of the files to write: those of the kit, and the schemas that they name.
+    fn written(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let own = self.files.iter();
+        let own = own.map(|file| (file.name, schema::with_schema_beside(file.text)));
+        own.chain(schema::all())
+    }
+
     /// Writes the files into a folder, which is created if it is missing.
     ///
     /// Fails if one of them exists, and then writes none.
@@ -178,17 +186,17 @@ impl Kit {
             let path = path.to_owned();
             move |cause| KitFault::Unwritable { path, cause }
         };
-        let paths: Vec<PathBuf> = (self.files.iter())
-            .map(|file| folder.join(file.name))
+        let files: Vec<(PathBuf, String)> = (self.written())
+            .map(|(name, text)| (folder.join(name), text))
             .collect();
-        if let Some(path) = paths.iter().find(|path| path.exists()) {
+        if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
             return Err(KitFault::Exists { path: path.clone() });
         }
         fs::create_dir_all(folder).map_err(unwritable(folder))?;
-        for (file, path) in self.files.iter().zip(&paths) {
-            let opened = OpenOptions::new().write(true).create_new(true).open(path);
-            let written = opened.and_then(|mut opened| opened.write_all(file.text.as_bytes()));
-            written.map_err(unwritable(path))?;
+        for (path, text) in files {
+            let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+            let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
+            written.map_err(unwritable(&path))?;
         }
         Ok(())
     }

@@ -1,4 +1,6 @@
-//! `dualgauge schema`: the JSON Schema of a configuration file, for editors. Used by `cli`.
+//! `dualgauge schema`: the JSON Schema of a configuration file, for editors; and the lines of shipped files that name one.
+//!
+//! Used by `cli`, `demo` and `kit`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -11,6 +13,7 @@ use crate::config::json_schema;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   dualgauge schema > dualgauge.schema.json
+  dualgauge schema routes > routes.schema.json
   dualgauge schema flags > flags.schema.json";
 
 /// The arguments of `schema`.
@@ -24,17 +27,100 @@ pub(super) struct SchemaArguments {
 /// A file with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DescribedFile {
-    /// The main file, and the files that it includes
+    /// The main file
     Config,
+    /// A file that the main file includes
+    Routes,
     /// The flags file
     Flags,
 }
 
 pub(super) fn schema(arguments: &SchemaArguments) -> Result<ExitCode, CommandError> {
-    let schema = match arguments.file {
-        DescribedFile::Config => json_schema::main_file(),
-        DescribedFile::Flags => json_schema::flags_file(),
-    };
-    writeln!(io::stdout().lock(), "{schema:#}")?;
+    let text = arguments.file.schema();
+    io::stdout().lock().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl DescribedFile {
+    /// Returns the text of the schema.
+    fn schema(self) -> String {
+        let schema = match self {
+            DescribedFile::Config => json_schema::main_file(),
+            DescribedFile::Routes => json_schema::included_file(),
+            DescribedFile::Flags => json_schema::flags_file(),
+        };
+        format!("{schema:#}\n")
+    }
+
+    /// Returns the name of the schema's file.
+    fn file_name(self) -> &'static str {
+        match self {
+            DescribedFile::Config => "dualgauge.schema.json",
+            DescribedFile::Routes => "routes.schema.json",
+            DescribedFile::Flags => "flags.schema.json",
+        }
+    }
+}
+
+/// The start of a first line that names the schema of a file.
+const DIRECTIVE: &str = "#:schema ";
+
+/// Returns the text of a shipped file without the line that names its schema.
+#[cfg(feature = "demo")]
+pub(super) fn without_schema(text: &str) -> &str {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with(DIRECTIVE) => rest,
+        Some(_) | None => text,
+    }
+}
+
+/// Returns the text of a shipped file that names its schema beside it.
+pub(super) fn with_schema_beside(text: &str) -> String {
+    let Some((path, rest)) = text
+        .strip_prefix(DIRECTIVE)
+        .and_then(|text| text.split_once('\n'))
+    else {
+        return text.to_owned();
+    };
+    let name = path.rsplit('/').next().unwrap_or(path);
+    format!("{DIRECTIVE}./{name}\n{rest}")
+}
+
+/// Returns the name and the text of each schema.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, String)> {
+    let files = DescribedFile::value_variants().iter();
+    files.map(|file| (file.file_name(), file.schema()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_shipped_schemas_are_those_of_the_program() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/schema");
+        for (name, schema) in all() {
+            let file = folder.join(name);
+            if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
+                fs::write(&file, &schema).unwrap();
+            }
+            let shipped = fs::read_to_string(&file).unwrap_or_default();
+            assert!(
+                shipped == schema,
+                "{name} is not what `dualgauge schema` prints; INSTA_UPDATE=always writes it"
+            );
+        }
+        assert_eq!(fs::read_dir(folder).unwrap().count(), all().count());
+    }
+
+    #[test]
+    fn a_written_file_names_the_schema_beside_it() {
+        let shipped = "#:schema ../../schema/flags.schema.json\n# Flags.\n";
+        let written = "#:schema ./flags.schema.json\n# Flags.\n";
+        assert_eq!(with_schema_beside(shipped), written);
+        assert_eq!(with_schema_beside("# Flags.\n"), "# Flags.\n");
+    }
 }

@@ -1,4 +1,4 @@
-//! JSON Schemas (2020-12) of the main file and of the flags file, from the table of keys.
+//! JSON Schemas (2020-12) of the main file, of included files and of the flags file, from the table of keys.
 //!
 //! They describe the form of values, and the rules between keys of one table. Like required keys, these rules hold for a
 //! table as a whole, also if variables supply some of its keys. Rules that depend on values are left to `check`.
@@ -9,12 +9,23 @@ use serde_json::{Map, Value, json};
 
 use crate::config::decode;
 use crate::config::flags;
+use crate::config::include;
 use crate::config::key::{DefaultValue, DescribedValue, Description, Rule, Section, TableShape};
 
-/// Returns the schema of the main file, which is also that of included files.
+/// Returns the schema of the main file.
 #[must_use]
 pub fn main_file() -> Value {
     document("Configuration of dualgauge", &decode::CONFIG)
+}
+
+/// Returns the schema of included files, which have fewer tables than the main file.
+#[must_use]
+pub fn included_file() -> Value {
+    let mut schema = document("Route table of dualgauge", &decode::CONFIG);
+    if let Some(Value::Object(tables)) = schema.get_mut("properties") {
+        tables.retain(|name, _| include::ROUTE_TABLES.contains(&name.as_str()));
+    }
+    schema
 }
 
 /// Returns the schema of the flags file.

@@ -12,7 +12,7 @@ use super::documented::{answer, keys, put, table_keys};
 use crate::config::compile;
 use crate::config::decode::CONFIG;
 use crate::config::flags::{FILE, parse_flags};
-use crate::config::json_schema::{flags_file, main_file};
+use crate::config::json_schema::{flags_file, included_file, main_file};
 use crate::config::key::{DescribedValue, Section};
 
 /// Returns a value of a file as a JSON value, as editors do: a date is a string.
@@ -57,24 +57,50 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Returns the schema that the first line of a file names, which must be a shipped one.
+fn named(file: &Path, text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let path = line.strip_prefix("#:schema ");
+    let path = path.unwrap_or_else(|| panic!("{} names no schema", file.display()));
+    let schema = file.parent().unwrap().join(path);
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/schema");
+    let shipped = shipped.canonicalize().unwrap();
+    let schema = schema.canonicalize().unwrap();
+    assert_eq!(schema.parent(), Some(&*shipped), "{}", file.display());
+    fs::read_to_string(schema).unwrap()
+}
+
 #[test]
-fn every_shipped_configuration_fits_the_schema() {
-    let (main, flags) = (validator(&main_file()), validator(&flags_file()));
+fn every_shipped_configuration_names_a_schema_and_fits_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     files(&root.join("config"), &mut found);
-    files(&root.join("deploy/compose"), &mut found);
-    assert!(found.len() > 10, "{found:?}");
+    files(&root.join("deploy"), &mut found);
+    assert!(found.len() > 40, "{found:?}");
     for file in found {
         let text = fs::read_to_string(&file).unwrap();
-        let parsed: toml::Table = text.parse().unwrap();
-        let schema = if parsed.contains_key("flag") {
-            &flags
-        } else {
-            &main
-        };
-        assert_eq!(fault(schema, &text), None, "{}", file.display());
+        let schema: Value = named(&file, &text).parse().unwrap();
+        assert_eq!(
+            fault(&validator(&schema), &text),
+            None,
+            "{}",
+            file.display()
+        );
     }
+}
+
+#[test]
+fn an_included_file_has_only_its_tables() {
+    let (main, included) = (validator(&main_file()), validator(&included_file()));
+    let route = "[[route]]\nname = 'a'\nrpc = 'a'\nrest = 'GET /a'\n";
+    assert_eq!(fault(&included, route), None);
+    let with_limits = format!("{route}[limits]\nbody = '1MiB'\n");
+    assert_eq!(fault(&main, &with_limits), None);
+    assert!(fault(&included, &with_limits).is_some());
+    let including =
+        Fixture::new("include = ['routes.toml']\n[upstream.a]\nside = 'rest'\nurl = 'http://a'\n");
+    let problems = including.file("routes.toml", with_limits).load().err();
+    assert!(problems.unwrap().to_string().contains("limits"));
 }
 
 #[test]
