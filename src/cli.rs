@@ -1,5 +1,5 @@
 //! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `record`, `replay`, `har`, `learn`,
-//! `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `sample`, `demo`.
+//! `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `completions`, `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
 //! 2 for an invalid command line. Reports go to standard output, problems to standard error.
@@ -9,6 +9,7 @@
 mod admin;
 mod check;
 mod command_error;
+mod completions;
 mod configuration;
 mod connection;
 mod cpu_features;
@@ -25,6 +26,7 @@ mod kit;
 mod learn;
 mod mcp;
 mod mismatches;
+mod names;
 mod plural;
 mod record;
 mod reload;
@@ -41,7 +43,7 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use cpu_features::has_all;
 
@@ -212,6 +214,12 @@ enum CliCommand {
     /// is healthy, else 1: for health checks of images that have no other program.
     #[command(after_help = health::EXAMPLES)]
     Health(health::HealthArguments),
+    /// Print a script that completes commands, options and names in bash, zsh or fish
+    ///
+    /// The names of flags and routes come from the file of `--config`; without it, from the running proxy at `--admin`;
+    /// without one, from `dualgauge.toml` in the current folder or in `/etc/dualgauge`.
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArguments),
     /// Serve only the built-in sample server, as an upstream for trying a deployment
     #[cfg(feature = "demo")]
     Sample(sample::SampleArguments),
@@ -225,6 +233,9 @@ enum CliCommand {
 #[must_use]
 #[inline(never)]
 pub fn main() -> ExitCode {
+    if let Some(code) = completions::complete(Arguments::command) {
+        return code;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(answer) => return print_answer(&answer),
@@ -249,6 +260,7 @@ pub fn main() -> ExitCode {
         CliCommand::Record(arguments) => record::record(&arguments),
         CliCommand::Reload(arguments) => reload::reload(&arguments),
         CliCommand::Health(arguments) => health::health(&arguments),
+        CliCommand::Completions(arguments) => completions::completions(&arguments),
         #[cfg(feature = "demo")]
         CliCommand::Sample(arguments) => sample::sample(&arguments),
         #[cfg(feature = "demo")]

@@ -1,4 +1,4 @@
-//! The program with the tools of its users: editors (taplo).
+//! The program with the tools of its users: editors (taplo) and shells.
 //!
 //! `.ci/install-user-tools` installs them; the tests are ignored unless they are asked for.
 
@@ -9,6 +9,8 @@
 
 #[path = "user_tools/editors.rs"]
 mod editors;
+#[path = "user_tools/shells.rs"]
+mod shells;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -39,7 +39,7 @@ pub(super) struct AdminArguments {
     #[arg(
         long,
         value_name = "URL",
-        default_value = "http://127.0.0.1:9090",
+        default_value = AdminArguments::DEFAULT,
         global = true
     )]
     admin: String,
@@ -49,6 +49,9 @@ pub(super) struct AdminArguments {
 }
 
 impl AdminArguments {
+    /// The admin listener of a process with the default configuration.
+    pub(super) const DEFAULT: &str = "http://127.0.0.1:9090";
+
     /// Returns the arguments for a command that needs an address only.
     pub(super) fn at(url: &str, token_file: Option<PathBuf>) -> AdminArguments {
         AdminArguments {
@@ -93,8 +96,8 @@ pub(super) enum AdminFault {
     #[error("{0} sent no response; is it the admin address, in plain HTTP?")]
     Broken(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The response timed out.
-    #[error("{server} did not answer within {limit:?}", limit = LIMIT)]
-    Late { server: String },
+    #[error("{server} did not answer within {limit:?}")]
+    Late { server: String, limit: Duration },
     /// The API rejected the request, in its own words.
     #[error("{status}: {detail}")]
     Refused { status: StatusCode, detail: String },
@@ -107,6 +110,8 @@ pub(super) enum AdminFault {
 pub(super) struct AdminClient {
     authority: String,
     token: Option<HeaderValue>,
+    /// Timeout of a request.
+    limit: Duration,
 }
 
 /// One request: method, path with query, body, and the tag that the resource must still have.
@@ -149,7 +154,13 @@ impl AdminClient {
         Ok(AdminClient {
             authority,
             token: token.transpose()?,
+            limit: LIMIT,
         })
+    }
+
+    /// Sets the timeout of a request.
+    pub(super) fn within(self, limit: Duration) -> AdminClient {
+        AdminClient { limit, ..self }
     }
 
     /// Sends a GET, and returns the JSON response.
@@ -174,6 +185,7 @@ impl AdminClient {
         let probe = AdminClient {
             authority: self.authority.clone(),
             token: None,
+            limit: self.limit,
         };
         if !is_admin(&probe.answer(&read("/healthz"))?) {
             return Err(AdminFault::NotAdmin {
@@ -195,10 +207,11 @@ impl AdminClient {
             server: self.server(),
             source,
         };
-        let outcome = within(LIMIT, self.exchange(ask)).map_err(unreachable)?;
+        let outcome = within(self.limit, self.exchange(ask)).map_err(unreachable)?;
         outcome.unwrap_or_else(|| {
             Err(AdminFault::Late {
                 server: self.server(),
+                limit: self.limit,
             })
         })
     }

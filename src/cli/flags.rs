@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
+use crate::cli::names;
 use dualgauge_patterns::percent::{Keep, encode};
 
 pub(super) const EXAMPLES: &str = "\
@@ -41,8 +42,10 @@ enum Action {
     /// Set the stage and percentage of a flag
     Set {
         /// The flag
+        #[arg(add = names::flags())]
         name: String,
         /// passthrough, shadow, verify, translate or retired
+        #[arg(add = names::stages())]
         stage: String,
         /// Percentage of callers, 0 to 100 in steps of 0.001
         #[arg(long, value_name = "PERCENT", default_value = "100")]
@@ -53,6 +56,7 @@ enum Action {
     /// Remove the override of a flag: the flags file applies again
     Reset {
         /// The flag
+        #[arg(add = names::flags())]
         name: String,
         #[command(flatten)]
         signed: Attribution,
@@ -60,6 +64,7 @@ enum Action {
     /// Undo the last change of a flag, or the last change of any kind
     Undo {
         /// The flag
+        #[arg(add = names::flags())]
         name: Option<String>,
         #[command(flatten)]
         signed: Attribution,
@@ -67,6 +72,7 @@ enum Action {
     /// Re-arm a flag after its guard tripped
     Rearm {
         /// The flag
+        #[arg(add = names::flags())]
         name: String,
         #[command(flatten)]
         signed: Attribution,
@@ -84,6 +90,7 @@ enum Action {
     /// Cancel the brownouts of a route
     CallOff {
         /// The route
+        #[arg(add = names::routes())]
         route: String,
         #[command(flatten)]
         signed: Attribution,
@@ -91,6 +98,7 @@ enum Action {
     /// Resume the brownouts of a route
     CallOn {
         /// The route
+        #[arg(add = names::routes())]
         route: String,
         #[command(flatten)]
         signed: Attribution,
@@ -98,6 +106,7 @@ enum Action {
     /// Show changes and their authors, newest first
     History {
         /// Only changes of this flag
+        #[arg(add = names::flags())]
         name: Option<String>,
     },
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::cli::command_error::CommandError;
 use crate::cli::schema;
@@ -24,7 +25,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct KitArguments {
     /// The kit to show or to write; without it, all kits are listed
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(candidates))]
     name: Option<String>,
     /// Write the files of the kit into this folder; existing files are not replaced
     #[arg(long, value_name = "DIR", requires = "name")]
@@ -107,6 +108,13 @@ const KITS: &[Kit] = &[
         "Zabbix clients with the member `auth` before its header, and back"
     ),
 ];
+
+/// Returns all kits, for completions.
+fn candidates() -> Vec<CompletionCandidate> {
+    let kits = KITS.iter();
+    kits.map(|kit| CompletionCandidate::new(kit.name).help(Some(kit.summary.into())))
+        .collect()
+}
 
 pub(super) fn kit(arguments: &KitArguments) -> Result<ExitCode, CommandError> {
     let mut out = io::stdout().lock();

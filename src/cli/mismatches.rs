@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
+use crate::cli::names;
 use crate::cli::plural;
 use dualgauge_patterns::percent::{Keep, encode};
 
@@ -26,7 +27,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct MismatchesArguments {
     /// Only routes whose names match; `*` matches any text
-    #[arg(long, value_name = "GLOB", default_value = "*")]
+    #[arg(long, value_name = "GLOB", default_value = "*", add = names::routes())]
     route: String,
     /// Only mismatches since then: a duration before now, such as `30m`, `12h` or `2d`, or a time, such as
     /// `2026-06-30T12:00:00Z`. Counts also include earlier calls

@@ -33,6 +33,7 @@ use crate::cli::command_error::CommandError;
 use crate::cli::configuration::read_configuration;
 use crate::cli::drafted_server::headers;
 use crate::cli::format::Format;
+use crate::cli::names;
 use crate::gateway::{ReplayTerms, UnsafeCalls};
 use dualgauge_model::rollout::Glob;
 
@@ -69,7 +70,7 @@ pub(super) struct ReplayArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: Option<u32>,
     /// Send only calls of routes whose names match; `*` matches any text
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", add = names::routes())]
     only: Option<String>,
     /// A header of every call, for credentials, which recordings never have; `{env:NAME}` and `{file:PATH}` are replaced
     #[arg(long, value_name = "NAME: VALUE")]

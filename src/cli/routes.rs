@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::cli::command_error::CommandError;
 use crate::cli::configuration::read_configuration;
+use crate::cli::names;
 use dualgauge_model::document::{ApiInfo, openapi, openrpc};
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::Route;
@@ -33,7 +34,7 @@ pub(super) struct RoutesArguments {
     #[arg(long, value_enum, default_value_t = TableFormat::Human)]
     format: TableFormat,
     /// Only routes whose names match; `*` matches any text
-    #[arg(long, value_name = "GLOB", default_value = "*")]
+    #[arg(long, value_name = "GLOB", default_value = "*", add = names::routes())]
     route: String,
 }
 

@@ -12,6 +12,7 @@ use clap::Args;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
+use crate::cli::names;
 use crate::cli::plural::count;
 use dualgauge_model::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
 use dualgauge_patterns::percent::{Keep, encode};
@@ -32,7 +33,7 @@ pub(super) struct UsageArguments {
     #[arg(long, value_name = "TIME", default_value = "30d")]
     idle: String,
     /// Only routes whose names match; `*` matches any text
-    #[arg(long, value_name = "GLOB", default_value = "*")]
+    #[arg(long, value_name = "GLOB", default_value = "*", add = names::routes())]
     route: String,
     /// Only the eras of MCP clients, and whether the one with a handshake can be switched off
     #[arg(long)]
