@@ -1,5 +1,5 @@
 //! The command line: `run`, `check`, `schema`, `routes`, `explain`, `mismatches`, `record`, `replay`, `har`, `learn`,
-//! `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `completions`, `sample`, `demo`.
+//! `import`, `mcp`, `rest`, `kit`, `flags`, `usage`, `report`, `reload`, `health`, `completions`, `man`, `sample`, `demo`.
 //!
 //! Each command is a function of its parsed arguments, and its result is an exit code: 0 for success, 1 for a failure,
 //! 2 for an invalid command line. Reports go to standard output, problems to standard error.
@@ -24,6 +24,7 @@ mod health;
 mod import;
 mod kit;
 mod learn;
+mod man;
 mod mcp;
 mod mismatches;
 mod names;
@@ -220,6 +221,9 @@ enum CliCommand {
     /// without one, from `dualgauge.toml` in the current folder or in `/etc/dualgauge`.
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::CompletionsArguments),
+    /// Write the manual pages, one for each command
+    #[command(after_help = man::EXAMPLES)]
+    Man(man::ManArguments),
     /// Serve only the built-in sample server, as an upstream for trying a deployment
     #[cfg(feature = "demo")]
     Sample(sample::SampleArguments),
@@ -261,6 +265,7 @@ pub fn main() -> ExitCode {
         CliCommand::Reload(arguments) => reload::reload(&arguments),
         CliCommand::Health(arguments) => health::health(&arguments),
         CliCommand::Completions(arguments) => completions::completions(&arguments),
+        CliCommand::Man(arguments) => man::man(&arguments, Arguments::command()),
         #[cfg(feature = "demo")]
         CliCommand::Sample(arguments) => sample::sample(&arguments),
         #[cfg(feature = "demo")]

@@ -1,4 +1,4 @@
-//! The program with the tools of its users: editors (taplo) and shells.
+//! The program with the tools of its users: editors (taplo), shells, and viewers of manual pages.
 //!
 //! `.ci/install-user-tools` installs them; the tests are ignored unless they are asked for.
 
@@ -9,6 +9,8 @@
 
 #[path = "user_tools/editors.rs"]
 mod editors;
+#[path = "user_tools/manual.rs"]
+mod manual;
 #[path = "user_tools/shells.rs"]
 mod shells;
 
