@@ -1,4 +1,4 @@
-//! The program with the tools of its users: editors (taplo), shells, and viewers of manual pages.
+//! The program with the tools of its users: editors (taplo), shells, viewers of manual pages, and pipelines.
 //!
 //! `.ci/install-user-tools` installs them; the tests are ignored unless they are asked for.
 
@@ -11,6 +11,8 @@
 mod editors;
 #[path = "user_tools/manual.rs"]
 mod manual;
+#[path = "user_tools/pipelines.rs"]
+mod pipelines;
 #[path = "user_tools/shells.rs"]
 mod shells;
 

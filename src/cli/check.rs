@@ -1,31 +1,38 @@
 //! `dualgauge check`: the problems of a configuration, or its contents and the losses of translation. Used by `cli`.
 
+mod annotations;
+mod findings;
+mod format;
 mod json;
+mod sarif;
 mod sets;
 mod statements;
 mod text;
 mod upgrade;
 mod verdict;
 
-use std::io;
+use std::env;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::cli::command_error::CommandError;
-use crate::cli::format::Format;
 use crate::config::configuration::{Configuration, Flawed};
 use crate::config::load::{Sources, environment};
 use crate::config::problem::{Problem, Problems};
 use dualgauge_model::check;
+use findings::Places;
+use format::ReportFormat;
 use statements::Detail;
 use verdict::Checked;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   dualgauge check --config dualgauge.toml
-  dualgauge check --config dualgauge.toml --format json";
+  dualgauge check --config dualgauge.toml --format json
+  dualgauge check --config dualgauge.toml --format sarif > dualgauge.sarif";
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArguments {
@@ -33,8 +40,8 @@ pub(super) struct CheckArguments {
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Human)]
+    format: ReportFormat,
     /// Print no notes on routes that a changed default affects
     #[arg(long)]
     no_upgrade_notes: bool,
@@ -68,7 +75,7 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
         true => Detail::Full,
         false => Detail::Brief,
     };
-    write(arguments.format, detail, &checked)?;
+    write(arguments, detail, &checked)?;
     Ok(match checked {
         Ok(checked) if checked.problems.is_none() => ExitCode::SUCCESS,
         Ok(_) | Err(_) => ExitCode::FAILURE,
@@ -112,14 +119,28 @@ fn with_those_of_routes(flawed: Flawed) -> Problems {
 }
 
 fn write(
-    format: Format,
+    arguments: &CheckArguments,
     detail: Detail,
     checked: &Result<Checked<'_>, Problems>,
 ) -> io::Result<()> {
-    match (format, checked) {
-        (Format::Human, Ok(checked)) => text::write(checked, detail),
-        (Format::Human, Err(problems)) => text::write_problems(problems),
-        (Format::Json, Ok(checked)) => json::write(checked),
-        (Format::Json, Err(problems)) => json::write_problems(problems),
+    let findings = || {
+        let folder = env::current_dir().unwrap_or_default();
+        let places = Places {
+            main: &arguments.config,
+            folder: &folder,
+        };
+        findings::findings(checked, &places)
+    };
+    match (arguments.format, checked) {
+        (ReportFormat::Human, Ok(checked)) => text::write(checked, detail),
+        (ReportFormat::Human, Err(problems)) => text::write_problems(problems),
+        (ReportFormat::Json, Ok(checked)) => json::write(checked),
+        (ReportFormat::Json, Err(problems)) => json::write_problems(problems),
+        (ReportFormat::Github, _) => print(&annotations::render(&findings())),
+        (ReportFormat::Sarif, _) => print(&sarif::render(&findings())),
     }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())
 }
