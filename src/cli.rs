@@ -15,6 +15,8 @@ mod connection;
 mod cpu_features;
 #[cfg(feature = "demo")]
 mod demo;
+#[cfg(test)]
+mod draft_files;
 mod drafted_server;
 mod explain;
 mod flags;
@@ -28,6 +30,7 @@ mod man;
 mod mcp;
 mod mismatches;
 mod names;
+mod plain;
 mod plural;
 mod record;
 mod reload;

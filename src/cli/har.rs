@@ -74,10 +74,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Writes the calls of a file as HAR, and reports the lines that are none; returns their number.
+/// Writes the calls of a file as HAR, and reports the lines or entries that are none; returns their number.
 fn write(input: &mut Input, origin: &str, out: impl Write) -> Result<usize, ReplayFault> {
     let mut out = BufWriter::new(out);
     let mut unreadable = 0;
+    let unit = input.unit();
     let (mut writer, begin) = Writer::begin(origin, "dualgauge", env!("CARGO_PKG_VERSION"));
     out.write_all(&begin)?;
     while let Some(part) = input.next()? {
@@ -85,7 +86,7 @@ fn write(input: &mut Input, origin: &str, out: impl Write) -> Result<usize, Repl
             FilePart::Call(call) => out.write_all(&writer.entry(&call.call))?,
             FilePart::NoCall(number, why) | FilePart::End(number, why) => {
                 unreadable += 1;
-                writeln!(io::stderr().lock(), "skipped: line {number}: {why}")?;
+                writeln!(io::stderr().lock(), "skipped: {unit} {number}: {why}")?;
             }
         }
     }

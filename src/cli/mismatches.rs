@@ -13,6 +13,7 @@ use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
 use crate::cli::names;
+use crate::cli::plain::plain;
 use crate::cli::plural;
 use dualgauge_patterns::percent::{Keep, encode};
 
@@ -81,7 +82,7 @@ fn human_reset(response: &Value) -> String {
         routes => format!("reset: {}\n", plural::count(routes.len() as u64, "route")),
     };
     for route in routes {
-        text.push_str(&format!("  {}\n", plain(route.as_str())));
+        text.push_str(&format!("  {}\n", plain(route.as_str().unwrap_or("?"))));
     }
     text
 }
@@ -179,16 +180,7 @@ fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
 
 /// Returns a text of the API, which may contain server output, without control characters.
 fn word(value: &Value, name: &str) -> String {
-    plain(value.get(name).and_then(Value::as_str))
-}
-
-fn plain(text: Option<&str>) -> String {
-    let text = text.unwrap_or("?");
-    let plain = |c: char| !c.is_control();
-    if text.chars().all(plain) {
-        return text.to_owned();
-    }
-    text.escape_debug().to_string()
+    plain(value.get(name).and_then(Value::as_str).unwrap_or("?"))
 }
 
 fn number(value: &Value, name: &str) -> u64 {

@@ -17,6 +17,7 @@ use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
 use crate::cli::plural;
+use dualgauge_model::lifecycle::parse_idle;
 
 /// The path of the recording in the admin API.
 const PATH: &str = "/api/v1/recording";
@@ -247,13 +248,8 @@ fn explained(reason: &str) -> &str {
 /// Parses a duration of at least a second.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write whole seconds, minutes or hours, such as `30s`, `10m` or `2h`".to_owned();
-    let units = [("s", 1), ("m", 60), ("h", 3600)];
-    let mut units = units.into_iter();
-    let found = units.find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-    let (number, seconds) = found.ok_or_else(wrong)?;
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let seconds = number.checked_mul(seconds).filter(|seconds| *seconds > 0);
-    seconds.map(Duration::from_secs).ok_or_else(wrong)
+    let seconds = parse_idle(text).ok_or_else(wrong)?;
+    Ok(Duration::from_secs(seconds))
 }
 
 /// Parses a percentage, which the API checks again.

@@ -5,38 +5,16 @@ mod described;
 mod public_documents;
 mod round_trip;
 
-use std::fs;
-
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::cli::check;
+use crate::cli::draft_files::{self, problems};
 use crate::config::configuration::Configuration;
-use crate::config::load::Sources;
 use dualgauge_model::document::{ApiInfo, openapi, tools};
 use dualgauge_model::import::arbitrary::{api, rpc};
 use dualgauge_model::import::{
     DocumentKind, SourceDocument, ToolDraftOptions, draft, draft_as_tools,
 };
-
-const MAIN: &str = "include = ['routes.toml']\n\
-                    [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
-                    [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
-
-/// Returns the problems that `check` reports for a route file.
-fn problems(routes: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dualgauge.toml");
-    fs::write(&file, MAIN).unwrap();
-    fs::write(folder.path().join("routes.toml"), routes).unwrap();
-    let sources = Sources {
-        file: Some(file),
-        ..Sources::default()
-    };
-    check::problems(&sources)
-        .map(|problems| problems.to_string())
-        .unwrap_or_default()
-}
 
 #[test]
 fn a_path_that_no_route_can_have_is_left_out() {
@@ -98,14 +76,7 @@ fn loaded(document: &serde_json::Value) -> (Configuration, String) {
         document: document.clone(),
     };
     let draft = draft_as_tools(&[given], &ToolDraftOptions::default()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dualgauge.toml");
-    fs::write(&file, MAIN).unwrap();
-    fs::write(folder.path().join("routes.toml"), &draft.toml).unwrap();
-    let sources = Sources {
-        file: Some(file),
-        ..Sources::default()
-    };
+    let (_folder, sources) = draft_files::written(&draft.toml);
     match Configuration::read(&sources) {
         Ok(read) => (read, draft.toml),
         Err(problems) => panic!("{problems}\nof\n{}", draft.toml),

@@ -82,6 +82,14 @@ impl Input {
         Ok(input)
     }
 
+    /// Returns the name of the parts that are counted.
+    pub(in crate::cli) const fn unit(&self) -> &'static str {
+        match self.source {
+            Source::Har { .. } => "entry",
+            Source::Recording(_) => "line",
+        }
+    }
+
     /// Returns the next part; `None` at the end.
     ///
     /// # Errors

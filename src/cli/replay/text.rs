@@ -3,6 +3,7 @@
 use super::latencies::Latencies;
 use super::summary::{CallPlace, Conclusion, FailedSample, FieldSummary, RouteSummary, Summary};
 use super::way::ReplayWay;
+use crate::cli::plain::plain;
 use crate::cli::plural::count;
 use dualgauge_model::compare::Verdict;
 
@@ -193,12 +194,4 @@ fn conclusion(summary: &Summary) -> String {
         ));
     }
     text + "\n"
-}
-
-/// Returns a text of the file or of a server without control characters.
-fn plain(text: &str) -> String {
-    match text.chars().any(char::is_control) {
-        true => text.escape_debug().to_string(),
-        false => text.to_owned(),
-    }
 }

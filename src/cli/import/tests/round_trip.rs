@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::MAIN;
 use super::described::{BodyMembers, Document, Failures, PROBLEM};
+use crate::cli::draft_files;
 use crate::cli::import::read;
 use crate::config::configuration::Configuration;
-use crate::config::load::Sources;
 use dualgauge_model::document::{ApiInfo, openapi};
 use dualgauge_model::import::arbitrary::api;
 use dualgauge_model::import::{DocumentKind, SourceDocument, draft};
@@ -22,14 +21,7 @@ pub(super) fn there_and_back(document: &Value) -> (String, Value) {
         document: document.clone(),
     };
     let toml = draft(&[given]).map(|draft| draft.toml).unwrap_or_default();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dualgauge.toml");
-    std::fs::write(&file, MAIN).unwrap();
-    std::fs::write(folder.path().join("routes.toml"), &toml).unwrap();
-    let sources = Sources {
-        file: Some(file),
-        ..Sources::default()
-    };
+    let (_folder, sources) = draft_files::written(&toml);
     let read = Configuration::read(&sources);
     let configuration = read.unwrap_or_else(|problems| panic!("{problems}\nof\n{toml}"));
     let generated = openapi(configuration.plan.routes.routes(), &ApiInfo::default());
