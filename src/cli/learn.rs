@@ -24,7 +24,7 @@ use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
 use crate::cli::plural::count;
 use documents::infer;
-use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft};
+use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft_observed};
 use dualgauge_model::lifecycle::UsageReport;
 pub(super) use fault::LearnFault;
 use observed::Observed;
@@ -122,7 +122,7 @@ fn drafted(observed: &mut Observed, name: &str) -> Result<ImportDraft, LearnFaul
     if given.is_empty() {
         return Err(LearnFault::Nothing);
     }
-    let draft = draft(&given)?;
+    let draft = draft_observed(&given)?;
     Ok(ImportDraft {
         toml: marked::marked(&draft.toml, &documents),
         report: draft.report,

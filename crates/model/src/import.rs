@@ -80,6 +80,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use model::Operations;
+use pair::Mismatches;
 pub use refs::{DocumentFault, printable};
 pub use report::{ImportReport, LeftOut, RouteNote};
 pub use rest_api::{
@@ -188,6 +189,22 @@ fn read(
 /// # Errors
 /// [`ImportError`] for the first document that is not of its kind, or is beyond the limits.
 pub fn draft(given: &[SourceDocument]) -> Result<ImportDraft, ImportError> {
+    draft_with(given, Mismatches::Noted)
+}
+
+/// Does the same for documents that were inferred from calls: two operations are a pair only if each value of one has a
+/// place in the other. What no call has is no omission of an author.
+///
+/// # Errors
+/// Fails as [`draft`] does.
+pub fn draft_observed(given: &[SourceDocument]) -> Result<ImportDraft, ImportError> {
+    draft_with(given, Mismatches::Refused)
+}
+
+fn draft_with(
+    given: &[SourceDocument],
+    mismatches: Mismatches,
+) -> Result<ImportDraft, ImportError> {
     let mut found = Operations::default();
     let mut documents = Vec::with_capacity(given.len());
     for (index, given) in given.iter().enumerate() {
@@ -201,7 +218,7 @@ pub fn draft(given: &[SourceDocument]) -> Result<ImportDraft, ImportError> {
     let sources = Sources::new(&documents);
     let counted = (found.rest_count(), found.rpc_count());
     let names: Vec<&str> = given.iter().map(|given| given.name.as_str()).collect();
-    let mut table = table::table(found, &sources);
+    let mut table = table::table(found, &sources, mismatches);
     table.report.rest = counted.0;
     table.report.rpc = counted.1;
     let toml = write::write(&names, &table);

@@ -301,7 +301,9 @@ fn rpc(observed: &mut Observed) -> Rpc {
         .any(|call| is_tool_call(call) || call.method == "initialize");
     let mut protocol = 0;
     for call in &observed.rpc {
-        if is_tool_call(call) {
+        if is_in_rest_api(&call.method, &observed.rest) {
+            methods.entry(call.method.clone()).or_default().push(call);
+        } else if is_tool_call(call) {
             let params = call.params.as_ref();
             let name = params.and_then(|params| params["name"].as_str());
             let arguments = params.and_then(|params| params.get("arguments"));
@@ -344,6 +346,27 @@ fn rpc(observed: &mut Observed) -> Rpc {
         observed.leave_out("a method of the protocol itself");
     }
     rpc
+}
+
+/// Returns true for a method of MCP tools with a REST path of its own: a path that ends in `tools/call` has the name of
+/// the tool in its body, as the method has it in its params.
+fn is_in_rest_api(method: &str, rest: &[RestCall]) -> bool {
+    let ends = |call: &RestCall, end: &[&str]| {
+        let segments = call.segments.iter().map(String::as_str);
+        segments
+            .rev()
+            .zip(end.iter().rev().copied())
+            .filter(|(one, other)| one == other)
+            .count()
+            == end.len()
+    };
+    match method {
+        "tools/call" => rest.iter().any(|call| ends(call, &["tools", "call"])),
+        "tools/list" => rest.iter().any(|call| {
+            ends(call, &["tools", "list"]) || (call.method == "GET" && ends(call, &["tools"]))
+        }),
+        _ => false,
+    }
 }
 
 fn is_tool_call(call: &RpcCall) -> bool {

@@ -1,5 +1,7 @@
 //! Drafts of observed calls: golden files, and laws.
 
+mod shipped;
+
 use std::fs;
 
 use http::{HeaderMap, Method, Uri};
@@ -10,9 +12,9 @@ use super::drafted;
 use super::observed::Observed;
 use super::read::{Which, read};
 use super::shape::Shape;
-use crate::cli::check;
+use crate::cli::draft_files;
 use crate::config::compile::compile;
-use crate::config::load::{Sources, load};
+use crate::config::load::load;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::routing::{RequestHead, RouteMatch, match_route};
 use dualgauge_patterns::json::Json;
@@ -23,23 +25,10 @@ use dualgauge_recording::recording::{
     RecordedBody, RecordedCall, RecordedRequest, RecordedResponse, RecordedTime, Responder,
 };
 
-const MAIN: &str = "include = ['routes.toml']\n\
-                    [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
-                    [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
-
 /// Compiles a draft, and asserts that `check` passes it.
 fn plan(routes: &str) -> Plan {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dualgauge.toml");
-    fs::write(&file, MAIN).unwrap();
-    fs::write(folder.path().join("routes.toml"), routes).unwrap();
-    let sources = Sources {
-        file: Some(file),
-        ..Sources::default()
-    };
-    let problems = check::problems(&sources);
-    let problems = problems.map(|problems| problems.to_string());
-    assert_eq!(problems.unwrap_or_default(), "", "{routes}");
+    assert_eq!(draft_files::problems(routes), "", "{routes}");
+    let (_folder, sources) = draft_files::written(routes);
     compile(&load(&sources).unwrap(), &[]).unwrap()
 }
 
@@ -136,6 +125,37 @@ fn calls_of_both_sides_become_pairs_with_their_guesses() {
         );
     }
     insta::assert_snapshot!(draft.toml);
+}
+
+#[test]
+fn a_pair_has_a_place_for_every_value_on_both_sides() {
+    let mut observed = Observed::default();
+    let mut add = |target: &str, method: &str, params: Value| {
+        let none = (Value::Null, Value::Null);
+        observed.add_recorded(&recorded(Side::Rest, ("GET", target), none));
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        observed.add_recorded(&recorded(Side::Rpc, ("POST", "/rpc"), (call, Value::Null)));
+    };
+    add("/users/7", "users.get", json!({ "id": "7" }));
+    add("/users/8", "users.get", json!({ "id": "8" }));
+    add("/items/search?q=a", "items.search", json!({ "query": "a" }));
+    add("/orders", "orders.list", json!({ "limit": 20 }));
+    add("/orders?limit=5", "orders.list", json!({ "limit": 5 }));
+    let draft = drafted(&mut observed, "calls").unwrap().toml;
+    for said in [
+        // A text of a URL can be the string that the other side takes.
+        "rest = \"GET /users/{id:string}\"\nrpc = \"users.get\"",
+        "# guess: `q` is `query`",
+        "rest = \"GET /items/search?q={query:string}\"\nrpc = \"items.search\"",
+        // The server's default is unknown.
+        "# look: it seems to match `orders.list`, but `limit` is optional for REST and required for RPC",
+    ] {
+        assert!(draft.contains(said), "{said}\n{draft}");
+    }
+    let plan = plan(&draft);
+    let orders = plan.routes.routes().iter();
+    let mut orders = orders.filter(|route| route.rest.starts_with("GET /orders"));
+    assert!(orders.all(|route| route.always_passes), "{draft}");
 }
 
 #[test]

@@ -9,7 +9,10 @@ use super::model::{
 };
 use super::refs::shown;
 use super::schema::{NamedValue, Type};
-use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
+use super::values::{
+    Bindings, BoundParameter, RestLocation, RpcLocation, equal_type, note_other_name,
+    note_type_conflict, note_unfilled,
+};
 
 /// Returns the values of a REST operation without a twin. Its params get the names of its parameters.
 pub(super) fn rest_alone(rest: &RestOperation) -> Bindings {
@@ -160,6 +163,8 @@ pub(super) fn pair(rest: &RestOperation, rpc: &RpcOperation) -> Result<Bindings,
 /// Binds a parameter that matches a param, or whose object is a param.
 fn paired_parameter(parameter: &Parameter, rpc: &RpcOperation, twin: usize, found: &mut Bindings) {
     let param = &rpc.params[twin];
+    note_other_name(&parameter.named.name, &param.name, found);
+    note_unfilled(&parameter.named, param, found);
     let inside = parameter.inside.as_ref();
     let inside = inside.filter(|inside| inside.is_named(&param.name));
     if let Some(inside) = inside {
@@ -273,6 +278,14 @@ fn url_type(parameter: &Parameter, param: &NamedValue, found: &mut Bindings) -> 
         (_, Type::Any) => kind,
         (Type::String | Type::Enum(_), Type::String | Type::Enum(_)) => kind,
         (Type::Integer | Type::Number, Type::Integer | Type::Number) => kind,
+        // A URL has only texts, so any of them can be the string that the other side takes.
+        (Type::Integer | Type::Number | Type::Boolean, Type::String) => {
+            found.notes.push(format!(
+                "`{}` looks like another type in the URL; it is sent as a string, as the RPC side has it",
+                shown(&parameter.named.name)
+            ));
+            Type::String
+        }
         (one, other) => {
             if one != other {
                 note_type_conflict(&parameter.named.name, found);
@@ -280,10 +293,6 @@ fn url_type(parameter: &Parameter, param: &NamedValue, found: &mut Bindings) -> 
             kind
         }
     }
-}
-
-fn note_type_conflict(name: &str, found: &mut Bindings) {
-    found.note(format!("the types of `{}` differ", shown(name)));
 }
 
 /// Returns the name of the RPC side if it is valid for a hole, since no mapping is written then; else the REST name.
@@ -327,19 +336,6 @@ fn add_member(member: &NamedValue, rpc: Option<RpcLocation>, found: &mut Binding
         rest: RestLocation::Member(member.name.clone()),
         rpc: rpc.unwrap_or_else(|| RpcLocation::Named(member.name.clone())),
     });
-}
-
-/// Returns the type of a member that equals a value of the head, if the two have different spellings in JSON.
-fn equal_type(head: &Type, member: &Type) -> Option<Type> {
-    let text = |kind: &Type| matches!(kind, Type::Any | Type::String | Type::Enum(_));
-    match member {
-        Type::Any => Some(Type::Any),
-        Type::Object | Type::Array => None,
-        _ if head == member || (text(head) && text(member)) => None,
-        Type::String | Type::Integer | Type::Number | Type::Boolean | Type::Enum(_) => {
-            Some(member.clone())
-        }
-    }
 }
 
 fn add_body(
@@ -426,6 +422,8 @@ fn paired_member(
         };
     };
     let param = &rpc.params[twin];
+    note_other_name(&member.name, &param.name, found);
+    note_unfilled(member, param, found);
     let mut member = member.clone();
     if member.kind != param.kind {
         if member.kind != Type::Any && param.kind != Type::Any {

@@ -73,6 +73,13 @@ impl MatchRule {
     }
 }
 
+/// Returns true if one of two names begins the other.
+pub(super) fn is_abbreviation(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(str::to_ascii_lowercase);
+    let is_empty = one.is_empty() || other.is_empty();
+    one != other && !is_empty && (one.starts_with(&other) || other.starts_with(&one))
+}
+
 fn ends_in_id_or_name(words: &[String]) -> bool {
     words
         .last()
@@ -102,7 +109,24 @@ impl Matching {
         for rule in [MatchRule::SameWords, MatchRule::SameEnd] {
             found.run(rule, &parameters, &members, rpc);
         }
+        found.match_last(&parameters, &members, rpc);
         found
+    }
+
+    /// Matches the only name that is left on each side, if one begins the other: `q` and `query`.
+    fn match_last(&mut self, parameters: &[&str], members: &[&str], rpc: &RpcOperation) {
+        let [at] = self.unmatched(rpc)[..] else {
+            return;
+        };
+        let parameters = parameters.iter().zip(&mut self.parameters);
+        let members = members.iter().zip(&mut self.members);
+        let unmatched = parameters.chain(members).filter(|(_, twin)| twin.is_none());
+        let mut unmatched: Vec<(&&str, &mut Option<usize>)> = unmatched.collect();
+        if let [(name, twin)] = &mut unmatched[..]
+            && is_abbreviation(name, &rpc.params[at].name)
+        {
+            **twin = Some(at);
+        }
     }
 
     /// Matches the members of an object in the query, or in a form, with the param that is the object.

@@ -17,6 +17,15 @@ const MOST_RIVALS: usize = 400;
 /// The most candidates that are named to the reader.
 const MOST_DOUBTS: usize = 4;
 
+/// The treatment of a pair with a value that only one side has, or that both have in different types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mismatches {
+    /// A comment tells them.
+    Noted,
+    /// The operations are no pair.
+    Refused,
+}
+
 /// The rule by which two operations are a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PairRule {

@@ -11,7 +11,7 @@ use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
 use super::model::{BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment};
-use super::pair::OperationPair;
+use super::pair::{Mismatches, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::reply;
@@ -25,15 +25,25 @@ use dualgauge_patterns::percent::{self, Keep};
 /// # Errors
 /// Returns the reason why the two cannot be one route, although their names match.
 pub(super) fn from_pair(
-    rest: &RestOperation,
-    rpc: &RpcOperation,
+    operations: (&RestOperation, &RpcOperation, Mismatches),
     pair: &OperationPair,
     declared: &RestDeclaration<'_>,
 ) -> Result<(Drafted, RouteKeys), String> {
+    let (rest, rpc, mismatches) = operations;
+    let bind = |rpc: &RpcOperation| {
+        let bindings = bind::pair(rest, rpc)?;
+        match bindings
+            .mismatch()
+            .filter(|_| mismatches == Mismatches::Refused)
+        {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(bindings),
+        }
+    };
     let named = rpc.by_name();
-    let named = named.and_then(|rpc| Some((bind::pair(rest, &rpc).ok()?, rpc)));
+    let named = named.and_then(|rpc| Some((bind(&rpc).ok()?, rpc)));
     let named = named.map(|(bindings, rpc)| bound_pair(rest, &rpc, pair, bindings, declared));
-    match (bind::pair(rest, rpc), named) {
+    match (bind(rpc), named) {
         (Ok(bindings), named) => {
             let (mut drafted, keys) = bound_pair(rest, rpc, pair, bindings, declared);
             if let Some((named, _)) = named {

@@ -12,7 +12,7 @@ use super::documenting::Documenting;
 use super::drafted::Drafted;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin};
 use super::model::{CallModel, Operations};
-use super::pair::{self, Pairs};
+use super::pair::{self, Mismatches, Pairs};
 use super::refs::shown;
 use super::report::{ImportReport, LeftOut, RouteNote};
 use super::route;
@@ -30,7 +30,7 @@ pub(super) struct Table {
 }
 
 /// Drafts all routes.
-pub(super) fn table(found: Operations, sources: &Sources<'_>) -> Table {
+pub(super) fn table(found: Operations, sources: &Sources<'_>, mismatches: Mismatches) -> Table {
     let mut pairs = pair::pair(&found.rest, &found.rpc);
     let mut drafts: Vec<(usize, Drafted, RouteKeys)> = Vec::new();
     let mut claimed = ClaimedKeys::default();
@@ -47,15 +47,16 @@ pub(super) fn table(found: Operations, sources: &Sources<'_>) -> Table {
             },
             CallModel::ByName | CallModel::ByPosition => RestDeclaration::default(),
         };
-        let drafted =
-            route::from_pair(rest, rpc, &pair, &declared).and_then(|(mut drafted, keys)| {
+        let drafted = route::from_pair((rest, rpc, mismatches), &pair, &declared).and_then(
+            |(mut drafted, keys)| {
                 claimed.claim(&mut drafted, &keys);
                 // A pair that cannot be one route may be two: each side is tried alone.
                 match drafted.refused.take() {
                     None => Ok((pair.rest, drafted, keys)),
                     Some(why) => Err(why),
                 }
-            });
+            },
+        );
         match drafted {
             Ok(drafted) => {
                 drafts.push(drafted);

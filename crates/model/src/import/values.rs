@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hole::{self, Absence};
+use super::matching::is_abbreviation;
 use super::model::{CallModel, List, RestOperation, RpcOperation};
 use super::refs::shown;
-use super::schema::Type;
+use super::schema::{NamedValue, Type};
 
 /// The location of a value in a REST call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +74,40 @@ impl BoundParameter {
     }
 }
 
+pub(super) fn note_other_name(rest: &str, rpc: &str, found: &mut Bindings) {
+    if is_abbreviation(rest, rpc) {
+        let (rest, rpc) = (shown(rest), shown(rpc));
+        let note =
+            format!("guess: `{rest}` is `{rpc}`: no other name is left, and one begins the other");
+        found.notes.push(note);
+    }
+}
+
+pub(super) fn note_unfilled(rest: &NamedValue, rpc: &NamedValue, found: &mut Bindings) {
+    if rest.is_required && !rpc.is_required {
+        let name = shown(&rest.name);
+        let why = format!("`{name}` is required for REST and optional for RPC");
+        found.unfilled.get_or_insert(why);
+    }
+}
+
+pub(super) fn note_type_conflict(name: &str, found: &mut Bindings) {
+    found.note(format!("the types of `{}` differ", shown(name)));
+}
+
+/// Returns the type of a member that equals a value of the head, if the two have different spellings in JSON.
+pub(super) fn equal_type(head: &Type, member: &Type) -> Option<Type> {
+    let text = |kind: &Type| matches!(kind, Type::Any | Type::String | Type::Enum(_));
+    match member {
+        Type::Any => Some(Type::Any),
+        Type::Object | Type::Array => None,
+        _ if head == member || (text(head) && text(member)) => None,
+        Type::String | Type::Integer | Type::Number | Type::Boolean | Type::Enum(_) => {
+            Some(member.clone())
+        }
+    }
+}
+
 /// All values of a call.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
@@ -86,6 +121,8 @@ pub(super) struct Bindings {
     /// Query names without a counterpart on the other side.
     pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// The reason why an RPC call may have no value for a required part of the REST call.
+    pub(super) unfilled: Option<String>,
 }
 
 impl Bindings {
@@ -147,6 +184,14 @@ impl Bindings {
     }
 
     /// Adds a note that a person should check.
+    /// Returns the first reason why a call of one side may have no counterpart on the other: a value that only one side
+    /// has, that both have in different types, or that RPC clients may omit and REST servers require.
+    pub(super) fn mismatch(&self) -> Option<&str> {
+        let notes = self.notes.iter();
+        let mut notes = notes.filter_map(|note| note.strip_prefix("look: "));
+        notes.next().or(self.unfilled.as_deref())
+    }
+
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(format!("look: {text}"));
     }
