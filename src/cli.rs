@@ -56,11 +56,17 @@ pub use cpu_features::has_all;
 /// dualgauge is a proxy in front of an unchanged server. It serves REST and JSON-RPC 2.0 on one port, and moves each
 /// client from one to the other, route by route.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(version = VERSION, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: CliCommand,
 }
+
+/// The version of the package. `deploy/release` adds the commit and its date.
+const VERSION: &str = match option_env!("RELEASE_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,0 +1,64 @@
+# Functions of deploy/release that write archives and checksums. They use its variables.
+
+# Puts the files that packages share into one folder.
+stage_files() {
+    mkdir -p "$STAGE/config"
+    strip --strip-all -o "$STAGE/dualgauge" "$program"
+    cp LICENSE README.md CHANGELOG.md deploy/dualgauge.service deploy/dualgauge.socket "$STAGE/"
+    # The example and the files that it includes.
+    cp config/dualgauge.toml config/sqlite.toml config/flags.toml "$STAGE/config/"
+    python3 deploy/packages/inventory.py --triple "$TRIPLE" --version "$VERSION" \
+        --bill "$STAGE/dualgauge.cdx.json" --notices "$STAGE/THIRD-PARTY.txt"
+    if has_command completions; then
+        mkdir -p "$STAGE/completions"
+        "$STAGE/dualgauge" completions bash >"$STAGE/completions/dualgauge"
+        "$STAGE/dualgauge" completions zsh >"$STAGE/completions/_dualgauge"
+        "$STAGE/dualgauge" completions fish >"$STAGE/completions/dualgauge.fish"
+    fi
+    if has_command man; then
+        mkdir -p "$STAGE/man"
+        "$STAGE/dualgauge" man --write "$STAGE/man"
+    fi
+    cp "$STAGE/dualgauge.cdx.json" "$FOLDER/$NAME-$TRIPLE.cdx.json"
+    cp "$STAGE/THIRD-PARTY.txt" "$FOLDER/$NAME-THIRD-PARTY.txt"
+    chmod -R u=rwX,go=rX "$STAGE"
+}
+
+# Succeeds if the program has a command.
+has_command() {
+    "$STAGE/dualgauge" "$1" --help >/dev/null 2>&1
+}
+
+# Writes a tar archive of folders with fixed owners, times and order: pack FILE FOLDER NAME…
+pack() {
+    local file="$1" from="$2"
+    shift 2
+    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=gnu \
+        --directory "$from" "$@" | gzip --no-name --best >"$file"
+}
+
+# The program with its notices, its configuration and its units, as `cargo binstall` and Homebrew get it.
+archive_binary() {
+    pack "$FOLDER/$NAME-$TRIPLE.tar.gz" "$STAGE" --transform "s,^\.,$NAME-$TRIPLE," .
+}
+
+# The sources of the commit, for builds on other systems.
+archive_source() {
+    git archive --prefix "$NAME/" HEAD | gzip --no-name --best >"$FOLDER/$NAME-source.tar.gz"
+}
+
+# The recorded profile: with it, everyone can build the same program.
+archive_profile() {
+    if [ -n "$optimized" ]; then
+        pack "$FOLDER/$NAME-profile.tar.gz" "$TARGET/optimized/recorded" program.profdata order
+    fi
+}
+
+write_checksums() {
+    (
+        cd "$FOLDER"
+        find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >"$WORK/SHA256SUMS"
+    )
+    mv "$WORK/SHA256SUMS" "$FOLDER/SHA256SUMS"
+    cat "$FOLDER/SHA256SUMS"
+}
