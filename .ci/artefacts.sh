@@ -247,8 +247,8 @@ PYTHON
     chmod 755 "$WORK" "$bundle" "$root"
     cp "$OLDPWD"/config/{dualgauge,sqlite,flags}.toml "$root/etc/dualgauge/"
     has_version chroot --userspec=65532:65532 "$root" /bin/dualgauge
-    CALL_PATH=/openapi.json CALL_BODY='' CALL_EXPECTED='"openapi"' serves chroot --userspec=65532:65532 "$root" \
-        /bin/dualgauge run --config /etc/dualgauge/dualgauge.toml
+    CALL_PATH=/openapi.json CALL_BODY='' CALL_EXPECTED='"openapi"' serves env DUALGAUGE_ROLLOUT__STATE=/var/lib/dualgauge \
+        chroot --userspec=65532:65532 "$root" /bin/dualgauge run --config /etc/dualgauge/dualgauge.toml
 }
 
 test_chart() {
