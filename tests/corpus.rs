@@ -180,3 +180,12 @@ fn access_log() {
         }
     }
 }
+
+#[test]
+fn ofrep() {
+    for input in corpus("ofrep") {
+        for end in 0..=input.len() {
+            dualgauge_model::ofrep::check_any_request(&input[..end]);
+        }
+    }
+}

@@ -2,6 +2,8 @@
 //! translates each call from JSON-RPC to REST, and the second one, the kit, back to JSON-RPC. Clients of A2A speak both
 //! protocols: through one proxy they get the results of an agent that speaks the other one.
 //!
+//! Applications evaluate the flags of a proxy with OpenFeature.
+//!
 //! `.ci/install-kits` installs the servers and clients; the tests are ignored unless they are asked for.
 
 #![expect(
@@ -15,6 +17,8 @@ mod bitcoin;
 mod imitations;
 #[path = "kits/odoo.rs"]
 mod odoo;
+#[path = "kits/ofrep.rs"]
+mod ofrep;
 #[path = "peers/processes.rs"]
 mod processes;
 #[path = "kits/transmission.rs"]

@@ -5,6 +5,7 @@
 //! state           the runtime state as plain fields
 //! apply           changes of the overrides: compiled, stored, then put in force
 //! stale_changes   runtime changes of flags that were edited since
+//! evaluated       evaluations of flags for applications
 //! explained       the explanation of a call under the plan in force
 //! files           the files of a start or a reload
 //! overrides       the flags with the overrides applied (pure)
@@ -33,6 +34,7 @@
 //! Used by `control`, `run` and `usage_counts`.
 
 mod apply;
+mod evaluated;
 mod explained;
 mod file_watch;
 mod files;
@@ -69,6 +71,7 @@ use crate::config::problem::{Problems, SourceLocation, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::server::admin::{Refusal, Reloaded};
 use crate::store::{Store, StoreSettings};
+use crate::telemetry::metrics::EvaluationCounts;
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
 use file_watch::{FileChange, FileContents, FileWatch};
@@ -167,6 +170,7 @@ impl Control {
             refused: None,
             guards: Guards::default(),
             reporting,
+            evaluations: EvaluationCounts::default(),
             timeline: Timeline::default(),
             tripped_here: BTreeMap::new(),
             thrown: None,
@@ -202,6 +206,7 @@ impl Control {
             reloads: self.reloads,
             trips: self.guards.trips(),
             rulings: self.guards.rulings(),
+            evaluations: self.evaluations.clone(),
             kill: self.plan.rollout.kill,
             store: self.store.health(),
         }

@@ -309,6 +309,7 @@ impl MetricsSources {
             flags: plan.rollout.flags.iter().map(FlagState::from).collect(),
             trips: facts.trips,
             rulings: facts.rulings,
+            evaluations: facts.evaluations,
             kill: facts.kill,
             is_store_up: facts.store == Health::Fine,
             links: self.links.states(),

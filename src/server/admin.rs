@@ -31,6 +31,8 @@
 //! GET               /api/v1/differences    a page of mismatches and failed candidates
 //! GET               /api/v1/flags/{name}/preview
 //!                                          the effect that new values of a flag would have
+//! POST              /ofrep/v1/evaluate/flags, …/{key}
+//!                                          evaluate all flags, or one, for an application; read-only too
 //! GET               /api/v1/docs           a page that shows this API
 //! GET               /api/v1/admin.json     this API as an OpenAPI document
 //! GET               /api/v1/openapi.json   the routes as an OpenAPI document for REST clients
@@ -51,9 +53,11 @@ mod connection_limit;
 mod console;
 mod decode;
 mod differences;
+mod evaluation;
 mod explain;
 mod live;
 mod mismatches;
+mod ofrep;
 mod overview;
 mod page;
 mod performance_view;
@@ -79,6 +83,7 @@ pub use command::{AdminCommand, ChangeRequest, Readiness, ReloadView, Reloaded};
 pub use decode::{Attribution, RecordingRequest};
 pub use explain::HypotheticalCall;
 pub use live::AdminBody;
+pub use ofrep::{EvaluatedFlags, OfrepCommand};
 pub use overview::{
     AttentionKind, AttentionView, MAX_ATTENTION, OverviewView, ProblemView, ReloadCounts,
     ServedCalls, Severity, StatusView, TimelineView,

@@ -1,6 +1,7 @@
 //! Metrics: plain counts in each worker, summed and rendered on each scrape.
 //!
 //! ```text
+//! evaluations    the evaluations of flags for applications
 //! family         the name, kind and help of every metric
 //! labels         the label values: closed enums, and ids of configured names
 //! histogram      counts in fixed buckets
@@ -27,6 +28,7 @@ mod call_counts;
 mod call_table;
 #[cfg(test)]
 mod documented;
+mod evaluations;
 mod family;
 mod global;
 mod hasher;
@@ -46,6 +48,7 @@ mod usage;
 
 pub use addresses::address_counts;
 pub use call_table::{CallErrors, CallTable, Durations, Performance, RouteCalls, StageCalls};
+pub use evaluations::{EvaluatedAs, EvaluationCounts, EvaluationRequest};
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
     Sunset,

@@ -81,6 +81,7 @@ mod mcp;
 mod metrics_and_log;
 mod mutual_tls;
 mod near_paths;
+mod ofrep;
 mod old_dialects;
 #[path = "../docs/pages.rs"]
 mod pages;

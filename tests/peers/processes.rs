@@ -54,7 +54,7 @@ pub(crate) fn installed(path: &str) -> PathBuf {
     let found = own.ancestors().nth(2).unwrap().join(path);
     assert!(
         found.exists(),
-        "{} is missing; run .ci/install-peers and .ci/install-kits",
+        "{} is missing; run .ci/install-peers, .ci/install-kits and .ci/install-ofrep",
         found.display()
     );
     found

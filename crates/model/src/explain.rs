@@ -20,7 +20,7 @@ mod rpc;
 mod secrets;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unknown_members;
 mod view;
 

@@ -33,6 +33,7 @@ pub mod lifecycle;
 pub mod local_reply;
 pub mod log_format;
 pub mod mcp;
+pub mod ofrep;
 pub mod outcome;
 pub mod pending;
 pub mod plan;

@@ -12,7 +12,7 @@ use crate::config::load::Sources;
 use crate::config::problem::Problems;
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::store::{Health, Late, SnapshotDir, Store, StoreError};
-use crate::telemetry::metrics::GuardTrips;
+use crate::telemetry::metrics::{EvaluationCounts, GuardTrips};
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Kill;
@@ -45,6 +45,8 @@ pub struct Control {
     pub(super) refused: Option<Problems>,
     pub(super) guards: Guards,
     pub(super) reporting: Reporting,
+    /// The evaluations for applications.
+    pub(super) evaluations: EvaluationCounts,
     /// The calls and clients over time, since this process began.
     pub(super) timeline: Timeline,
     /// The flags that a guard has tripped but could not store, with the reasons.
@@ -103,6 +105,8 @@ pub struct Facts {
     pub trips: Vec<GuardTrips>,
     /// The last decision of each guard, by the name of the flag.
     pub rulings: Vec<(String, &'static str)>,
+    /// The evaluations for applications.
+    pub evaluations: EvaluationCounts,
     /// The state of the kill switch.
     pub kill: Kill,
     /// The health of the store.

@@ -15,8 +15,8 @@ use super::report_counts::ReportCounts;
 use super::state::{Control, Facts, Trigger};
 use crate::app::recordings::Recordings;
 use crate::server::admin::{
-    AdminCommand, Attribution, ChangeRequest, FlagsView, Readiness, Refusal, Reloaded,
-    StillMissing, ViewCommand,
+    AdminCommand, Attribution, ChangeRequest, FlagsView, OfrepCommand, Readiness, Refusal,
+    Reloaded, StillMissing, ViewCommand,
 };
 use crate::telemetry::clock::{millis, now, timestamp, wall};
 use crate::telemetry::metrics::CallTable;
@@ -164,6 +164,7 @@ where
             AdminCommand::Explain { call, reply } => {
                 tell(reply, self.control.explained(&call));
             }
+            AdminCommand::Ofrep(command) => self.evaluate(command),
             AdminCommand::History(reply) => tell(reply, self.control.history()),
             AdminCommand::Metrics(reply) => self.metrics(reply).await,
             AdminCommand::Usage { route, idle, reply } => self.usage(route, idle, reply).await,
@@ -231,6 +232,17 @@ where
             (Ok(_), true) => Ok(self.control.flags()),
         };
         tell(reply, answer);
+    }
+
+    /// Evaluates flags for an application.
+    fn evaluate(&mut self, command: OfrepCommand) {
+        let at = timestamp(wall());
+        match command {
+            OfrepCommand::One { key, body, reply } => {
+                tell(reply, self.control.evaluated(&key, &body, at));
+            }
+            OfrepCommand::All { body, reply } => tell(reply, self.control.all_evaluated(&body, at)),
+        }
     }
 
     /// Reloads the files for a requester, who gets the result.

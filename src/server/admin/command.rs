@@ -4,8 +4,8 @@ use serde::Serialize;
 use tokio::sync::oneshot::Sender;
 
 use crate::server::admin::{
-    Attribution, FlagView, FlagsView, HypotheticalCall, PlanView, RecordingCommand, Refusal,
-    ViewCommand,
+    Attribution, FlagView, FlagsView, HypotheticalCall, OfrepCommand, PlanView, RecordingCommand,
+    Refusal, ViewCommand,
 };
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::explain::Explanation;
@@ -45,6 +45,8 @@ pub enum AdminCommand {
         /// The explanations, one for each message of an RPC body.
         reply: Sender<Vec<Explanation>>,
     },
+    /// Evaluates flags for an application.
+    Ofrep(OfrepCommand),
     /// Returns the parts of the plan.
     Plan(Sender<PlanView>),
     /// Returns the routes as a document: OpenAPI for the REST side, OpenRPC for the RPC side.

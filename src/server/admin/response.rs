@@ -99,6 +99,7 @@ impl AdminApi {
                 Ok(response(StatusCode::OK, METRICS, page))
             }
             AdminEndpoint::Flags => self.flags(head).await,
+            AdminEndpoint::Evaluate(key) => self.evaluate(key, head, body).await,
             AdminEndpoint::Plan => Ok(ok(&self.ask(AdminCommand::Plan).await?)),
             AdminEndpoint::Usage => self.usage(head).await,
             AdminEndpoint::ExplainQuery => self.explain(explain::query(head.uri.query())?).await,
@@ -341,7 +342,7 @@ fn readiness(readiness: &Readiness) -> Response<Full<Bytes>> {
 }
 
 /// Requires `application/json`: browsers send some other types across origins without a preflight request.
-fn require_json(head: &Parts) -> Result<(), AdminProblem> {
+pub(super) fn require_json(head: &Parts) -> Result<(), AdminProblem> {
     let unsupported = |detail| AdminProblem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
     if head.headers.contains_key(CONTENT_ENCODING) {
         return Err(unsupported("send the body without Content-Encoding"));
@@ -375,7 +376,7 @@ where
 }
 
 /// Reads the whole body within its size and time limits.
-async fn read<B>(body: B) -> Result<Bytes, AdminProblem>
+pub(super) async fn read<B>(body: B) -> Result<Bytes, AdminProblem>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn Error + Send + Sync>>,

@@ -36,6 +36,8 @@ pub(super) enum AdminEndpoint {
     ExplainQuery,
     /// Explains the call in the body.
     ExplainBody,
+    /// Evaluates a flag for an application, or all flags without a key.
+    Evaluate(Option<String>),
     /// Returns the OpenAPI document of this API.
     Api,
     /// Returns the document of one side of the routes.
@@ -86,10 +88,11 @@ const ASK: &str = "GET, HEAD, POST";
 /// Returns true if a path belongs to the API, which needs tokens on a non-loopback address. The pages that show it do
 /// not: a browser has no token before it has the page, and they contain nothing of this process.
 pub(super) fn needs_token(path: &str) -> bool {
-    let is_api = path
-        .strip_prefix("/api")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    is_api && console::find(path).is_none()
+    let begins = |root| {
+        let rest: Option<&str> = path.strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    (begins("/api") || begins("/ofrep")) && console::find(path).is_none()
 }
 
 /// Returns true if a method may change something.
@@ -106,14 +109,16 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
         "/api/v1/flags" => AdminEndpoint::Flags,
         "/api/v1/history" => AdminEndpoint::History,
         "/api/v1/kill" => return switch(method, Change::Kill, Change::Revive),
-        "/api/v1/undo" => return post(method, Change::Undo { flag: None }),
-        "/api/v1/reload" if *method == Method::POST => return Ok(AdminEndpoint::Reload),
-        "/api/v1/reload" => return Err(NotFound::Method { allow: POST }),
+        "/api/v1/undo" => {
+            return post(method, AdminEndpoint::Change(Change::Undo { flag: None }));
+        }
+        "/api/v1/reload" => return post(method, AdminEndpoint::Reload),
         "/api/v1/recording" => return recording(method),
         "/api/v1/plan" => AdminEndpoint::Plan,
         "/api/v1/usage" => AdminEndpoint::Usage,
         "/api/v1/mismatches" => return mismatches_endpoint(method),
         "/api/v1/explain" => return ask(method),
+        "/ofrep/v1/evaluate/flags" => return post(method, AdminEndpoint::Evaluate(None)),
         "/api/v1/overview" => AdminEndpoint::View(View::Overview),
         "/api/v1/live" => AdminEndpoint::Live,
         "/api/v1/status" => AdminEndpoint::View(View::Status),
@@ -143,6 +148,9 @@ fn read_only(method: &Method, target: AdminEndpoint) -> Result<AdminEndpoint, No
 
 /// Looks up an endpoint with the name of a flag or route in its path.
 fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
+    if let Some(key) = path.strip_prefix("/ofrep/v1/evaluate/flags/") {
+        return post(method, AdminEndpoint::Evaluate(Some(segment(key)?)));
+    }
     if let Some(route) = path.strip_prefix("/api/v1/called-off/") {
         let route = segment(route)?;
         let off = Change::CallOff {
@@ -164,8 +172,11 @@ fn named(method: &Method, path: &str) -> Result<AdminEndpoint, NotFound> {
     if let Some((name, verb)) = rest.split_once('/') {
         let flag = segment(name)?;
         return match verb {
-            "undo" => post(method, Change::Undo { flag: Some(flag) }),
-            "rearm" => post(method, Change::Rearm { flag }),
+            "undo" => {
+                let undo = Change::Undo { flag: Some(flag) };
+                post(method, AdminEndpoint::Change(undo))
+            }
+            "rearm" => post(method, AdminEndpoint::Change(Change::Rearm { flag })),
             "preview" => read_only(method, AdminEndpoint::View(View::Preview(flag))),
             _ => Err(NotFound::NotFound),
         };
@@ -198,9 +209,9 @@ fn switch(method: &Method, on: Change, off: Change) -> Result<AdminEndpoint, Not
     }
 }
 
-fn post(method: &Method, change: Change) -> Result<AdminEndpoint, NotFound> {
+fn post(method: &Method, target: AdminEndpoint) -> Result<AdminEndpoint, NotFound> {
     if *method == Method::POST {
-        Ok(AdminEndpoint::Change(change))
+        Ok(target)
     } else {
         Err(NotFound::Method { allow: POST })
     }
@@ -409,10 +420,12 @@ mod tests {
             }
             paths += 1;
         }
-        // Every path of the module's own table under `/api`.
+        // Every path of the module's own table under `/api` and `/ofrep`.
         let table = include_str!("../admin.rs");
-        let listed = table.lines().filter(|line| line.contains(" /api/v1/"));
-        let also_listed = 2; // `…/rearm` stands behind `…/undo`, `…/verdict` behind `/routes/{route}`.
+        let is_path = |line: &&str| line.contains(" /api/v1/") || line.contains(" /ofrep/v1/");
+        let listed = table.lines().filter(is_path);
+        // `…/rearm` stands behind `…/undo`, `…/verdict` behind `/routes/{route}`, `…/{key}` behind `/flags`.
+        let also_listed = 3;
         assert_eq!(paths, listed.count() + also_listed);
     }
 
@@ -440,8 +453,9 @@ mod tests {
                 let says = says.as_str().unwrap();
                 let asks = ["/explain", "/mismatches", "/recording", "/reload"];
                 let throws = path.ends_with("/kill") && method == "put";
-                let stores =
-                    method != "get" && !throws && !asks.iter().any(|end| path.ends_with(end));
+                let reads = path.starts_with("/ofrep/");
+                let asks = reads || asks.iter().any(|end| path.ends_with(end));
+                let stores = method != "get" && !throws && !asks;
                 assert_eq!(
                     says.contains("could not be stored"),
                     stores,

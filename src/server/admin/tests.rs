@@ -165,6 +165,8 @@ fn obey(command: AdminCommand) {
         AdminCommand::Mismatches(reply) => reply.send(Mismatches::default()).unwrap(),
         AdminCommand::View(command) => live::obey(command),
         AdminCommand::Recording(command) => recording::obey(command),
+        // No test here evaluates flags.
+        AdminCommand::Ofrep(command) => drop(command),
         AdminCommand::ForgetMismatches {
             attribution, reply, ..
         } => reply.send(vec![attribution.who]).unwrap(),

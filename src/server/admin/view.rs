@@ -192,7 +192,7 @@ fn maybe_side<S: Serializer>(side: &Option<Side>, serializer: S) -> Result<S::Ok
 
 /// Serialises whole percentages as integers. Others stay exact: below 2^53, a thousandth of an integer is the nearest
 /// `f64` to that decimal, and it is printed as that decimal.
-fn percent<S: Serializer>(percent: &Percent, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn percent<S: Serializer>(percent: &Percent, serializer: S) -> Result<S::Ok, S::Error> {
     let thousandths = percent.thousandths();
     if thousandths.is_multiple_of(1000) {
         serializer.serialize_u32(thousandths / 1000)

@@ -165,6 +165,8 @@ families! {
         "Trips of a flag's guard in this process, by exceeded limit. With mode dry_run, the flag stays in force.");
     GUARD_RULING = GAUGE("dualgauge_guard_ruling", ["flag", "ruling"],
         "1 for the latest ruling of a flag's guard: content, inconclusive or trip.");
+    EVALUATIONS = COUNTER("dualgauge_ofrep_evaluations_total", ["request", "result"],
+        "Evaluations of flags for applications (OFREP). request: one (flag) or all. result: static, default, targeting_match, split or disabled (the reason for the value), evaluated (all flags), parse_error, invalid_context, targeting_key_missing or flag_not_found.");
     KILL_SWITCH = GAUGE("dualgauge_kill_switch", [],
         "1 while the kill switch is on, else 0.");
     STORE_UP = GAUGE("dualgauge_store_up", [],

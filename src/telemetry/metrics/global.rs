@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::evaluations::EvaluationCounts;
 use super::process_stats::ProcessStats;
 use crate::telemetry::recorder::RecorderCounts;
 use dualgauge_model::pending::LinkCounts;
@@ -27,6 +28,8 @@ pub struct GlobalMetrics {
     pub trips: Vec<GuardTrips>,
     /// The last decision of each guard, by the name of the flag.
     pub rulings: Vec<(String, &'static str)>,
+    /// The evaluations for applications.
+    pub evaluations: EvaluationCounts,
     /// The state of the kill switch.
     pub kill: Kill,
     /// True if the store of runtime changes is available.

@@ -339,6 +339,9 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
     } = process.sessions;
     let started = counter(&family::SESSIONS, &[], started);
     let remembered = gauge(&family::SESSIONS_REMEMBERED, &[], remembered as f64);
+    let evaluations = process.evaluations.rows();
+    let evaluations =
+        evaluations.map(|(labels, count)| counter(&family::EVALUATIONS, &labels, count));
     let rulings = process.rulings.iter();
     let rulings = rulings.map(|(flag, ruling)| gauge(&family::GUARD_RULING, &[flag, ruling], 1.0));
     let BufferedBytes { used, limit } = process.buffered;
@@ -359,6 +362,7 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
         metric_family(&family::FLAG_TRIPPED, tripped.collect()),
         metric_family(&family::GUARD_TRIPS, trips.collect()),
         metric_family(&family::GUARD_RULING, rulings.collect()),
+        metric_family(&family::EVALUATIONS, evaluations.collect()),
         switch(&family::KILL_SWITCH, u8::from(process.kill == Kill::On)),
         switch(&family::STORE_UP, u8::from(process.is_store_up)),
         metric_family(&family::SESSIONS, vec![started]),

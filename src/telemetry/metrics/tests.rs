@@ -42,6 +42,14 @@ fn flag(name: &str, side: Option<Side>, thousandths: u32) -> FlagState {
     })
 }
 
+fn evaluations() -> EvaluationCounts {
+    let mut counts = EvaluationCounts::default();
+    counts.add(EvaluationRequest::One, EvaluatedAs::Split);
+    counts.add(EvaluationRequest::One, EvaluatedAs::Split);
+    counts.add(EvaluationRequest::All, EvaluatedAs::All);
+    counts
+}
+
 pub(super) fn process() -> GlobalMetrics {
     GlobalMetrics {
         reloads_ok: 3,
@@ -59,6 +67,7 @@ pub(super) fn process() -> GlobalMetrics {
             count: 2,
         }],
         rulings: vec![("ios-first".to_owned(), "content")],
+        evaluations: evaluations(),
         kill: Kill::Off,
         is_store_up: true,
         links: links(),

@@ -253,6 +253,8 @@ impl Town {
         assert_eq!(post("/old/rpc", "other", old).status(), 200);
         assert_eq!(post("/items", "mover", "{").status(), 400);
         assert_eq!(self.get("/items/7", "late", "1").status(), 410);
+        let evaluated = self.proxy.ask("POST", "/ofrep/v1/evaluate/flags", "{}");
+        assert_eq!(evaluated.status(), 200, "{evaluated:?}");
         let events = self.get("/mcp/v1/sse", "mover", "1");
         assert!(events.text().contains("event: said"), "{events:?}");
     }

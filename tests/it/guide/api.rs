@@ -110,7 +110,8 @@ fn routed() -> BTreeSet<&'static str> {
     let source = include_str!("../../../src/server/admin/routes.rs");
     let source = source.split("#[cfg(test)]").next().unwrap();
     let texts = source.split('"').skip(1).step_by(2);
-    texts.filter(|text| text.starts_with("/api/v1/")).collect()
+    let is_path = |text: &&str| text.starts_with("/api/v1/") || text.starts_with("/ofrep/");
+    texts.filter(is_path).collect()
 }
 
 #[test]
@@ -134,7 +135,10 @@ fn what_is_answered_is_what_the_document_says() {
         if methods.contains("GET") {
             methods.insert("HEAD".to_owned());
         }
-        let target = path.replace("{name}", "a").replace("{route}", "a");
+        let target = ["{name}", "{route}", "{key}"];
+        let target = target
+            .iter()
+            .fold(path.clone(), |path, hole| path.replace(hole, "a"));
         let answer = proxy.ask("PATCH", &target, "");
         assert_eq!(answer.status(), 405, "{path}");
         let allow = answer.head.one("allow").unwrap().split(", ");
@@ -167,6 +171,7 @@ fn each_example_of_the_api_is_what_a_live_proxy_answers() {
             expect(target, &answer, &wanted);
             let path = target.split('?').next().unwrap();
             let path = path
+                .replace("/stage:items.read", "/{key}")
                 .replace("/ios", "/{name}")
                 .replace("/items.read", "/{route}");
             fits_schema(&api, curl.method(), &path, &answer);

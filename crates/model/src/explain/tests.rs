@@ -148,7 +148,7 @@ fn short() -> RouteSource {
     }
 }
 
-fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let short = short();
     let full = RouteSource {
         name: "read".into(),

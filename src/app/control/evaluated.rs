@@ -1,0 +1,61 @@
+//! Evaluations of flags for applications, under the plan in force. Used by `control::task`.
+
+use dualgauge_model::ofrep::{
+    Evaluated, EvaluationContext, EvaluationFault, EvaluationReason, evaluate, evaluate_all,
+};
+use dualgauge_model::time::Timestamp;
+
+use super::state::Control;
+use crate::server::admin::EvaluatedFlags;
+use crate::telemetry::metrics::{EvaluatedAs, EvaluationRequest};
+
+impl Control {
+    /// Returns the value of one flag, and counts the evaluation.
+    pub(super) fn evaluated(
+        &mut self,
+        key: &str,
+        body: &[u8],
+        at: Timestamp,
+    ) -> Result<Evaluated, EvaluationFault> {
+        let context = EvaluationContext::parse(body);
+        let found = context.and_then(|context| evaluate(&self.plan, key, &context, at));
+        let result = match &found {
+            Ok(found) => value_of(found.reason),
+            Err(fault) => fault_of(fault),
+        };
+        self.evaluations.add(EvaluationRequest::One, result);
+        found
+    }
+
+    /// Returns the values of all flags, and counts one evaluation.
+    pub(super) fn all_evaluated(
+        &mut self,
+        body: &[u8],
+        at: Timestamp,
+    ) -> Result<EvaluatedFlags, EvaluationFault> {
+        let context = EvaluationContext::parse(body);
+        let found = context.and_then(|context| evaluate_all(&self.plan, &context, at));
+        let result = found.as_ref().err().map_or(EvaluatedAs::All, fault_of);
+        self.evaluations.add(EvaluationRequest::All, result);
+        found
+    }
+}
+
+const fn value_of(reason: EvaluationReason) -> EvaluatedAs {
+    match reason {
+        EvaluationReason::Static => EvaluatedAs::Static,
+        EvaluationReason::Default => EvaluatedAs::Default,
+        EvaluationReason::TargetingMatch => EvaluatedAs::TargetingMatch,
+        EvaluationReason::Split => EvaluatedAs::Split,
+        EvaluationReason::Disabled => EvaluatedAs::Disabled,
+    }
+}
+
+const fn fault_of(fault: &EvaluationFault) -> EvaluatedAs {
+    match fault {
+        EvaluationFault::Parse(_) => EvaluatedAs::ParseError,
+        EvaluationFault::Context(_) => EvaluatedAs::InvalidContext,
+        EvaluationFault::TargetingKey => EvaluatedAs::TargetingKeyMissing,
+        EvaluationFault::NotFound => EvaluatedAs::FlagNotFound,
+    }
+}
