@@ -135,9 +135,9 @@ impl RuntimePlan {
             .collect();
         let before = previous.map(|previous| &previous.metadata_upstreams);
         let metadata_upstreams = metadata_upstreams(&plan, before, budget, tasks);
-        let flag_history = flag_history(&plan, generation, shared, previous);
         account_validations(&plan, shared);
         RuntimePlan {
+            flag_history: flag_history(&plan, generation, shared, previous),
             login_headers: login_headers(&plan),
             labels: PlanLabels::new(&plan, &shared.names),
             has_authorized_links: any_server(&plan, has_authorized_links),
@@ -149,7 +149,6 @@ impl RuntimePlan {
             shadow_upstreams,
             metadata_upstreams,
             generation,
-            flag_history,
             tokens: RefCell::default(),
             for_reports: OnceCell::new(),
         }
