@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -176,7 +177,8 @@ impl Workers {
             let thread = thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || {
-                    let worked = || work(entrance, inbox, plan, links, common, &last);
+                    let worker = || Worker::new(plan, links, common);
+                    let worked = || work(entrance, inbox, worker, &last);
                     let result = catch_unwind(AssertUnwindSafe(worked));
                     let result =
                         result.unwrap_or_else(|_| Err(io::Error::other("the worker panicked")));
@@ -359,9 +361,7 @@ fn seed() -> u64 {
 fn work(
     entrance: Listeners,
     commands: mpsc::Receiver<WorkerCommand>,
-    plan: Arc<Plan>,
-    links: Links,
-    common: Shared,
+    worker: impl FnOnce() -> Rc<Worker>,
     last: &LastSnapshot,
 ) -> io::Result<()> {
     buffer_lines();
@@ -370,7 +370,7 @@ fn work(
         .on_thread_park(flush_lines)
         .build_local(LocalOptions::default())?;
     runtime.block_on(async {
-        let worker = Worker::new(plan, links, common);
+        let worker = worker();
         let ended = flushing_lines(listen::run(worker.clone(), entrance, commands)).await;
         // Fails only if it is set, which nothing else does.
         let _ = last.set(worker.snapshot());
