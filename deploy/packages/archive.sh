@@ -2,31 +2,21 @@
 
 # Puts the files that packages share into one folder.
 stage_files() {
-    mkdir -p "$STAGE/config"
+    mkdir -p "$STAGE/config/schema" "$STAGE/completions" "$STAGE/man"
     strip --strip-all -o "$STAGE/dualgauge" "$program"
     cp LICENSE README.md CHANGELOG.md deploy/dualgauge.service deploy/dualgauge.socket "$STAGE/"
     # The example and the files that it includes.
     cp config/dualgauge.toml config/sqlite.toml config/flags.toml "$STAGE/config/"
+    cp config/schema/*.json "$STAGE/config/schema/"
     python3 deploy/packages/inventory.py --triple "$TRIPLE" --version "$VERSION" \
         --bill "$STAGE/dualgauge.cdx.json" --notices "$STAGE/THIRD-PARTY.txt"
-    if has_command completions; then
-        mkdir -p "$STAGE/completions"
-        "$STAGE/dualgauge" completions bash >"$STAGE/completions/dualgauge"
-        "$STAGE/dualgauge" completions zsh >"$STAGE/completions/_dualgauge"
-        "$STAGE/dualgauge" completions fish >"$STAGE/completions/dualgauge.fish"
-    fi
-    if has_command man; then
-        mkdir -p "$STAGE/man"
-        "$STAGE/dualgauge" man --write "$STAGE/man"
-    fi
+    "$STAGE/dualgauge" completions bash >"$STAGE/completions/dualgauge"
+    "$STAGE/dualgauge" completions zsh >"$STAGE/completions/_dualgauge"
+    "$STAGE/dualgauge" completions fish >"$STAGE/completions/dualgauge.fish"
+    "$STAGE/dualgauge" man --write "$STAGE/man"
     cp "$STAGE/dualgauge.cdx.json" "$FOLDER/$NAME-$TRIPLE.cdx.json"
     cp "$STAGE/THIRD-PARTY.txt" "$FOLDER/$NAME-THIRD-PARTY.txt"
     chmod -R u=rwX,go=rX "$STAGE"
-}
-
-# Succeeds if the program has a command.
-has_command() {
-    "$STAGE/dualgauge" "$1" --help >/dev/null 2>&1
 }
 
 # Writes a tar archive of folders with fixed owners, times and order: pack FILE FOLDER NAME…

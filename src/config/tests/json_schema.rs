@@ -51,7 +51,10 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files(&path, found);
-        } else if path.extension().is_some_and(|end| end == "toml") {
+        } else if path.extension().is_some_and(|end| end == "toml")
+            // The metadata of the Python package, which is no configuration of the program.
+            && !path.ends_with("pyproject.toml")
+        {
             found.push(path);
         }
     }

@@ -30,7 +30,6 @@ use dualgauge_recording::recording::{RecordedTime, header_line, write_call};
 use traffic::{RouteCall, as_recorded, calls};
 use translated::{replied, translated};
 
-const SYSTEMS: [&str; 5] = ["agent", "cdev", "kuzu", "pierre", "sqlite"];
 const TABLE: &str = "tests/data/learn/shipped.txt";
 
 /// The traffic of a table, and the draft of it.
@@ -41,6 +40,19 @@ struct Learned {
     draft: Plan,
     shipped_toml: toml::Table,
     draft_toml: toml::Table,
+}
+
+/// Returns the names of the systems with a table in `config` and a configuration in `config/examples`, in order.
+fn systems() -> Vec<String> {
+    let tables = fs::read_dir("config").unwrap();
+    let names = tables.filter_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.strip_suffix(".toml").map(str::to_owned)
+    });
+    let is_example = |name: &String| fs::exists(format!("config/examples/{name}.toml")).unwrap();
+    let mut names: Vec<String> = names.filter(is_example).collect();
+    names.sort();
+    names
 }
 
 impl Learned {
@@ -215,7 +227,9 @@ fn drafts_of_the_shipped_systems_are_never_wrong() {
     let pinned = fs::read_to_string(TABLE).unwrap_or_default();
     let mut wrong = Vec::new();
     let mut lines = Vec::new();
-    for system in SYSTEMS {
+    let systems = systems();
+    assert_eq!(systems.len(), 5, "{systems:?}");
+    for system in &systems {
         let learned = Learned::new(system);
         for (index, route) in learned.shipped.routes.routes().iter().enumerate() {
             let verdict = learned.verdict(index);
