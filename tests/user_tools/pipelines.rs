@@ -183,6 +183,16 @@ fn linters_find_nothing_in_the_action_the_hook_and_the_documented_workflow() {
     assert!(!linted.is_success);
 }
 
+#[test]
+#[ignore = "needs .ci/install-user-tools"]
+fn the_workflows_of_this_repository_are_valid() {
+    let workflows: Vec<_> = ["ci.yml", "release.yml"]
+        .map(|name| Path::new(ROOT).join(".github/workflows").join(name))
+        .into();
+    let linted = run(python_tool("actionlint").args(&workflows));
+    assert!(linted.is_success, "{}", linted.text);
+}
+
 /// Makes a repository of a folder, with all its files in one commit, and returns the commit.
 fn commit(folder: &Path) -> String {
     let git = |arguments: &[&str]| {
