@@ -360,7 +360,7 @@ fn seed() -> u64 {
 
 fn work(
     entrance: Listeners,
-    commands: mpsc::Receiver<WorkerCommand>,
+    mut commands: mpsc::Receiver<WorkerCommand>,
     worker: impl FnOnce() -> Rc<Worker>,
     last: &LastSnapshot,
 ) -> io::Result<()> {
@@ -369,11 +369,15 @@ fn work(
         .enable_all()
         .on_thread_park(flush_lines)
         .build_local(LocalOptions::default())?;
-    runtime.block_on(async {
+    let (worker, ended) = runtime.block_on(async {
         let worker = worker();
-        let ended = flushing_lines(listen::run(worker.clone(), entrance, commands)).await;
-        // Fails only if it is set, which nothing else does.
-        let _ = last.set(worker.snapshot());
-        ended
-    })
+        let ended = flushing_lines(listen::run(worker.clone(), entrance, &mut commands)).await;
+        (worker, ended)
+    });
+    // Calls that the end of the drain cuts report now.
+    drop(runtime);
+    // Fails only if it is set, which nothing else does. Until then, requests for a snapshot wait in the channel.
+    let _ = last.set(worker.snapshot());
+    drop(commands);
+    ended
 }

@@ -174,9 +174,16 @@ impl CallContext {
         let is_frame = self
             .route
             .is_some_and(|route| routes.route(route).is_frame());
-        match is_frame {
-            true => self.origin.as_ref().map(RequestOrigin::for_second_runs),
-            false => self.origin.clone(),
+        match self.role {
+            CallRole::Call | CallRole::SplitRequest if is_frame => {
+                self.origin.as_ref().map(RequestOrigin::for_second_runs)
+            }
+            // A repeated control has the connections of its candidate.
+            CallRole::Call
+            | CallRole::SplitRequest
+            | CallRole::NotStarted
+            | CallRole::Candidate(_)
+            | CallRole::Noise(_) => self.origin.clone(),
         }
     }
 

@@ -141,7 +141,7 @@ async fn accept(
 pub async fn run(
     worker: Rc<Worker>,
     entrance: Listeners,
-    mut commands: mpsc::Receiver<WorkerCommand>,
+    commands: &mut mpsc::Receiver<WorkerCommand>,
 ) -> io::Result<()> {
     let Listeners { listeners, mut tls } = entrance;
     let listeners = listeners.into_iter().map(|listener| {
@@ -184,7 +184,10 @@ pub async fn run(
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
                 // Connections that wait stay for the next process.
-                Some(WorkerCommand::Retire) => break,
+                Some(WorkerCommand::Retire) => {
+                    drop(listeners);
+                    break;
+                }
                 Some(WorkerCommand::Drain) | None => {
                     admit_waiting(&worker, listeners, tls.as_ref(), &ending);
                     break;
@@ -193,7 +196,7 @@ pub async fn run(
             _ = tidy.tick() => worker.evict_idle(),
         }
     }
-    drain_calls(&worker, &mut commands, ending, drain).await;
+    drain_calls(&worker, commands, ending, drain).await;
     Ok(())
 }
 
@@ -209,10 +212,13 @@ fn admit_waiting(
         let Ok(listener) = listener.into_std() else {
             continue;
         };
-        // The listener does not block: an error ends this, also if it means that no connection waits.
         for _ in 0..BACKLOG {
-            let Ok((stream, peer)) = listener.accept() else {
-                break;
+            let (stream, peer) = match listener.accept() {
+                Ok(accepted) => accepted,
+                // This client gave up while it waited.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                // The listener does not block: no connection waits, or none can be opened.
+                Err(_) => break,
             };
             let stream = stream
                 .set_nonblocking(true)
@@ -289,8 +295,14 @@ async fn wait_until_idle(
                 WorkerCommand::ForgetMismatches(routes, reply) => {
                     drop(reply.send(worker.forget_mismatches(&routes)));
                 }
-                // No call begins any more, and the worker is already shutting down.
-                WorkerCommand::Install(..) | WorkerCommand::Drain | WorkerCommand::Retire => {}
+                // Calls still begin on open connections: the kill switch must act on them.
+                WorkerCommand::Install(next, done) => {
+                    let WorkerConfig { plan, links, generation, .. } = *next;
+                    worker.install(plan, &links, generation);
+                    let _ = done.send(());
+                }
+                // The worker is already shutting down.
+                WorkerCommand::Drain | WorkerCommand::Retire => {}
             },
         }
     }

@@ -109,7 +109,8 @@ fn need(upstream: &UpstreamPlan, candidates: usize, files: Descriptors) -> usize
     let of_workers = |own: usize| own.saturating_mul(files.workers);
     match &upstream.transport {
         Transport::Http => of_workers(upstream.connections.saturating_add(candidates)),
-        Transport::Frames(_) => of_workers(upstream.connections),
+        // Second runs have as many sockets of their own.
+        Transport::Frames(_) => of_workers(upstream.connections.saturating_mul(2)),
         Transport::Stdio(_) => PER_CHILD,
         Transport::WebSocket(socket) => match socket.sharing {
             Sharing::Shared => socket.sockets,

@@ -14,7 +14,7 @@ use crate::telemetry::clock::millis;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::record::{RecordPlan, RecordedBodies};
 use dualgauge_model::rollout::{DecisionReason, Stage, Way};
-use dualgauge_model::route::Route;
+use dualgauge_model::route::{Route, Segments};
 use dualgauge_net::ContentEncoding;
 use dualgauge_patterns::json::{Json, JsonKind};
 use dualgauge_patterns::side::Side;
@@ -67,6 +67,8 @@ pub(super) struct EndedResponse {
 struct Rules<'p> {
     plan: &'p Plan,
     settings: &'p RecordPlan,
+    /// The query parameters that have whole messages of an old dialect.
+    messages: Vec<&'p str>,
 }
 
 impl Sensitive for Rules<'_> {
@@ -74,6 +76,7 @@ impl Sensitive for Rules<'_> {
         let is_header = |name: &HeaderName| self.plan.is_secret(name);
         // Recordings contain calls of other people, as reports do.
         self.settings.redaction.hides_in_reports(name)
+            || self.messages.contains(&name)
             || name.parse().is_ok_and(|name| is_header(&name))
     }
 
@@ -101,6 +104,7 @@ impl RecordedCaller {
         let rules = Rules {
             plan: &self.plan,
             settings: &self.settings,
+            messages: self.message_parameters(),
         };
         let mut redactor = Redactor::new(&rules, self.nameless(&rules, request));
         // The routes of the messages are not known, so their secret holes are not either.
@@ -185,6 +189,21 @@ impl RecordedCaller {
         }
     }
 
+    /// Returns the query parameters with whole messages at the path of the call: their members have no names in a query.
+    fn message_parameters(&self) -> Vec<&str> {
+        let Some(target) = self.target.as_ref().filter(|_| self.may_be_old()) else {
+            return Vec::new();
+        };
+        let routes = &self.plan.routes;
+        let group = routes.old_at(&self.method, &Segments::split(target.path()));
+        let indexes = group.into_iter().flat_map(|group| group.routes());
+        let parameters = indexes.filter_map(|index| {
+            let call = &routes.route(*index).rest_call;
+            call.message_parameter.as_deref()
+        });
+        parameters.collect()
+    }
+
     fn responder(&self) -> Responder {
         match self.stage.and_then(Stage::control) {
             Some(Way::Old) => Responder::Old,
@@ -196,11 +215,22 @@ impl RecordedCaller {
     /// Returns the treatment of values without a name: they are replaced if the method or a segment of the path is
     /// sensitive, and all values if a hole of the route is. Each message of a batch counts.
     fn nameless(&self, rules: &Rules<'_>, request: &EndedBody) -> Nameless {
-        let calls = match self.side == Side::Rpc || self.may_be_old() {
+        let messages = match self.side == Side::Rpc || self.may_be_old() {
             true => messages(request),
             false => Vec::new(),
         };
-        let calls: Vec<_> = calls.iter().filter_map(method).collect();
+        // The command of an old message is in any of its members, and its route has a method as well.
+        let own = self
+            .route
+            .map(|route| self.plan.routes.route(route).rpc.as_str());
+        let mut old = messages.iter().filter(|_| self.may_be_old());
+        if old.any(|message| {
+            own.is_some_and(|method| is_sensitive(method, rules))
+                || has_sensitive_text(message, rules)
+        }) {
+            return Nameless::AllReplaced;
+        }
+        let calls: Vec<_> = messages.iter().filter_map(method).collect();
         let routes = calls
             .iter()
             .map(|(method, params)| self.plan.select_rpc(method, params.as_ref()));
@@ -227,6 +257,24 @@ impl RecordedCaller {
 fn has_secret_hole(route: &Route, rules: &Rules<'_>) -> bool {
     let mut holes = route.facts.holes.iter();
     holes.any(|hole| rules.hides(&hole.name))
+}
+
+/// Returns true if a part of a method has a sensitive name.
+fn is_sensitive(method: &str, rules: &Rules<'_>) -> bool {
+    let mut words = method.split(['.', '/', ':']);
+    words.any(|word| rules.hides(word))
+}
+
+/// Returns true if a text among the members of an old message, such as its command, is sensitive. A message that two
+/// parsers could read differently is.
+fn has_sensitive_text(message: &Json, rules: &Rules<'_>) -> bool {
+    let Ok(members) = message.open() else {
+        return true;
+    };
+    members.into_iter().any(|member| {
+        let text = message.piece(member.value).text();
+        matches!(text, Some(Ok(text)) if is_sensitive(&text, rules))
+    })
 }
 
 /// Returns the method and the params of a message.

@@ -93,7 +93,7 @@ pub(super) fn note_whole(record: &mut AccessRecord, batch: &WholeBatch) {
 
 /// Returns the failure of a batch in the query: each message that passes would take the whole query with it.
 fn unsplit_query() -> Failure {
-    let message = "the messages of this batch go to several servers, and the query has all of them; send each alone, or post the batch";
+    let message = "not all messages of this batch pass to one server, and the query has all of them; send each alone, or post the batch";
     Failure::new(Reason::InvalidRequest, message)
 }
 

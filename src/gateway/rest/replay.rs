@@ -139,14 +139,17 @@ impl TwoWayCall for SecondRun {
         request: ClientRequest<'_, Box<request::Parts>>,
         _: Option<usize>,
     ) -> Result<CallResponse, Failure> {
-        let ClientRequest { head, origin } = request;
+        let ClientRequest { mut head, origin } = request;
         let upstream = record.context.upstream(Side::Rest).and_then(Upstream::http);
         let upstream = upstream.cloned();
         let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rest))?;
-        let has_length = head.headers.contains_key(CONTENT_LENGTH);
         // A message in the query is no content.
         let plan = &record.context.runtime_plan().plan;
         let in_query = dialect::message_in_query(plan, RequestHead::new(&head)).is_some();
+        if in_query {
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        let has_length = head.headers.contains_key(CONTENT_LENGTH);
         let passthrough = match (self.body.is_empty() || in_query) && !has_length {
             true => PassthroughRequest::empty(head),
             false => PassthroughRequest::from_bytes(head, self.body.clone()),

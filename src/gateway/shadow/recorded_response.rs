@@ -53,12 +53,19 @@ pub(super) enum ResponseOrigin {
 impl RecordedResponse {
     /// Records a complete response.
     pub(in crate::gateway) fn from_full(full: &FullResponse) -> RecordedResponse {
+        // One event of a client that reads only events, compared with the events of the other response.
+        let is_event =
+            |head: &StreamHead| head.format == StreamFormat::EventStream && !head.is_coded;
+        let head = StreamFormat::of_head(&full.headers).filter(is_event);
         RecordedResponse {
             status: full.status,
             headers: full.headers.clone(),
             body: full.body.clone().into_bytes(),
             source: ResponseOrigin::Server,
-            stream: None,
+            stream: head.map(|head| RecordedStream {
+                format: head.format,
+                bound: None,
+            }),
         }
     }
 

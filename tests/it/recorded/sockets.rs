@@ -163,3 +163,62 @@ fn a_frame_that_passes_is_recorded_with_its_reply() {
     assert_eq!((response.status, response.from), (200, Responder::Old));
     assert_eq!(body(&response.body), reply);
 }
+
+#[test]
+fn a_frame_with_a_sensitive_command_is_recorded_without_its_values() {
+    let rpc = Upstream::serving(|request| {
+        let id = Called::of(request).id().to_owned();
+        json_answer(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":["PLANTED-3"]}}"#
+        ))
+    });
+    let secret = r#"
+[[route]]
+name = "secret"
+frame = { cmd = "set_password", args = "{args}" }
+rpc = "users/set"
+params = { args = "{args}" }
+[[route.outcome]]
+frame = { done = "{done}" }
+rpc = { result = "{done}" }
+"#;
+    let config = format!("{}{FRAMES}{secret}{RECORD}{SAMPLE}", rpc_only(&rpc));
+    let proxy = Proxy::start(&config);
+    let mut client = connect(&proxy);
+    client.say(r#"{"cmd":"set_password","args":["PLANTED-1","PLANTED-2"]}"#);
+    assert_eq!(client.hear()["done"][0], "PLANTED-3");
+    let found = recorded(&proxy, 1);
+    assert_eq!(found[0].route.as_deref(), Some("secret"));
+    let text = fs::read_to_string(&files(&proxy)[0]).unwrap();
+    assert!(!text.contains("PLANTED"), "{text}");
+}
+
+#[test]
+fn the_message_in_a_query_is_not_recorded() {
+    let rest = Upstream::serving(|_| super::answer(r#"{"jsonrpc":"2.0","id":1,"result":"ok"}"#));
+    let route = r#"
+[[route]]
+name = "kodi"
+effect = "safe"
+old = { method = "GET", path = "/jsonrpc", parameter = "request", body = { jsonrpc = "2.0", method = "{method}", params = "{params:object={}}", id = "{id?}" } }
+rpc = "{method}"
+params = { "..." = "{params}" }
+[[route.outcome]]
+old = { body = { id = "{>id}", jsonrpc = "2.0", result = "{result}" } }
+rpc = { result = "{result}" }
+"#;
+    for bodies in ["true", "false"] {
+        let config = format!(
+            "{}{route}{RECORD}sample = 100\nbodies = {bodies}\n",
+            both(&rest, &Upstream::nowhere())
+        );
+        let proxy = Proxy::start(&config);
+        let query = "a=1&request=%7B%22jsonrpc%22:%222.0%22,%22id%22:1,%22method%22:%22A.B%22,%22params%22:%7B%22x%22:%22PLANTED%22%7D%7D";
+        let answer = proxy.rest("GET", &format!("/jsonrpc?{query}"), &[], "");
+        assert_eq!(answer.status(), 200, "{answer:?}");
+        let found = recorded(&proxy, 1);
+        let target = &found[0].request.target;
+        assert!(!target.contains("PLANTED"), "{target}");
+        assert!(target.starts_with("/jsonrpc?a=1&request="), "{target}");
+    }
+}

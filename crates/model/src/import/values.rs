@@ -183,7 +183,6 @@ impl Bindings {
         carried && call == CallModel::ByName && self.bounds.iter().all(plain)
     }
 
-    /// Adds a note that a person should check.
     /// Returns the first reason why a call of one side may have no counterpart on the other: a value that only one side
     /// has, that both have in different types, or that RPC clients may omit and REST servers require.
     pub(super) fn mismatch(&self) -> Option<&str> {
@@ -192,6 +191,7 @@ impl Bindings {
         notes.next().or(self.unfilled.as_deref())
     }
 
+    /// Adds a note that a person should check.
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(format!("look: {text}"));
     }

@@ -187,7 +187,7 @@ fn flag_in_force(plan: &Plan, flag: &Flag) -> Evaluated {
     };
     let percent = match off {
         Some(_) => Percent::NONE,
-        None => flag.percent,
+        None => flag.share(),
     };
     Evaluated {
         key: [FLAG, &flag.name].concat(),
