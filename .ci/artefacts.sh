@@ -187,11 +187,17 @@ test_debian() {
     cp "$DEBIAN" "$root/tmp/first.deb"
     later_debian "$root/tmp/later.deb"
     chroot "$root" dpkg --install /tmp/first.deb
-    for file in usr/bin/dualgauge etc/dualgauge/dualgauge.toml usr/lib/systemd/system/dualgauge.{service,socket}; do
+    for file in usr/bin/dualgauge etc/dualgauge/dualgauge.toml usr/lib/systemd/system/dualgauge.{service,socket} \
+        usr/share/bash-completion/completions/dualgauge usr/share/zsh/vendor-completions/_dualgauge \
+        usr/share/fish/vendor_completions.d/dualgauge.fish usr/share/dualgauge/schema/dualgauge.schema.json; do
         if [ ! -e "$root/$file" ]; then
             fail "$file is not installed"
         fi
     done
+    # The root has no manual pages.
+    if ! dpkg-deb --contents "$DEBIAN" | grep --quiet '/usr/share/man/man1/dualgauge.1.gz$'; then
+        fail "the manual pages are missing"
+    fi
     has_version chroot "$root" dualgauge
     chroot "$root" dualgauge check --config /etc/dualgauge/dualgauge.toml
     serves_demo chroot "$root" dualgauge

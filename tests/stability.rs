@@ -83,19 +83,42 @@ fn names() -> BTreeSet<String> {
     found
 }
 
-/// Returns the differences between two releases that no line of the unreleased part of the changelog names.
+/// Returns true if an entry of the changelog names something that changed.
+fn names_it(entry: &str, line: &str) -> bool {
+    let quoted = |name: &str| entry.contains(&format!("`{name}`"));
+    let words: Vec<&str> = line.split(' ').collect();
+    match words[0] {
+        "metric" | "label" => quoted(words[1]),
+        "api" => entry.contains(words[2]),
+        "member" => {
+            let member = words[1].split_once('.').unwrap().1;
+            quoted(member) && entry.contains("/api/")
+        }
+        _ => {
+            let path = words[1].replace("[]", "");
+            let path: Vec<&str> = path.split('.').filter(|step| *step != "NAME").collect();
+            let (last, before) = path.split_last().unwrap();
+            let is_named = match before.last() {
+                // The key, or `key` of a `table`.
+                Some(table) => {
+                    entry.contains(&format!("{table}.{last}`"))
+                        || (quoted(last) && entry.contains(table))
+                }
+                None => quoted(last),
+            };
+            is_named || quoted(&format!("[{last}]"))
+        }
+    }
+}
+
+/// Returns the differences between two releases that no entry of the unreleased part of the changelog names.
 fn unnamed(before: &BTreeSet<String>, now: &BTreeSet<String>, changelog: &str) -> Vec<String> {
     let after = changelog.split_once("## Unreleased\n").unwrap().1;
     let unreleased = after.split("\n## ").next().unwrap();
-    let is_named = |line: &str| {
-        let name = line.split_once(' ').unwrap().1;
-        let mut words = name.split([' ', '.']).rev();
-        // The last word may be the type of a metric.
-        words.any(|word| unreleased.contains(&format!("{word}`")) && word != "NAME")
-            || unreleased.contains(name)
-    };
+    let rows = unreleased.split("\n- ").flat_map(|part| part.split("\n| "));
+    let entries: Vec<&str> = rows.collect();
     let differences = before.symmetric_difference(now);
-    let differences = differences.filter(|line| !is_named(line));
+    let differences = differences.filter(|line| !entries.iter().any(|entry| names_it(entry, line)));
     differences.cloned().collect()
 }
 
@@ -120,22 +143,51 @@ fn no_name_changes_without_a_line_in_the_changelog() {
 #[test]
 fn each_kind_of_name_is_found_and_each_change_is_noticed() {
     let names = names();
-    for name in [
-        "key limits.body",
-        "key upstream.NAME.url",
-        "metric dualgauge_calls_total counter",
-        "label dualgauge_calls_total route",
-        "api GET /api/v1/flags",
-        "member Flag.stage",
+    for (name, entry, other) in [
+        (
+            "key limits.body",
+            "`limits.body` is larger.",
+            "`body` of a route.",
+        ),
+        (
+            "key upstream.NAME.url",
+            "`url` of an `upstream` is new.",
+            "`upstream` is new.",
+        ),
+        (
+            "key record",
+            "`[record]` is new.",
+            "`dualgauge record` is new.",
+        ),
+        (
+            "metric dualgauge_calls_total counter",
+            "`dualgauge_calls_total` is gone.",
+            "`dualgauge` has a `counter`.",
+        ),
+        (
+            "label dualgauge_calls_total route",
+            "`dualgauge_calls_total` has no `route`.",
+            "a `route` has more.",
+        ),
+        (
+            "api GET /api/v1/flags",
+            "`GET /api/v1/flags` is gone.",
+            "flags are gone.",
+        ),
+        (
+            "member Flag.stage",
+            "`stage` of `/api/v1/flags` is gone.",
+            "a `stage` is gone.",
+        ),
     ] {
         let mut without = names.clone();
         assert!(without.remove(name), "{name}");
-        let empty = "# Changelog\n\n## Unreleased\n\n## 0.1.0\n\n- `body`\n";
-        assert_eq!(unnamed(&names, &without, empty), [name]);
-        assert_eq!(unnamed(&without, &names, empty), [name]);
-        let last = name.rsplit([' ', '.']).next().unwrap();
-        let named = format!("# Changelog\n\n## Unreleased\n\n- `{last}` has a new meaning.\n");
-        assert_eq!(unnamed(&names, &without, &named), [""; 0]);
+        let changelog = |entry: &str| {
+            format!("# Changelog\n\n## Unreleased\n\n- {entry}\n\n## 0.1.0\n\n- `limits.body`\n")
+        };
+        assert_eq!(unnamed(&names, &without, &changelog(other)), [name]);
+        assert_eq!(unnamed(&without, &names, &changelog(other)), [name]);
+        assert_eq!(unnamed(&names, &without, &changelog(entry)), [""; 0]);
     }
 }
 

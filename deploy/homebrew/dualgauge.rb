@@ -27,7 +27,9 @@ class Dualgauge < Formula
     else
       system "cargo", "install", *std_cargo_args
     end
-    pkgetc.install "config/dualgauge.toml", "config/sqlite.toml", "config/flags.toml"
+    generate_completions_from_executable(bin/"dualgauge", "completions")
+    system bin/"dualgauge", "man", "--write", man1
+    pkgetc.install "config/dualgauge.toml", "config/sqlite.toml", "config/flags.toml", "config/schema"
   end
 
   service do

@@ -7,7 +7,7 @@ step() {
 # Prints what `--version` shows: the version, the commit and its date.
 describe_version() {
     local changed=""
-    if [ -n "$(git status --porcelain)" ]; then
+    if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
         changed=", changed"
     fi
     printf '%s (%s %s%s)\n' "$VERSION" "$(git rev-parse --short=12 HEAD)" "$(git log -1 --format=%cs)" "$changed"
