@@ -336,7 +336,9 @@ fn who_starts_again_while_the_store_is_away_begins_with_the_last_good_flags() {
 
     // What the store says when it is back holds.
     assert!(store.run_again());
-    becomes(|| ready(&other), &(200, "ready\n".to_owned()));
+    for proxy in [&one, &other] {
+        becomes(|| ready(proxy), &(200, "ready\n".to_owned()));
+    }
     ok(&one.ask("PUT", FLAG, TRANSLATE));
     acts_within_a_second(&other, "rpc");
     assert_eq!(overrides_of(&other), overrides_of(&one));
