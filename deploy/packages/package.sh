@@ -38,6 +38,7 @@ package_debian() {
     mkdir -p "$target/release"
     cp -r "$STAGE" "$package"
     cp deploy/packages/debian/lintian-overrides "$package/"
+    gzip --no-name --best "$package"/man/*
     # The files are in /etc, the schemas that they name are not.
     sed -i 's|^#:schema .*/|#:schema /usr/share/dualgauge/schema/|' "$package"/config/*.toml
     gzip --no-name --best >"$package/changelog.Debian.gz" <<TEXT
