@@ -195,7 +195,7 @@ test_debian() {
         fi
     done
     # The root has no manual pages.
-    if ! dpkg-deb --contents "$DEBIAN" | grep --quiet '/usr/share/man/man1/dualgauge.1.gz$'; then
+    if ! dpkg-deb --contents "$DEBIAN" | grep '/usr/share/man/man1/dualgauge.1.gz$' >/dev/null; then
         fail "the manual pages are missing"
     fi
     has_version chroot "$root" dualgauge
