@@ -201,6 +201,24 @@ fn a_call_that_ends_during_the_drain_is_part_of_usage() {
 }
 
 #[test]
+fn the_kill_switch_acts_on_calls_that_begin_during_the_drain() {
+    let servers = Servers::start();
+    let config = format!("{}[limits]\ndrain = \"10m\"\n", servers.config());
+    let proxy = Proxy::start_with_flags(&config, MOVER);
+    let request = "GET /things/7 HTTP/1.1\r\nHost: a\r\nx-client-id: mover\r\n\r\n";
+    let mut client = proxy.connect();
+    client.send(request);
+    assert_eq!(client.read_answer().json()["by"], "rpc");
+    proxy.signal("TERM");
+    refuses_connections(proxy.address());
+    assert_eq!(proxy.ask("PUT", "/api/v1/kill", "{}").status(), 200);
+    client.send(request);
+    assert_eq!(client.read_answer().json()["by"], "rest");
+    client.expect_closed();
+    assert_eq!(proxy.wait().status.code(), Some(0));
+}
+
+#[test]
 fn the_drain_ends_at_its_limit() {
     let upstream = Upstream::start();
     let proxy = Proxy::start(&with_drain(&upstream, "300ms"));

@@ -10,7 +10,7 @@ use dualgauge_patterns::pattern::SourceTree;
 /// The maximum nesting depth.
 const DEPTH: u16 = 16;
 
-/// Checks that a message has one protocol on a socket, whoever sends it, and that it is read from the text alone.
+/// Checks that a message has the same protocol in both directions of a socket, and that its text alone decides.
 ///
 /// # Panics
 ///

@@ -118,7 +118,12 @@ fn a_flag_has_its_values_in_force_and_none_when_it_is_off() {
         arming: Arming::Tripped,
         ..flag("tripped", Stage::Verify)
     };
-    let mut plan = plan_with(vec![armed, tripped]);
+    let held_back = Flag {
+        percent: Percent::from_thousandths(100_000).unwrap(),
+        holdback: Percent::from_thousandths(10_000).unwrap(),
+        ..flag("held", Stage::Translate)
+    };
+    let mut plan = plan_with(vec![armed, tripped, held_back]);
     let other = EvaluationContext::default();
     let values = |stage, percent| EvaluatedValue::Flag { stage, percent };
     assert_eq!(
@@ -127,6 +132,11 @@ fn a_flag_has_its_values_in_force_and_none_when_it_is_off() {
             values(Stage::Translate, percent),
             "translate STATIC flag in force".to_owned()
         )
+    );
+    let share = Percent::from_thousandths(90_000).unwrap();
+    assert_eq!(
+        told(&plan, "flag:held", &other).0,
+        values(Stage::Translate, share)
     );
     let off = values(Stage::Verify, Percent::NONE);
     assert_eq!(
