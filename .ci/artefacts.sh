@@ -105,6 +105,35 @@ test_binary() {
     serves_demo "$program"
 }
 
+# Fills in the templates that `cargo binstall` reads, and looks for the archive and the program in it.
+test_binstall() {
+    python3 - "$OLDPWD/Cargo.toml" "$VERSION" <<'PYTHON'
+import sys, tarfile, tomllib
+package = tomllib.load(open(sys.argv[1], "rb"))["package"]
+values = {"repo": "REPO", "name": package["name"], "bin": package["name"], "version": sys.argv[2],
+          "target": "x86_64-unknown-linux-gnu", "binary-ext": ""}
+
+
+def fill(text):
+    for key, value in values.items():
+        text = text.replace("{ " + key + " }", value)
+    if "{" in text:
+        sys.exit(f"error: {text} names a value that this test does not know")
+    return text
+
+
+found = package["metadata"]["binstall"]
+folder, archive = fill(found["pkg-url"]).rsplit("/", 1)
+if folder != f"REPO/releases/download/v{values['version']}":
+    sys.exit(f"error: releases are not at {folder}")
+with tarfile.open(archive) as files:
+    program = files.getmember(fill(found["bin-dir"]))
+if not program.isfile() or not program.mode & 0o100:
+    sys.exit(f"error: {program.name} is no program")
+print(archive, program.name)
+PYTHON
+}
+
 test_bill() {
     "$PYTHON" - "$NAME-x86_64-unknown-linux-gnu.cdx.json" <<'PYTHON'
 import json, sys
@@ -226,6 +255,9 @@ test_image() {
     mkdir -p "$layout"
     tar --extract --file "$NAME-image.tar" --directory "$layout"
     skopeo inspect --config "oci:$layout:$VERSION" >"$WORK/image.json"
+    grep -q "\"io.containerd.image.name\": \"localhost/dualgauge:$VERSION\"" "$layout/index.json" || fail "the image has no name for podman load"
+    # The older store of Docker finds the image by this name.
+    skopeo inspect --config "docker-archive:$NAME-image.tar:localhost/dualgauge:$VERSION" | cmp - "$WORK/image.json"
     python3 - "$WORK/image.json" "$OLDPWD/deploy/Dockerfile" <<'PYTHON'
 import json, re, shlex, sys
 config = json.load(open(sys.argv[1], encoding="utf-8"))["config"]

@@ -84,8 +84,9 @@ package_image() {
         --config.entrypoint /bin/dualgauge \
         --config.cmd run --config.cmd --config --config.cmd /etc/dualgauge/dualgauge.toml
     umoci gc --layout "$layout"
+    python3 deploy/packages/name_image.py "$layout" "localhost/dualgauge:$VERSION"
     tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=gnu \
-        --file "$FOLDER/$NAME-image.tar" --directory "$layout" blobs index.json oci-layout
+        --file "$FOLDER/$NAME-image.tar" --directory "$layout" blobs index.json manifest.json oci-layout
 }
 
 # Prints the name that images have for the architecture.
