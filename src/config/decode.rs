@@ -14,7 +14,6 @@ mod envelope;
 mod event;
 mod example;
 mod failures;
-mod frame;
 pub(super) mod guard;
 mod headers;
 pub(super) mod identity;

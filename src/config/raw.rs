@@ -362,11 +362,9 @@ pub struct RawRoute {
     pub is_paired: bool,
     /// `name`
     pub name: Spanned<String>,
-    /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that represents `frame`.
+    /// `rest`: an HTTP method and a URL pattern, not parsed yet; or a line that represents a message on a socket.
     pub rest: Spanned<String>,
-    /// `frame`: a pattern, not parsed yet.
-    pub frame: Option<SourceTree>,
-    /// `old`, apart from the patterns of its messages.
+    /// `old` or `frame`, apart from the patterns of its messages.
     pub old: Option<RawOld>,
     /// `silence`: not zero.
     pub silence: Option<Spanned<Duration>>,

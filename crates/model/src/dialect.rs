@@ -71,13 +71,17 @@ pub fn is_old(plan: &Plan, head: RequestHead<'_>, json: &Json) -> bool {
     let Some(group) = plan.routes.old_at(head.method, &segments) else {
         return false;
     };
-    let reader = DialectReader { plan, head, group };
+    let is_old = |message: &Json| {
+        let routes = &plan.routes;
+        message.kind() == JsonKind::Object
+            && (routes.is_old(group, head.rest(&segments), message)
+                || !has_version(message) && unrouted_server(plan, head).is_some())
+    };
     match json.kind() {
-        JsonKind::Object => reader.is_old(json),
+        JsonKind::Object => is_old(json),
         JsonKind::Array => {
             let mut elements = json.elements().map(|place| json.piece(place));
-            batch_size(plan, json) == BatchSize::Allowed
-                && elements.all(|element| reader.is_old(&element))
+            batch_size(plan, json) == BatchSize::Allowed && elements.all(|element| is_old(&element))
         }
         JsonKind::String | JsonKind::Number | JsonKind::Boolean | JsonKind::Null => false,
     }
@@ -196,7 +200,8 @@ fn batch_size(plan: &Plan, array: &Json) -> BatchSize {
     }
 }
 
-/// Returns the response with a failure of the proxy in the dialect of an old call; `None` if no row describes it.
+/// Returns the response with a failure of the proxy in the dialect of an old call, over HTTP or on a socket; `None` if no
+/// row describes it. A response without a body is no message on a socket.
 #[must_use]
 pub fn failure(
     route: &Route,
@@ -248,7 +253,7 @@ fn only_id(route: &Route, message: OldRequest<'_>, context: TranslateContext) ->
     call
 }
 
-/// A request with an old message.
+/// An old message, with the request that has it.
 #[derive(Debug, Clone, Copy)]
 pub struct OldRequest<'a> {
     /// The head.
@@ -257,23 +262,13 @@ pub struct OldRequest<'a> {
     pub body: Option<&'a Json>,
 }
 
-struct DialectReader<'a> {
-    plan: &'a Plan,
-    head: RequestHead<'a>,
-    group: &'a OverlapGroup,
-}
-
-impl DialectReader<'_> {
-    fn is_old(&self, message: &Json) -> bool {
-        if message.kind() != JsonKind::Object {
-            return false;
+impl<'a> OldRequest<'a> {
+    /// Returns a message on a socket.
+    #[must_use]
+    pub fn of_frame(frame: &'a Json) -> OldRequest<'a> {
+        OldRequest {
+            head: RestHead::of_frame(),
+            body: Some(frame),
         }
-        let routes = &self.plan.routes;
-        let segments = Segments::split(self.head.uri.path());
-        if has_version(message) {
-            let reads = || routes.reads_old(self.group, self.head.rest(&segments), message);
-            return routes.old().with_version && reads();
-        }
-        routes.resembles_old(self.group, message) || unrouted_server(self.plan, self.head).is_some()
     }
 }

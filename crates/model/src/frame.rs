@@ -19,7 +19,7 @@ pub use classify::{SocketMessage, Unrecognized};
 pub use context::{ClientFrame, FrameCommand, FrameContext};
 pub use law::check_any_message;
 pub use machine::{FrameCallError, FrameCounts, FrameMachine, FrameOutput};
-pub use translate::{FrameReply, answer_to_frame, command_to_rpc, failure_to_frame};
+pub use translate::{FrameReply, answer_to_frame, command_to_rpc};
 pub use undelivered::Undelivered;
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl LenientPaths {
     ) -> LenientPaths {
         let mut paths = LenientPaths::default();
         for (index, route) in routes.routes().iter().enumerate() {
-            if route.rest_protocol.is_http() && route.enters_from(Side::Rest) {
+            if !route.is_frame() && route.enters_from(Side::Rest) {
                 paths.add_route(index, route);
             }
         }

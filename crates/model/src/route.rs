@@ -13,7 +13,6 @@ mod docs;
 mod draft;
 mod extra;
 mod form;
-mod frame;
 mod headers;
 mod http_pass;
 mod index;
@@ -46,7 +45,6 @@ pub use docs::{
 };
 pub use draft::parse_route;
 pub(crate) use form::{as_texts, is_file_content, typed};
-pub use frame::{FRAME, frame_line};
 pub use headers::{HeaderItem, is_reserved};
 pub(crate) use headers::{
     header_of_page, parse_headers, read_headers, resolve_headers, write_headers,
@@ -55,7 +53,7 @@ pub use http_pass::HttpPass;
 pub(crate) use message_parameter::write_message;
 pub use message_parameter::{check_any_query, message_in};
 pub use near::{Likeness, NearRoutes};
-pub use old::{BodyContent, OldRoutes};
+pub use old::{BodyContent, FRAME, OldRoutes, frame_line};
 pub use options::{
     Effect, EmptyBody, Extra, ResultForm, RouteForm, TOOL_CALL, UnknownNames, UnknownQuery,
     has_content,

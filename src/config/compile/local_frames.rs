@@ -6,7 +6,7 @@ use crate::config::compile::mcp_server_info;
 use crate::config::problem::{Problem, Spanned};
 use crate::config::raw::{LocalWord, RawAnswer, RawConfig, RawLocalCall};
 use dualgauge_model::outcome::{RestReplySource, RowOrder, RowSource, RpcReplySource};
-use dualgauge_model::route::{Extra, RouteSource, RouteTable, frame_line, parse_route};
+use dualgauge_model::route::{Extra, RouteSource, RouteTable, parse_route};
 use dualgauge_patterns::pattern::SourceTree;
 
 /// The message about `answer = { frame = ... }` for another kind of call.
@@ -82,12 +82,10 @@ fn source(
     RouteSource {
         key: frame.key.trim_end_matches(".frame").to_owned(),
         name: format!("local.{place}"),
-        rest: frame_line(&frame.value),
-        frame: Some(frame.value.clone()),
         // A method that no client calls.
         rpc: format!("local.{place}"),
         extra: Some(Extra::Drop),
         rows: vec![row],
-        ..RouteSource::default()
+        ..RouteSource::of_frame(frame.value.clone())
     }
 }

@@ -113,7 +113,13 @@ fn in_message(raw: &RawRoute, key: &str) -> String {
 fn rest_line(raw: &RawRoute, paths: &[Spanned<String>]) -> String {
     let line = &raw.rest.value;
     match (&raw.old, paths.first()) {
-        (Some(RawOld { path: None, .. }), Some(path)) => format!("{line} {}", literal(path)),
+        (
+            Some(RawOld::Http {
+                is_on_rpc_paths: true,
+                ..
+            }),
+            Some(path),
+        ) => format!("{line} {}", literal(path)),
         (Some(_) | None, _) => line.clone(),
     }
 }
@@ -124,24 +130,34 @@ fn literal(path: &Spanned<String>) -> String {
 }
 
 fn old(raw: &RawOld, paths: &[Spanned<String>]) -> OldSource {
+    let RawOld::Http {
+        is_on_rpc_paths,
+        parameter,
+        pass_statuses,
+        pass_headers,
+    } = raw
+    else {
+        return OldSource::on_socket();
+    };
     // Without a path of its own, a message arrives at each RPC path and goes to the first.
     // A repeated path is a problem of its own.
     let mut known: Vec<String> = Vec::new();
-    for path in paths.iter().filter(|_| raw.path.is_none()) {
+    for path in paths.iter().filter(|_| *is_on_rpc_paths) {
         let path = Segments::split(&literal(path)).normal();
         if !known.contains(&path) {
             known.push(path);
         }
     }
-    let statuses = raw.pass_statuses.iter().map(|status| status.value);
-    let headers = raw.pass_headers.iter().map(|header| header.value.clone());
+    let statuses = pass_statuses.iter().map(|status| status.value);
+    let headers = pass_headers.iter().map(|header| header.value.clone());
     OldSource {
+        is_on_socket: false,
         pass: HttpPass {
             statuses: statuses.collect(),
             headers: headers.collect(),
         },
         paths: known.into_iter().skip(1).collect(),
-        parameter: raw.parameter.as_ref().map(|name| name.value.clone()),
+        parameter: text(parameter.as_ref()),
     }
 }
 
@@ -151,7 +167,6 @@ fn words(raw: &RawRoute, rows: Vec<RowSource>, schema: Schemas) -> RouteSource {
         is_paired: raw.is_paired,
         name: raw.name.value.clone(),
         rest: raw.rest.value.clone(),
-        frame: raw.frame.clone(),
         old: None,
         silence: raw.silence.as_ref().map(|silence| silence.value),
         rpc: raw.rpc.value.clone(),

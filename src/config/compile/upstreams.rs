@@ -11,7 +11,7 @@ use super::authority::{authority, is_secured, port};
 use super::route_upstreams::check;
 use super::{addresses, headers, login, mcp, pair, stdio, tls, websocket};
 use crate::config::problem::{Problem, SourceLocation, Spanned, nearest};
-use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawRoute, RawServer, RawUpstream};
+use crate::config::raw::{RawConfig, RawEnvelopeHeader, RawOld, RawRoute, RawServer, RawUpstream};
 use dualgauge_model::envelope::EnvelopeHeader;
 use dualgauge_model::plan::{Authority, Sharing, Transport, UpstreamPlan, Upstreams};
 use dualgauge_model::route::Wire;
@@ -194,9 +194,9 @@ pub(super) fn for_route(
     problems: &mut Vec<Problem>,
 ) -> [Option<usize>; 2] {
     let [rest, rpc] = upstreams.defaults;
-    let (wire, rest) = match &route.frame {
-        Some(_) => (Wire::Frame, upstreams.frames),
-        None => (Wire::Http, rest),
+    let (wire, rest) = match &route.old {
+        Some(RawOld::Socket) => (Wire::Frame, upstreams.frames),
+        Some(RawOld::Http { .. }) | None => (Wire::Http, rest),
     };
     let [own_rest, own_rpc] = named(raw, &route.upstreams, wire, problems);
     let found = [own_rest.or(rest), own_rpc.or(rpc)];

@@ -4,11 +4,10 @@
 //!
 //! Used by `decode::route`.
 
-use super::frame;
+use super::old;
 use super::outcome::not_exactly_one;
 use crate::config::key::{Key, Rule, SubTable, Tree, key, section, table, tree, tree_table};
 use crate::config::kind::{STRING, TEXT, whole, words};
-use crate::config::problem::Spanned;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::ValueError;
 use dualgauge_model::route::{Example, ExampleReply, ExampleWay, FRAME};
@@ -233,47 +232,41 @@ enum Form {
 /// Decodes the left half of an example.
 fn left_half(table: &mut Table<'_>) -> (Form, Option<RestHalf>) {
     if table.shape(OF_OLD.name) != Shape::Absent {
-        frame::reject_beside(table, OF_REST.name, OF_OLD.name);
-        frame::reject_beside(table, CALL_FRAME.name, OF_OLD.name);
+        old::reject_beside(table, OF_REST.name, OF_OLD.name);
+        old::reject_beside(table, CALL_FRAME.name, OF_OLD.name);
         let mut form = Form::Old;
         let half = table.table(&OF_OLD, |old| {
             if old.shape(CALL_MESSAGE.name) == Shape::Absent {
-                return old_half(old);
+                // Without a target it has that of its route.
+                let call = old.get(&OLD_TARGET).map(|call| call.value);
+                return http_half(old, Some(call.unwrap_or_default()));
             }
             form = Form::Frame;
-            for key in ["call", "headers", "body"] {
-                frame::reject_beside(old, key, CALL_MESSAGE.name);
-            }
+            old::reject_excluded(old, OLD_CALL.rules);
             old.json(&CALL_MESSAGE).map(RestHalf::frame)
         });
         return (form, half);
     }
     if table.shape(CALL_FRAME.name) == Shape::Absent {
-        return (Form::Rest, table.require_table(&OF_REST, rest_half));
+        let half = table.require_table(&OF_REST, |rest| {
+            let call = rest.get(&CALL).map(|call| call.value);
+            http_half(rest, call)
+        });
+        return (Form::Rest, half);
     }
-    frame::reject_both(table, &["frame"]);
+    if table.shape(OF_REST.name) != Shape::Absent {
+        old::reject_beside(table, CALL_FRAME.name, OF_REST.name);
+    }
     let half = table.json(&CALL_FRAME).map(RestHalf::frame);
     (Form::Frame, half)
 }
 
-/// Decodes an old call. Without a target it has that of its route.
-fn old_half(table: &mut Table<'_>) -> Option<RestHalf> {
-    let call = table.get(&OLD_TARGET);
-    let headers = headers(table, &OLD_CALL_HEADERS);
-    let body = table.json(&OLD_CALL_BODY);
-    Some(RestHalf {
-        call: call.map(|call| call.value).unwrap_or_default(),
-        headers: headers?,
-        body,
-    })
-}
-
-fn rest_half(table: &mut Table<'_>) -> Option<RestHalf> {
-    let call = table.get(&CALL);
+/// Decodes an HTTP call. `old` has the same keys as `rest`.
+fn http_half(table: &mut Table<'_>, call: Option<String>) -> Option<RestHalf> {
     let headers = headers(table, &CALL_HEADERS);
     let body = table.json(&CALL_BODY);
     Some(RestHalf {
-        call: call?.value,
+        call: call?,
         headers: headers?,
         body,
     })
@@ -297,11 +290,11 @@ fn headers(table: &mut Table<'_>, key: &Tree) -> Option<Vec<(String, String)>> {
 
 /// Decodes the reply to a frame: another frame, or silence.
 fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
-    frame::reject_both(table, &["rest"]);
+    old::reject_beside(table, OF_REST_REPLY.name, REPLY_FRAME.name);
     let frame = match table.shape(OF_OLD_REPLY.name) {
         Shape::Absent => table.json(&REPLY_FRAME),
         Shape::Table | Shape::Value => {
-            frame::reject_beside(table, REPLY_FRAME.name, OF_OLD_REPLY.name);
+            old::reject_beside(table, REPLY_FRAME.name, OF_OLD_REPLY.name);
             table.table(&OF_OLD_REPLY, |old| old.json(&REPLY_MESSAGE))
         }
     };
@@ -322,36 +315,22 @@ fn old_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
             let message = "the call is no `message`, so its response is none; write `body`";
             old.report(REPLY_MESSAGE.name, ValueError::new(message));
         }
-        let status = old.get(&OLD_STATUS);
-        let headers = headers(old, &OLD_REPLY_HEADERS);
-        let body = old.json(&OLD_REPLY_BODY);
-        let text = old.get(&OLD_REPLY_TEXT);
-        http_reply(old, status, headers, (body, text))
+        http_reply(old, &OLD_STATUS)
     });
     with_rpc(table, old)
 }
 
 fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {
-    let rest = table.require_table(&OF_REST_REPLY, |rest| {
-        let status = rest.get(&STATUS);
-        let headers = headers(rest, &REPLY_HEADERS);
-        let body = rest.json(&REPLY_BODY);
-        let text = rest.get(&REPLY_TEXT);
-        http_reply(rest, status, headers, (body, text))
-    });
+    let rest = table.require_table(&OF_REST_REPLY, |rest| http_reply(rest, &STATUS));
     with_rpc(table, rest)
 }
 
-/// The JSON body and the text of a response.
-type ReplyContent = (Option<Json>, Option<Spanned<String>>);
-
-fn http_reply(
-    table: &mut Table<'_>,
-    status: Option<Spanned<u16>>,
-    headers: Option<Vec<(String, String)>>,
-    content: ReplyContent,
-) -> Option<RestReplyHalf> {
-    let (body, text) = content;
+/// Decodes an HTTP response. `old` has the same keys as `rest`.
+fn http_reply(table: &mut Table<'_>, status: &Key<u16>) -> Option<RestReplyHalf> {
+    let status = table.get(status);
+    let headers = headers(table, &REPLY_HEADERS);
+    let body = table.json(&REPLY_BODY);
+    let text = table.get(&REPLY_TEXT);
     if body.is_some() && text.is_some() {
         let here = table.here();
         table.add(here.problem("`body` is JSON, `text` is not; write one of them"));

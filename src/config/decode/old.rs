@@ -1,11 +1,12 @@
-//! `old` of a route, a row or an example: messages of an old RPC dialect.
+//! `old` of a route, a row or an example, and `frame` for short: messages of an old RPC dialect.
 //!
 //! Used by `decode::example`, `decode::outcome` and `decode::route`.
+
+use std::time::Duration;
 
 use http::HeaderName;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 
-use super::frame;
 use crate::config::key::{
     Key, List, Rule, SubTable, Tree, key, list, one_or_many, section, table, tree, tree_table,
 };
@@ -15,8 +16,9 @@ use crate::config::raw::RawOld;
 use crate::config::table_reader::{Shape, Table};
 use crate::config::value::{self, RawValue, ValueError};
 use dualgauge_model::forwarding::is_hop_field;
-use dualgauge_model::route::{is_reserved, parse_method};
+use dualgauge_model::route::{frame_line, is_reserved, parse_method};
 use dualgauge_patterns::pattern::SourceTree;
+use dualgauge_patterns::side::Side;
 
 /// The method of an old message.
 const METHOD_NAME: Kind<String> = other(
@@ -92,80 +94,162 @@ section! {
     ]
 }
 
-/// `old` of a route: its patterns, and what else it says.
-pub(super) struct OldForm {
-    pub(super) raw: RawOld,
-    pub(super) query: Vec<(String, SourceTree)>,
-    pub(super) headers: Vec<(String, SourceTree)>,
+/// The words of `from`: old dialects and frames are protocols of the REST side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FromWord {
+    Rest,
+    Rpc,
+    Frame,
+    Old,
+}
+
+pub(super) const FROM: &[(&str, FromWord)] = &[
+    ("rest", FromWord::Rest),
+    ("rpc", FromWord::Rpc),
+    ("frame", FromWord::Frame),
+    ("old", FromWord::Old),
+];
+
+/// The left form of a route, and its patterns.
+pub(super) struct LeftSide {
+    /// `rest`, or the line that represents a message.
+    pub(super) rest: Option<Spanned<String>>,
+    pub(super) old: Option<RawOld>,
+    pub(super) query: Option<Vec<(String, SourceTree)>>,
+    pub(super) headers: Option<Vec<(String, SourceTree)>>,
     pub(super) body: Option<SourceTree>,
 }
 
-/// The left form of a route.
-pub(super) enum LeftForm {
-    /// An HTTP request with an old message.
-    Http(Box<OldForm>),
-    /// A message on a socket.
-    Frame(SourceTree),
+impl LeftSide {
+    /// Returns a message on a socket. An unreadable one is a problem already; the placeholder avoids a second one about a
+    /// missing side.
+    fn of_message(message: Option<SourceTree>, here: Spanned<()>) -> LeftSide {
+        let message = message.unwrap_or(SourceTree::Table(Vec::new()));
+        LeftSide {
+            rest: Some(here.map(|()| frame_line(&message))),
+            old: Some(RawOld::Socket),
+            query: Some(Vec::new()),
+            headers: Some(Vec::new()),
+            body: Some(message),
+        }
+    }
 }
 
-/// Decodes `old` of a route.
-pub(super) fn old(table: &mut Table<'_>, key: &SubTable) -> Option<LeftForm> {
-    if table.shape(key.name) == Shape::Absent {
-        return None;
+/// Decodes the left form of a route; `None` if it is `rest`.
+pub(super) fn old(table: &mut Table<'_>, key: &SubTable, short: &Tree) -> Option<LeftSide> {
+    let form = left_form(table);
+    let excluded = match form {
+        "rest" => return None,
+        "frame" => &["rest", "query", "headers", "body"][..],
+        _ => &["rest", "query", "headers", "body", "frame", "body_format"],
+    };
+    for key in excluded {
+        reject_beside(table, key, form);
     }
-    frame::reject_requests(table, key.name);
-    for other in ["frame", "body_format"] {
-        frame::reject_beside(table, other, key.name);
+    let here = table.at(form);
+    if form == "frame" {
+        return Some(LeftSide::of_message(table.tree(short), here));
     }
-    let form = table.table(key, |old| {
-        if old.shape(MESSAGE.name) != Shape::Absent {
-            for key in [
-                "method",
-                "path",
-                "query",
-                "headers",
-                "body",
-                "parameter",
-                "pass",
-            ] {
-                frame::reject_beside(old, key, MESSAGE.name);
-            }
-            return old.tree(&MESSAGE).map(LeftForm::Frame);
+    let left = table.table(key, |old| {
+        if old.shape(MESSAGE.name) == Shape::Absent {
+            return over_http(old, &here);
         }
-        let method = old.get(&METHOD);
-        let path = old.get(&PATH);
-        let (query, headers) = (old.trees(&QUERY), old.trees(&HEADERS));
-        let body = old.tree(&BODY);
-        let parameter = old.get(&PARAMETER);
-        let pass = old.table(&OF_PASS, |pass| {
-            let (statuses, headers) = (pass.list(&STATUS), pass.list(&PASS_HEADERS));
-            Some((statuses?, headers?))
-        });
-        let (pass_statuses, pass_headers) = pass.unwrap_or_default();
-        let raw = RawOld {
-            method: method?,
-            path,
+        reject_excluded(old, OLD.rules);
+        let message = old.tree(&MESSAGE)?;
+        Some(LeftSide::of_message(Some(message), here.clone()))
+    });
+    Some(left.unwrap_or_else(|| LeftSide::of_message(None, here)))
+}
+
+/// Decodes a message over HTTP.
+fn over_http(old: &mut Table<'_>, here: &Spanned<()>) -> Option<LeftSide> {
+    let method = old.get(&METHOD);
+    let path = old.get(&PATH);
+    let (query, headers) = (old.trees(&QUERY), old.trees(&HEADERS));
+    let body = old.tree(&BODY);
+    let parameter = old.get(&PARAMETER);
+    let pass = old.table(&OF_PASS, |pass| {
+        let (statuses, headers) = (pass.list(&STATUS), pass.list(&PASS_HEADERS));
+        Some((statuses?, headers?))
+    });
+    let (pass_statuses, pass_headers) = pass.unwrap_or_default();
+    let (query, headers, method) = (query?, headers?, method?.value);
+    Some(LeftSide {
+        old: Some(RawOld::Http {
+            is_on_rpc_paths: path.is_none(),
             parameter,
             pass_statuses,
             pass_headers,
-        };
-        Some(LeftForm::Http(Box::new(OldForm {
-            raw,
-            query: query?,
-            headers: headers?,
-            body,
-        })))
-    });
-    // An unreadable form is a problem already; the placeholder avoids a second one about a missing side.
-    form.or(Some(LeftForm::Frame(SourceTree::Table(Vec::new()))))
+        }),
+        rest: Some(match path {
+            Some(path) => path.map(|path| format!("{method} {path}")),
+            None => here.clone().map(|()| method),
+        }),
+        query: Some(query),
+        headers: Some(headers),
+        body,
+    })
 }
 
-/// Returns the line that represents an old message without a path of its own.
-pub(super) fn line(raw: &RawOld, here: &Spanned<()>) -> Spanned<String> {
-    match &raw.path {
-        Some(path) => path
-            .clone()
-            .map(|path| format!("{} {path}", raw.method.value)),
-        None => here.clone().map(|()| raw.method.value.clone()),
+/// Reports the keys that the first present key of these rules excludes.
+pub(super) fn reject_excluded(table: &mut Table<'_>, rules: &'static [Rule]) {
+    for rule in rules {
+        if let Rule::Excludes(key, others) = rule
+            && table.shape(key) != Shape::Absent
+        {
+            for other in *others {
+                reject_beside(table, other, key);
+            }
+            return;
+        }
     }
+}
+
+/// Reports a key that must not stand next to another one.
+pub(super) fn reject_beside(table: &mut Table<'_>, key: &'static str, other: &str) {
+    if table.shape(key) != Shape::Absent {
+        let message = format!("`{key}` and `{other}` exclude each other; write one");
+        table.report(key, ValueError::new(message));
+    }
+}
+
+/// Decodes `silence` of a route; only frames can be answered by silence.
+pub(super) fn silence(
+    table: &mut Table<'_>,
+    key: &Key<Duration>,
+    has_frame: bool,
+) -> Option<Spanned<Duration>> {
+    let silence = table.get(key);
+    if silence.is_some() && !has_frame {
+        let message =
+            "an HTTP request always gets a response; only a route with `frame` can have `silence`";
+        table.report(key.name, ValueError::new(message));
+    }
+    silence
+}
+
+/// Decodes `from` of a route.
+pub(super) fn from(table: &mut Table<'_>, key: &Key<FromWord>) -> Option<Spanned<Side>> {
+    let from = table.get(key)?;
+    let form = left_form(table);
+    let (word, is_wrong) = match from.value {
+        FromWord::Rest => ("rest", form != "rest"),
+        FromWord::Frame => ("frame", form != "frame"),
+        FromWord::Old => ("old", form != "old"),
+        FromWord::Rpc => ("rpc", false),
+    };
+    if is_wrong {
+        let message = format!("the route has no `{word}`; write `{form}` or `rpc`");
+        table.report(key.name, ValueError::new(message));
+    }
+    Some(from.map(|from| match from {
+        FromWord::Rest | FromWord::Frame | FromWord::Old => Side::Rest,
+        FromWord::Rpc => Side::Rpc,
+    }))
+}
+
+/// Returns the key of the left form of a route.
+fn left_form(table: &mut Table<'_>) -> &'static str {
+    let present = |key: &&'static str| table.shape(key) != Shape::Absent;
+    ["old", "frame"].into_iter().find(present).unwrap_or("rest")
 }

@@ -1,6 +1,6 @@
 //! `[[route.outcome]]` and `[[outcomes.NAME]]`: the same rows. Used by `decode`.
 
-use super::frame;
+use super::old;
 use crate::config::key::{
     Key, List, Rule, SubTable, Tree, key, one_or_many, section, table, tree, tree_table,
 };
@@ -96,11 +96,13 @@ section! {
 
 pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     let here = table.here();
+    old::reject_excluded(table, ROW.rules);
     let rest = if table.shape(OF_REST.name) != Shape::Absent {
-        frame::reject_both(table, &["old", "frame"]);
-        table.table(&OF_REST, rest_reply)
+        table.table(&OF_REST, |rest| {
+            let status = rest.tree(&STATUS);
+            http_reply(rest, Wire::Http, status)
+        })
     } else if table.shape(OF_OLD.name) != Shape::Absent {
-        frame::reject_beside(table, FRAME.name, OF_OLD.name);
         table.table(&OF_OLD, old_reply)
     } else {
         // A row without `frame` means silence. Later it is checked that its route has frames.
@@ -122,13 +124,17 @@ pub(super) fn row(table: &mut Table<'_>) -> Option<RowSource> {
     })
 }
 
-fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
-    let status = table.tree(&STATUS);
+/// Decodes an HTTP response. `old` has the same keys as `rest`.
+fn http_reply(
+    table: &mut Table<'_>,
+    rest_protocol: Wire,
+    status: Option<SourceTree>,
+) -> Option<RestReplySource> {
     let headers = table.trees(&REST_HEADERS);
     let body = table.tree(&BODY);
     let text = table.get(&BODY_TEXT);
     Some(RestReplySource {
-        rest_protocol: Default::default(),
+        rest_protocol,
         status: status?,
         headers: headers?,
         body,
@@ -138,27 +144,15 @@ fn rest_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
 
 fn old_reply(table: &mut Table<'_>) -> Option<RestReplySource> {
     if table.shape(OLD_MESSAGE.name) != Shape::Absent {
-        for key in ["status", "headers", "body", "text"] {
-            frame::reject_beside(table, key, OLD_MESSAGE.name);
-        }
-        return table
-            .tree(&OLD_MESSAGE)
-            .map(|message| RestReplySource::frame(Some(message)));
+        old::reject_excluded(table, OLD.rules);
+        let message = table.tree(&OLD_MESSAGE)?;
+        return Some(RestReplySource::frame(Some(message)));
     }
     let status = match table.shape(OLD_STATUS.name) {
         Shape::Absent => Some(SourceTree::Literal(Json::literal("200"))),
         Shape::Table | Shape::Value => table.tree(&OLD_STATUS),
     };
-    let headers = table.trees(&OLD_HEADERS);
-    let body = table.tree(&OLD_BODY);
-    let text = table.get(&OLD_TEXT);
-    Some(RestReplySource {
-        rest_protocol: Wire::Old,
-        status: status?,
-        headers: headers?,
-        body,
-        text: text.map(|text| text.value),
-    })
+    http_reply(table, Wire::Old, status)
 }
 
 fn rpc_reply(table: &mut Table<'_>) -> Option<RpcReplySource> {

@@ -73,7 +73,6 @@ fn route(
         is_paired: true,
         name: said(method.to_owned()),
         rest: said(format!("POST /.mcp/{method}")),
-        frame: None,
         old: None,
         rpc_headers: Vec::new(),
         silence: None,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::old::{LeftForm, OldForm};
+use super::old::LeftSide;
 use super::route_docs::DOCS;
 use super::{
-    compare, example, frame, lifecycle, old, outcome, route_docs, route_stream, route_subscription,
+    compare, example, lifecycle, old, outcome, route_docs, route_stream, route_subscription,
 };
 use crate::config::key::{
     Key, List, Rule, SubTable, TableShape, Tree, key, list, one_or_many, section, table, tree,
@@ -18,7 +18,6 @@ use crate::config::table_reader::{Shape, Table};
 use dualgauge_model::form::BodyFormat;
 use dualgauge_model::route::{Effect, Extra, ResultForm};
 use dualgauge_model::stream_format::RouteStream;
-use dualgauge_patterns::pattern::SourceTree;
 use dualgauge_patterns::side::Side;
 
 const EFFECTS: &[(&str, Effect)] = &[
@@ -84,7 +83,7 @@ section! {
         /// Names of routes that take the calls which fit both
         AFTER: List<String> = one_or_many("after", TEXT);
         /// The only entry side; both if absent
-        FROM: Key<frame::FromWord> = key("from", words(frame::FROM));
+        FROM: Key<old::FromWord> = key("from", words(old::FROM));
         /// The only stage of its calls, whatever flags and defaults say
         STAGE: Key<()> = key("stage", words(STAGES));
         /// Translated REST calls become notifications; `false` by default
@@ -141,11 +140,12 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     let here = table.here();
     let name = table.get(&ROUTE_NAME);
     let left = left_side(table);
+    let silence = old::silence(table, &SILENCE, left.old == Some(RawOld::Socket));
     let (rpc, extra, lossy) = (table.get(&RPC), table.get(&EXTRA), table.get(&LOSSY));
     let (params, rpc_headers) = (table.tree(&PARAMS), table.trees(&RPC_HEADERS));
     let (body_format, result) = (table.get(&BODY_FORMAT), table.get(&RESULT));
     let ignore_query = ignore_query(table);
-    let (after, from) = (table.list(&AFTER), frame::from(table, &FROM));
+    let (after, from) = (table.list(&AFTER), old::from(table, &FROM));
     let (stage, notify, effect) = (table.get(&STAGE), table.get(&NOTIFY), table.get(&EFFECT));
     let (timeout, affinity) = (table.get(&CALL_TIMEOUT), table.get(&AFFINITY));
     let (stream, stream_timeout) = route_stream::stream(table, &STREAM, &STREAMS, &STREAM_TIMEOUT);
@@ -164,9 +164,8 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
         is_paired: false,
         name: name?,
         rest: left.rest?,
-        frame: left.frame,
         old: left.old,
-        silence: left.silence,
+        silence,
         rpc: rpc?,
         params,
         body: left.body,
@@ -200,56 +199,18 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
     })
 }
 
-/// The left form of a route, and its patterns.
-struct LeftSide {
-    rest: Option<Spanned<String>>,
-    frame: Option<SourceTree>,
-    old: Option<RawOld>,
-    silence: Option<Spanned<Duration>>,
-    query: Option<Vec<(String, SourceTree)>>,
-    headers: Option<Vec<(String, SourceTree)>>,
-    body: Option<SourceTree>,
-}
-
+/// Decodes the left form of a route.
 fn left_side(table: &mut Table<'_>) -> LeftSide {
-    let (frame, old) = left_form(table);
-    let silence = frame::silence(table, &SILENCE, frame.is_some());
-    let Some(old) = old else {
-        let rest = frame::line(table, &REST, frame.as_ref());
-        return LeftSide {
-            rest,
-            frame,
-            old: None,
-            silence,
-            query: table.trees(&QUERY),
-            headers: table.trees(&HEADERS),
-            body: table.tree(&BODY),
-        };
-    };
-    let OldForm {
-        raw,
+    let old = old::old(table, &OLD, &FRAME);
+    let (query, headers) = (table.trees(&QUERY), table.trees(&HEADERS));
+    let body = table.tree(&BODY);
+    old.unwrap_or_else(|| LeftSide {
+        rest: table.require(&REST),
+        old: None,
         query,
         headers,
         body,
-    } = *old;
-    LeftSide {
-        rest: Some(old::line(&raw, &table.at(OLD.name))),
-        frame,
-        old: Some(raw),
-        silence,
-        query: Some(query),
-        headers: Some(headers),
-        body,
-    }
-}
-
-/// Decodes the left form of a route, unless it is `rest`.
-fn left_form(table: &mut Table<'_>) -> (Option<SourceTree>, Option<Box<OldForm>>) {
-    match old::old(table, &OLD) {
-        Some(LeftForm::Http(form)) => (None, Some(form)),
-        Some(LeftForm::Frame(message)) => (Some(message), None),
-        None => (frame::frame(table, &FRAME), None),
-    }
+    })
 }
 
 /// Returns the query parameters that the route ignores; `Some(None)` without a list of its own, `None` if the list is

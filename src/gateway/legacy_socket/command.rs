@@ -30,9 +30,9 @@ use crate::gateway::worker::Worker;
 use crate::telemetry::clock;
 use crate::upstream::{LegacySocketUpstream, PendingReply, SocketReply, SocketRequest, Upstream};
 use dualgauge_model::compare::Skip;
-use dualgauge_model::dialect::OldTransport;
+use dualgauge_model::dialect::{self, OldRequest, OldTransport};
 use dualgauge_model::failure::{Failure, Reason};
-use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc, failure_to_frame};
+use dualgauge_model::frame::{self, answer_to_frame, command_to_rpc};
 use dualgauge_model::headers::JSON;
 use dualgauge_model::outcome::RpcAnswer;
 use dualgauge_model::plan::Plan;
@@ -111,10 +111,10 @@ pub(super) fn failure_frame(
 ) -> Option<Bytes> {
     let plan = &runtime_plan.plan;
     let route = plan.routes.route(route?);
-    let call = route.bindings_with_id_only(frame);
-    let context = context(&plan.limits);
     let codes = &plan.face.failure_codes;
-    frame_text(failure_to_frame(route, failure, codes, &call, context).answer)
+    let context = context(&plan.limits);
+    let answer = dialect::failure(route, OldRequest::of_frame(frame), failure, codes, context)?;
+    (!answer.body.is_empty()).then(|| answer.body.into_bytes())
 }
 
 fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {

@@ -5,8 +5,9 @@ use super::local_reply::record_decision;
 use super::rest::{outcome_rows, render_sent_request, secrets};
 use super::unknown_members;
 use super::view::{ExplainedAnswer, Explanation, RowLine, SentRequest, Value};
+use crate::dialect::{self, OldRequest};
 use crate::failure::{Failure, Reason};
-use crate::frame::{FrameReply, SocketMessage, answer_to_frame, command_to_rpc, failure_to_frame};
+use crate::frame::{FrameReply, SocketMessage, answer_to_frame, command_to_rpc};
 use crate::jsonrpc::{ResponseReply, parse_response};
 use crate::plan::{Plan, SocketProtocol, Unrouted, UpstreamPlan};
 use crate::rejections;
@@ -40,15 +41,21 @@ pub(super) fn explain(case: &Case<'_>, frame: &Json) -> Explanation {
     };
     let mut explanation = case.refuse(explanation, failure.clone());
     let route = case.plan.routes.select_frame(frame);
-    let reply = route.map(|index| {
+    let answer = route.and_then(|index| {
         let route = case.plan.routes.route(index);
-        let call = route.bindings_with_id_only(frame);
         let codes = &case.plan.face.failure_codes;
-        failure_to_frame(route, &failure, codes, &call, case.context).answer
+        dialect::failure(
+            route,
+            OldRequest::of_frame(frame),
+            &failure,
+            codes,
+            case.context,
+        )
     });
     if let Some(refused) = &mut explanation.refused {
         // A failure is sent as a frame or not at all.
-        refused.document = shown(case, reply).unwrap_or(Value::from_text(String::new()));
+        let text = answer.map(|answer| case.secrets().hide_bytes(&answer.body.into_bytes()));
+        refused.document = Value::from_text(text.unwrap_or_default());
     }
     explanation
 }

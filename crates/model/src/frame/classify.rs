@@ -38,7 +38,7 @@ impl SocketMessage {
             SocketMessage::Rpc(text) if routes.old().on_sockets_with_version => {
                 let json = Json::parse(text.clone(), depth).ok();
                 let frame = json.filter(|json| json.kind() == JsonKind::Object);
-                match frame.filter(|frame| routes.reads_versioned_frame(frame)) {
+                match frame.filter(|frame| routes.is_frame(frame)) {
                     Some(frame) => SocketMessage::Frame(frame),
                     None => SocketMessage::Rpc(text),
                 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::SocketMessage;
-use crate::route::{RouteSource, RouteTable, frame_line, has_version, parse_route};
+use crate::route::{RouteSource, RouteTable, has_version, parse_route};
 use dualgauge_patterns::json::{Json, JsonKind, unmarked};
 use dualgauge_patterns::pattern::SourceTree;
 
@@ -41,12 +41,10 @@ fn versioned() -> Option<RouteTable> {
     ]);
     let source = RouteSource {
         name: "r".to_owned(),
-        rest: frame_line(&frame),
-        frame: Some(frame),
         rpc: "m".to_owned(),
         params: Some(SourceTree::Table(vec![member("value", "{value}")])),
         is_notification: true,
-        ..RouteSource::default()
+        ..RouteSource::of_frame(frame)
     };
     RouteTable::build(vec![parse_route(source).ok()?]).ok()
 }

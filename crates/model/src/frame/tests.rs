@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::check::{FindingKind, LossVerdict, check};
+use crate::dialect::{self, OldRequest};
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcAnswer, RpcReplySource};
 use crate::route::test_syntax::tree;
@@ -71,12 +72,11 @@ fn source((name, frame): (&str, &str), (rpc, params): (&str, &str), rows: &[&str
         key: "route[0]".to_owned(),
         name: name.to_owned(),
         rest: "frame".to_owned(),
-        frame: Some(tree(frame)),
         rpc: rpc.to_owned(),
         params: Some(tree(params)),
         extra: Some(Extra::Drop),
         rows: rows.map(|(index, spelled)| row(index, spelled)).collect(),
-        ..RouteSource::default()
+        ..RouteSource::of_frame(tree(frame))
     }
 }
 
@@ -255,18 +255,9 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     assert_eq!(misfit.location, "frame/payload/path");
     let failure = crate::rejections::bind_failure(misfit);
     let codes = crate::failure::FailureCodes::default();
-    let said = failure_to_frame(
-        route,
-        &failure,
-        &codes,
-        &route.bindings_with_id_only(&frame),
-        TERMS,
-    )
-    .answer;
-    let FrameReply::Frame(said) = said else {
-        panic!("{said:?}")
-    };
-    let said = json(&text(said));
+    let message = OldRequest::of_frame(&frame);
+    let said = dialect::failure(route, message, &failure, &codes, TERMS).unwrap();
+    let said = json(&text(said.body));
     assert_eq!(said.member("request_id"), Some(json("\"r-2\"")));
     assert!(
         table
@@ -371,7 +362,8 @@ fn faults_of_a_frame_are_reported_with_their_key() {
         "{silence:?}"
     );
     let http = errors(RouteSource {
-        frame: None,
+        old: None,
+        body: None,
         rest: "POST /a".to_owned(),
         ..source(("a", r#"{"command": "a"}"#), ("a", "{}"), &[PLAIN, SILENT])
     });

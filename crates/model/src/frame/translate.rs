@@ -3,9 +3,8 @@
 //! Used by `explain`, `frame`, `local_reply` and `gateway`.
 
 use super::context::{FrameCommand, FrameContext};
-use crate::failure::{Failure, FailureCodes};
 use crate::jsonrpc::ResponseReply;
-use crate::outcome::{TranslatedReply, error_object};
+use crate::outcome::TranslatedReply;
 use crate::route::{MatchError, Route};
 use crate::translate::{ToRpc, TranslateContext, rest_to_rpc};
 use dualgauge_patterns::json::Json;
@@ -89,18 +88,4 @@ pub fn answer_to_frame(
         tool_error: answered.tool_error,
         result_type: answered.result_type,
     }
-}
-
-/// Renders a failure of the proxy for the client of a command. `call` may come from
-/// [`Route::bindings_with_id_only`].
-#[must_use]
-pub fn failure_to_frame(
-    route: &Route,
-    failure: &Failure,
-    codes: &FailureCodes,
-    call: &Bindings,
-    context: TranslateContext,
-) -> TranslatedReply<FrameReply> {
-    let error = error_object(failure, codes);
-    answer_to_frame(route, ResponseReply::Error(error), call, context)
 }

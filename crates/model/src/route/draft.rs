@@ -7,7 +7,6 @@ use super::definition::{RestCall, Route, RpcCall};
 use super::docs::RouteDocs;
 use super::extra;
 use super::form;
-use super::frame;
 use super::headers::{HeaderItem, parse_headers, resolve_headers};
 use super::message_parameter;
 use super::old;
@@ -82,7 +81,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     } else {
         ToolResult::Any
     };
-    frame::refuse_other_speech(&rows, rest_protocol)?;
+    old::refuse_other_speech(&rows, rest_protocol)?;
     route.outcomes = Outcomes::build(rows, &route.facts, tool)?;
     if form == ResultForm::Tool {
         if tool == ToolResult::Any || route.is_frame() {
@@ -102,7 +101,7 @@ pub fn parse_route(mut source: RouteSource) -> Result<Route, Vec<PatternError>> 
     }
     let checked = route.check_old_outcomes();
     let checked = checked.and_then(|()| route.check_id());
-    let checked = checked.and_then(|()| frame::hears_silence(&route));
+    let checked = checked.and_then(|()| old::hears_silence(&route));
     checked.map_err(|error| vec![error.under(&key)])?;
     Ok(route)
 }
@@ -126,10 +125,9 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
     let headers = parse_headers(&named, &mut errors);
     let rpc_headers = parse_rpc_headers(&source.rpc_headers, &mut errors);
     let header_prefixes = captured::parse_prefixes(&prefixes, &mut errors);
-    let body = source.frame.as_ref().or(source.named_body());
     let parts = [
         ("params", source.params.as_ref()),
-        (rest_protocol.content(), body),
+        (rest_protocol.content(), source.named_body()),
     ];
     let [params, body] = parts.map(|(key, tree)| {
         let pattern = tree.map(SourceTree::pattern).transpose();
@@ -175,11 +173,12 @@ fn compile(source: RouteSource) -> Result<Route, Vec<PatternError>> {
 
 /// Returns the head of the left form.
 fn left_head(source: &RouteSource, errors: &mut Vec<PatternError>) -> Option<RestSpelling> {
-    let rest = match &source.frame {
-        Some(tree) => keep(frame::check(tree).map(|()| frame::spelling()), "", errors),
-        None => keep(parse_rest(&source.rest), "rest", errors),
+    let protocol = source.rest_protocol();
+    let rest = match protocol {
+        Wire::Frame => Some(old::spelling()),
+        Wire::Http | Wire::Old => keep(parse_rest(&source.rest), "rest", errors),
     };
-    if let (Wire::Old, Some(rest)) = (source.rest_protocol(), &rest) {
+    if let Some(rest) = rest.as_ref().filter(|_| protocol.is_old()) {
         errors.extend(old::check(source, rest).err());
     }
     rest
@@ -314,7 +313,7 @@ impl RouteDraft {
         }
         rpc_side::declare(&mut resolver, &self.method, &self.params, &self.rpc_headers)?;
         if self.rest_protocol.is_old() {
-            resolver.carried(frame::ID);
+            resolver.carried(old::ID);
         }
         resolver.finish(&HoleFacts::default())
     }
@@ -369,9 +368,9 @@ impl RouteDraft {
     /// Returns the hole that is the id of the call, which JSON-RPC carries outside its params.
     fn id(&self, facts: &HoleFacts) -> Option<usize> {
         let id_hole = facts
-            .find(frame::ID)
+            .find(old::ID)
             .filter(|_| self.rest_protocol.is_old())?;
-        let named = rpc_side::names(frame::ID, &self.method, &self.params, &self.rpc_headers);
+        let named = rpc_side::names(old::ID, &self.method, &self.params, &self.rpc_headers);
         (!named).then_some(id_hole)
     }
 

@@ -9,7 +9,6 @@ use super::overlaps::OverlapGroup;
 use super::path::{PathMatch, PathTree};
 use super::path_order::{PathOrder, path_order};
 use super::segments::{AmbiguousPath, Segments};
-use super::wire::Wire;
 use dualgauge_patterns::pattern::TextPatterns;
 use dualgauge_patterns::side::Side;
 
@@ -25,11 +24,10 @@ pub(super) struct RouteIndex {
 }
 
 impl RouteIndex {
-    pub(super) fn new(routes: &[Route], rest_protocol: Wire) -> RouteIndex {
+    pub(super) fn new(routes: &[Route], has_frames: bool) -> RouteIndex {
         let mut index = RouteIndex::default();
         let all = routes.iter().enumerate();
-        let speaks = |route: &Route| route.rest_protocol.is_http() == rest_protocol.is_http();
-        for (position, route) in all.filter(|(_, route)| speaks(route)) {
+        for (position, route) in all.filter(|(_, route)| route.is_frame() == has_frames) {
             if route.enters_from(Side::Rest) {
                 index.tree_of(route).insert(route, position);
                 for path in &route.rest_call.other_paths {

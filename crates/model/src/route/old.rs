@@ -1,19 +1,26 @@
-//! Routes whose REST side is a message of an old RPC dialect over HTTP.
+//! Routes whose REST side is a message of an old RPC dialect, over HTTP or on a socket.
 //!
-//! Such a message is a REST call to an RPC path, which its body or query identifies. Laws: a message that an old route
-//! reads is no JSON-RPC call of a route; `{id}` in a message whose RPC side has no `id` is the id of the call.
+//! Over HTTP such a message is a REST call to an RPC path, which its body or query identifies. On a socket it is a frame:
+//! a body without a head, so it shares patterns, order and checks with all others, and its calls are looked up separately.
+//! Laws: a message that an old route reads is no JSON-RPC call of a route; a frame never matches an HTTP route, nor an
+//! HTTP call a frame; `{id}` in a message whose RPC side has no `id` is the id of the call.
 //!
-//! Used by `route` and `gateway`.
+//! Used by `config`, `route` and `gateway`.
+
+use http::Method;
 
 use super::definition::Route;
-use super::frame;
 use super::options::has_content;
 use super::parse::{RestSpelling, literal_path};
-use super::source::RouteSource;
+use super::source::{OldSource, RouteSource};
 use super::template::Template;
 use super::wire::Wire;
 use crate::form::BodyFormat;
-use dualgauge_patterns::pattern::{BoundValue, Pattern, PatternError};
+use crate::outcome::{BodyPattern, RowSource};
+use dualgauge_patterns::json::Json;
+use dualgauge_patterns::pattern::{
+    Bindings, BoundValue, Pattern, PatternError, Scalar, Shape, SourceTree,
+};
 use dualgauge_patterns::side::Side;
 
 /// The presence of routes with old messages over HTTP.
@@ -29,13 +36,14 @@ pub struct OldRoutes {
 
 impl OldRoutes {
     pub(super) fn new(routes: &[Route]) -> OldRoutes {
-        let over_http = |route: &&Route| route.rest_protocol == Wire::Old;
-        let mut with_version = routes.iter().filter(over_http);
-        let mut on_sockets = routes.iter().filter(|route| route.is_frame());
+        let old = routes.iter().filter(|route| route.is_old());
+        let (on_sockets, over_http): (Vec<&Route>, Vec<&Route>) =
+            old.partition(|route| route.is_frame());
+        let has_version = |routes: &[&Route]| routes.iter().any(|route| route.has_version());
         OldRoutes {
-            on_sockets_with_version: on_sockets.any(Route::has_version),
-            any: routes.iter().any(|route| over_http(&route)),
-            with_version: with_version.any(Route::has_version),
+            any: !over_http.is_empty(),
+            with_version: has_version(&over_http),
+            on_sockets_with_version: has_version(&on_sockets),
         }
     }
 }
@@ -52,25 +60,70 @@ pub enum BodyContent {
 /// The member that JSON-RPC 2.0 added to each message (JSON-RPC 2.0 §4).
 const VERSION: &str = "jsonrpc";
 
+/// The hole of a frame that is the id of the call.
+pub(super) const ID: &str = "id";
+
+/// Placeholder for the method of a frame; never compared with that of an HTTP call.
+const METHOD: &[u8] = b"FRAME";
+
+/// Placeholder for the request line of a frame in examples.
+pub const FRAME: &str = "FRAME /";
+
+/// Returns the method in the head of a frame.
+pub(super) fn frame_method() -> Method {
+    Method::from_bytes(METHOD).unwrap_or(Method::POST)
+}
+
+/// Returns the empty head of a frame.
+pub(super) fn spelling() -> RestSpelling {
+    RestSpelling {
+        method: frame_method(),
+        path: Template {
+            segments: Vec::new(),
+            holes: Vec::new(),
+            verb: None,
+        },
+        query: Vec::new(),
+    }
+}
+
+/// Renders a frame in one line, for people: the literals that identify it.
+#[must_use]
+pub fn frame_line(frame: &SourceTree) -> String {
+    let mut line = "frame".to_owned();
+    if let SourceTree::Table(members) = frame {
+        for (name, member) in members {
+            if let SourceTree::Text(text) = member
+                && !text.contains('{')
+            {
+                line.push_str(&format!(" {name}={text}"));
+            }
+        }
+    }
+    line
+}
+
 /// Fails when nothing in a message identifies it.
 pub(super) fn check(source: &RouteSource, rest: &RestSpelling) -> Result<(), PatternError> {
-    if source.has_no_body() {
-        let what = "an old message is its body; leave `body` out and write `query` for `GET`";
-        return Err(PatternError::new(what).under("body"));
-    }
-    match (source.named_body(), has_content(&rest.method)) {
-        (Some(body), _) => frame::check_object(body).map_err(|error| error.under("body")),
+    let protocol = source.rest_protocol();
+    let what = match (&source.body, has_content(&rest.method)) {
+        (Some(SourceTree::Table(members)), _) if !members.is_empty() => return Ok(()),
+        (Some(_), _) if protocol == Wire::Old && source.has_no_body() => {
+            "an old message is its body; leave `body` out and write `query` for `GET`"
+        }
+        (Some(_), _) => {
+            "a message must be an object with a member that identifies it, such as `{ command = \"run\" }`"
+        }
         (None, true) => {
-            let what =
-                "the message is missing; write its members, such as `body = { method = \"get\" }`";
-            Err(PatternError::new(what).under("body"))
+            "the message is missing; write its members, such as `body = { method = \"get\" }`"
         }
         (None, false) if rest.query.is_empty() && source.query.is_empty() => {
             let what = "nothing identifies the message; write `query = { method = \"get\" }`";
-            Err(PatternError::new(what).under("query"))
+            return Err(PatternError::new(what).under("query"));
         }
-        (None, false) => Ok(()),
-    }
+        (None, false) => return Ok(()),
+    };
+    Err(PatternError::new(what).under(protocol.content()))
 }
 
 /// Returns the further paths at which old messages arrive.
@@ -79,7 +132,67 @@ pub(super) fn other_paths(source: &RouteSource) -> Result<Vec<Template>, Pattern
     paths.map(|path| literal_path(path)).collect()
 }
 
+/// Fails when a row answers in the other protocol.
+pub(super) fn refuse_other_speech(
+    rows: &[RowSource],
+    rest_protocol: Wire,
+) -> Result<(), Vec<PatternError>> {
+    let strange = rows
+        .iter()
+        .filter(|row| row.rest.rest_protocol != rest_protocol);
+    let errors = strange.map(|row| {
+        let what = match rest_protocol {
+            Wire::Http if row.rest.body.is_none() => "`rest` is missing",
+            Wire::Http => "the route has `rest`, so its answers are HTTP responses; write `rest`",
+            Wire::Old => "the route has `old` over HTTP, so its answers are HTTP responses; write `old = { body = … }`",
+            Wire::Frame => "the route has `frame`, so its answers are frames, or nothing; write `frame`, or leave it out",
+        };
+        PatternError::new(what).under(&row.key)
+    });
+    let errors: Vec<PatternError> = errors.collect();
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+/// Fails when the route has a `silence` but no row for it.
+pub(super) fn hears_silence(route: &Route) -> Result<(), PatternError> {
+    let mut rows = route.outcomes.rows().iter();
+    if route.silence.is_none() || rows.any(|row| matches!(row.rest.body, BodyPattern::Nothing)) {
+        return Ok(());
+    }
+    let what = "no outcome covers silence; write one without `frame`, or leave `silence` out";
+    Err(PatternError::new(what).under("silence"))
+}
+
+impl RouteSource {
+    /// Returns a route with this message on a socket.
+    #[must_use]
+    pub fn of_frame(frame: SourceTree) -> RouteSource {
+        RouteSource {
+            rest: frame_line(&frame),
+            body: Some(frame),
+            old: Some(OldSource::on_socket()),
+            ..RouteSource::default()
+        }
+    }
+}
+
 impl Route {
+    /// Returns true when the REST side is a message of an old RPC dialect.
+    #[must_use]
+    pub fn is_old(&self) -> bool {
+        self.rest_protocol.is_old()
+    }
+
+    /// Returns true when the REST side is a frame.
+    #[must_use]
+    pub fn is_frame(&self) -> bool {
+        self.rest_protocol == Wire::Frame
+    }
+
     /// Returns true when messages of an old route may have the version of JSON-RPC 2.0. A message on a socket has it only
     /// if it is declared.
     pub(super) fn has_version(&self) -> bool {
@@ -136,5 +249,50 @@ impl Route {
                 Err(PatternError::new(what).under("old"))
             }
         }
+    }
+
+    /// Returns the id of a call in the type that its frame has; absent if the frame has no place for one.
+    #[must_use]
+    pub fn id_for(&self, number: u64) -> BoundValue {
+        let Some(hole) = self.id else {
+            return BoundValue::Absent;
+        };
+        let fact = self.facts.holes.get(hole);
+        let counts = |shape: &Shape| match shape {
+            Shape::One(Scalar::Integer | Scalar::Number) => true,
+            Shape::Any => !self.is_frame(),
+            Shape::One(_)
+            | Shape::Repeated(_)
+            | Shape::Separated(..)
+            | Shape::Object
+            | Shape::Array
+            | Shape::Null => false,
+        };
+        BoundValue::Value(if fact.is_some_and(|fact| counts(&fact.shape)) {
+            Json::written(number.to_string())
+        } else {
+            Json::string(&number.to_string())
+        })
+    }
+
+    /// Returns the bindings of a frame that does not match: only its id, so that an error can be addressed.
+    #[must_use]
+    pub fn bindings_with_id_only(&self, frame: &Json) -> Bindings {
+        let mut call = Bindings::new(self.facts.holes.len());
+        for hole in 0..self.facts.holes.len() {
+            call.set(hole, BoundValue::Absent);
+        }
+        let pointer = self.id.and_then(|hole| {
+            let pointer = self.rest_call.body.as_ref()?.path_of(hole)?;
+            Some((hole, pointer))
+        });
+        if let Some((hole, pointer)) = pointer {
+            let mut value = Some(frame.clone());
+            for name in pointer.split('/').skip(1) {
+                value = value.and_then(|value| value.member(name));
+            }
+            call.set(hole, value.map_or(BoundValue::Absent, BoundValue::Value));
+        }
+        call
     }
 }

@@ -1,6 +1,6 @@
 //! The parser of the REST side: `METHOD /path/{hole}?key={hole}`, by the grammar of `google.api.http`.
 //!
-//! Used by `route::draft` and `route::frame`.
+//! Used by `route::draft` and `route::old`.
 
 use http::Method;
 

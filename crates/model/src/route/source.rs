@@ -29,9 +29,8 @@ pub struct RouteSource {
     pub name: String,
     /// `rest = "METHOD /path?query"`
     pub rest: String,
-    /// `frame`, in place of `rest`, which is then a text for people.
-    pub frame: Option<SourceTree>,
-    /// `old` without `message`: `rest`, `query`, `headers` and `body` are those of an old RPC dialect.
+    /// `old`: `rest`, `query`, `headers` and `body` are those of an old RPC dialect. For a message on a socket, `rest` is
+    /// a text for people.
     pub old: Option<OldSource>,
     /// `silence`
     pub silence: Option<Duration>,
@@ -92,12 +91,25 @@ pub struct RouteSource {
 /// `old` of a route, apart from the patterns of its messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OldSource {
+    /// True for `message`, or `frame` for short: the body is a message on a socket.
+    pub is_on_socket: bool,
     /// `pass`
     pub pass: HttpPass,
     /// The other RPC paths at which messages arrive, if the route has no path of its own.
     pub paths: Vec<String>,
     /// `parameter`: the query parameter that is the message, in place of a request body.
     pub parameter: Option<String>,
+}
+
+impl OldSource {
+    /// Returns that of messages on a socket.
+    #[must_use]
+    pub fn on_socket() -> OldSource {
+        OldSource {
+            is_on_socket: true,
+            ..OldSource::default()
+        }
+    }
 }
 
 /// The value of `body` for requests without content.
@@ -119,10 +131,10 @@ impl RouteSource {
     /// Returns the protocol of the REST side.
     #[must_use]
     pub fn rest_protocol(&self) -> Wire {
-        match (&self.frame, &self.old) {
-            (Some(_), _) => Wire::Frame,
-            (None, Some(_)) => Wire::Old,
-            (None, None) => Wire::Http,
+        match &self.old {
+            Some(old) if old.is_on_socket => Wire::Frame,
+            Some(_) => Wire::Old,
+            None => Wire::Http,
         }
     }
 }

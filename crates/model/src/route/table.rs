@@ -10,7 +10,6 @@ use http::{HeaderMap, Method};
 
 use super::arrange::Arrangement;
 use super::definition::Route;
-use super::frame::frame_method;
 use super::index::RouteIndex;
 use super::near::{self, NearRoutes};
 use super::old::{BodyContent, OldRoutes};
@@ -76,7 +75,7 @@ impl RouteTable {
         let order = DeclaredOrder::new(&routes, &mut errors);
         let by_path = |route: &usize| {
             let route = &routes[*route];
-            route.rest_protocol.is_http() && route.enters_from(Side::Rest)
+            !route.is_frame() && route.enters_from(Side::Rest)
         };
         let by_path: Vec<usize> = (0..routes.len()).filter(by_path).collect();
         let mut arrangement = Arrangement {
@@ -85,11 +84,9 @@ impl RouteTable {
             errors: &mut errors,
         };
         arrangement.check_paths(&by_path);
-        let [http, frames] = [Wire::Http, Wire::Frame].map(|rest_protocol| {
-            let mut index = RouteIndex::new(arrangement.routes, rest_protocol);
-            let is_http = rest_protocol.is_http();
-            let speaks =
-                |route: usize| arrangement.routes[route].rest_protocol.is_http() == is_http;
+        let [http, frames] = [false, true].map(|has_frames| {
+            let mut index = RouteIndex::new(arrangement.routes, has_frames);
+            let speaks = |route: usize| arrangement.routes[route].is_frame() == has_frames;
             for (front, back) in order
                 .pairs()
                 .filter(|(one, two)| speaks(*one) && speaks(*two))
@@ -102,10 +99,7 @@ impl RouteTable {
         if errors.is_empty() {
             let contested = routes.iter().enumerate();
             let contested = contested.map(|(index, route)| {
-                let route_index = match route.rest_protocol {
-                    Wire::Http | Wire::Old => &http,
-                    Wire::Frame => &frames,
-                };
+                let route_index = if route.is_frame() { &frames } else { &http };
                 route_index.contests(route, index)
             });
             Ok(RouteTable {
@@ -377,31 +371,10 @@ impl RouteTable {
         }
     }
 
-    /// Finds the route of a frame. If none matches, returns the nearest one whose literals the frame has.
-    #[must_use]
-    pub fn select_frame(&self, frame: &Json) -> Option<usize> {
-        let segments = Segments::split("/");
-        let head = RestHead {
-            segments: &segments,
-            query: None,
-            headers: &HeaderMap::new(),
-        };
-        let group = self.entered_by(&segments, &frame_method())?;
-        self.select_by_body(group, head, Some(frame))
-    }
-
     fn index(&self, rest_protocol: Wire) -> &RouteIndex {
         match rest_protocol {
             Wire::Http | Wire::Old => &self.http,
             Wire::Frame => &self.frames,
-        }
-    }
-
-    /// Returns all routes for frames.
-    fn entered_by(&self, segments: &Segments<'_>, method: &Method) -> Option<&OverlapGroup> {
-        match self.frames.find(segments, method) {
-            PathMatch::Routes(group) => Some(group),
-            PathMatch::OtherMethods(_) | PathMatch::Nothing => None,
         }
     }
 

@@ -46,15 +46,6 @@ impl Wire {
         }
     }
 
-    /// Returns true for messages that are HTTP requests.
-    #[must_use]
-    pub const fn is_http(self) -> bool {
-        match self {
-            Wire::Http | Wire::Old => true,
-            Wire::Frame => false,
-        }
-    }
-
     /// Returns true for messages of an old RPC dialect: they have an id, and no built-in outcome knows them.
     #[must_use]
     pub const fn is_old(self) -> bool {

@@ -63,7 +63,6 @@ fn any_route() -> impl Strategy<Value = RawRoute> {
     let from = prop::option::of(any_side());
     let name = "[ab]{1,2}|\\PC{0,6}";
     (name, any_rest(), rpc, from).prop_map(|(name, rest, rpc, from)| RawRoute {
-        frame: None,
         old: None,
         rpc_headers: Vec::new(),
         silence: None,

@@ -1,11 +1,12 @@
-//! The lookup of old messages. Used by `dialect`.
+//! The lookup of old messages, over HTTP and on sockets. Used by `dialect`, `explain`, `frame` and `gateway`.
+
+use std::sync::LazyLock;
 
 use http::{HeaderMap, Method};
 
 use super::{OverlapGroup, RouteTable, TERMS};
 use crate::route::definition::Route;
-use crate::route::frame::frame_method;
-use crate::route::old::OldRoutes;
+use crate::route::old::{OldRoutes, frame_method};
 use crate::route::overlaps::has_literals;
 use crate::route::path::PathMatch;
 use crate::route::segments::Segments;
@@ -36,43 +37,56 @@ impl RouteTable {
             .then_some(group)
     }
 
-    /// Returns true when a message has the literals of an old route of a group.
+    /// Returns true when a message belongs to an old route of a group: one with the version of JSON-RPC 2.0 if a route
+    /// reads it and knows all of its members, any other if it has the literals of a route.
     #[must_use]
-    pub fn resembles_old(&self, group: &OverlapGroup, message: &Json) -> bool {
+    pub fn is_old(&self, group: &OverlapGroup, head: RestHead<'_>, message: &Json) -> bool {
+        let is_versioned = has_version(message);
         let mut routes = group.routes().iter().map(|route| self.route(*route));
-        routes.any(|route| {
-            let pattern = route.rest_call.body.as_ref().filter(|_| route.is_old());
-            pattern.is_some_and(|pattern| has_literals(pattern, Some(message)))
+        routes.any(|route| match (&route.rest_call.body, is_versioned) {
+            (_, true) => {
+                let read = || route.read_message(head, Some(message), TERMS);
+                route.has_version() && read().is_some_and(|reading| reading.dropped == 0)
+            }
+            (Some(pattern), false) => route.is_old() && has_literals(pattern, Some(message)),
+            (None, false) => false,
         })
     }
 
-    /// Returns true when a frame with a version of JSON-RPC belongs to the old dialect: if it has `2.0`, a frame must read
-    /// all of it.
+    /// Returns true when a message on a socket, which has some version of JSON-RPC, is a frame.
     #[must_use]
-    pub fn reads_versioned_frame(&self, message: &Json) -> bool {
-        let segments = Segments::split("/");
-        let Some(group) = self.entered_by(&segments, &frame_method()) else {
-            return false;
-        };
-        if !has_version(message) {
-            return self.resembles_old(group, message);
+    pub fn is_frame(&self, message: &Json) -> bool {
+        let frames = self.all_frames();
+        frames.is_some_and(|group| self.is_old(group, RestHead::of_frame(), message))
+    }
+
+    /// Finds the route of a frame. If none matches, returns the nearest one whose literals the frame has.
+    #[must_use]
+    pub fn select_frame(&self, frame: &Json) -> Option<usize> {
+        self.select_by_body(self.all_frames()?, RestHead::of_frame(), Some(frame))
+    }
+
+    /// Returns the routes of frames.
+    fn all_frames(&self) -> Option<&OverlapGroup> {
+        let head = RestHead::of_frame();
+        match self.frames.find(head.segments, &frame_method()) {
+            PathMatch::Routes(group) => Some(group),
+            PathMatch::OtherMethods(_) | PathMatch::Nothing => None,
         }
-        let head = RestHead {
-            segments: &segments,
-            query: None,
-            headers: &HeaderMap::new(),
-        };
-        self.reads_old(group, head, message)
     }
+}
 
-    /// Returns true when an old route of a group reads a message, and knows all of its members.
+impl RestHead<'static> {
+    /// Returns the head of a message on a socket, which has none.
     #[must_use]
-    pub fn reads_old(&self, group: &OverlapGroup, head: RestHead<'_>, message: &Json) -> bool {
-        let mut routes = group.routes().iter().map(|route| self.route(*route));
-        routes.any(|route| {
-            let read = || route.read_message(head, Some(message), TERMS);
-            route.has_version() && read().is_some_and(|reading| reading.dropped == 0)
-        })
+    pub fn of_frame() -> RestHead<'static> {
+        static SEGMENTS: LazyLock<Segments<'static>> = LazyLock::new(|| Segments::split("/"));
+        static HEADERS: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+        RestHead {
+            segments: &SEGMENTS,
+            query: None,
+            headers: &HEADERS,
+        }
     }
 }
 
