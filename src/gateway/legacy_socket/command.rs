@@ -88,10 +88,12 @@ pub(in crate::gateway) async fn serve_frame(
     record.set_old(OldTransport::Socket, 1);
     let mut call = FrameCall {
         worker: client.worker,
-        socket: client.socket,
-        route: runtime_plan.plan.routes.select_frame(&frame),
-        frame,
-        text,
+        message: FrameMessage {
+            socket: client.socket,
+            route: runtime_plan.plan.routes.select_frame(&frame),
+            frame,
+            text,
+        },
         reservation,
         observer: None,
     };
@@ -102,19 +104,27 @@ pub(in crate::gateway) async fn serve_frame(
     serve(record, request, &mut call).await
 }
 
-/// Formats a failure for the client, if an outcome of the route can express it.
-pub(super) fn failure_frame(
-    runtime_plan: &RuntimePlan,
+/// A message of a client.
+#[derive(Clone)]
+pub(super) struct FrameMessage {
+    /// The number of the client's socket.
+    socket: u64,
+    frame: Json,
+    /// The text as received.
+    pub(super) text: Bytes,
     route: Option<usize>,
-    frame: &Json,
-    failure: &Failure,
-) -> Option<Bytes> {
-    let plan = &runtime_plan.plan;
-    let route = plan.routes.route(route?);
-    let codes = &plan.face.failure_codes;
-    let context = context(&plan.limits);
-    let answer = dialect::failure(route, OldRequest::of_frame(frame), failure, codes, context)?;
-    (!answer.body.is_empty()).then(|| answer.body.into_bytes())
+}
+
+impl FrameMessage {
+    /// Formats a failure for the client, if an outcome of the route can express it.
+    pub(super) fn failure(&self, runtime_plan: &RuntimePlan, failure: &Failure) -> Option<Bytes> {
+        let plan = &runtime_plan.plan;
+        let route = plan.routes.route(self.route?);
+        let request = OldRequest::of_frame(&self.frame);
+        let codes = &plan.face.failure_codes;
+        let answer = dialect::failure(route, request, failure, codes, context(&plan.limits))?;
+        (!answer.body.is_empty()).then(|| answer.body.into_bytes())
+    }
 }
 
 fn frame_text(reply: frame::FrameReply) -> Option<Bytes> {
@@ -186,14 +196,9 @@ impl ForwardedFrame {
 /// A frame in the pipeline.
 pub(super) struct FrameCall<'a> {
     pub(super) worker: &'a Worker,
-    /// The number of the client's socket.
-    pub(super) socket: u64,
-    pub(super) frame: Json,
-    /// The text as received.
-    pub(super) text: Bytes,
+    pub(super) message: FrameMessage,
     /// The result of reserving memory for the frame.
     pub(super) reservation: Result<(), BudgetExhausted>,
-    pub(super) route: Option<usize>,
     /// The receiver of the response, if the call has a candidate or is in the sample of a recording.
     pub(super) observer: Option<Observer>,
 }
@@ -215,7 +220,7 @@ impl<'a> TwoWayCall for FrameCall<'a> {
     ) -> Result<Disposition, Failure> {
         let runtime_plan = record.context.runtime_plan().clone();
         let route = runtime_plan.plan.routes.route(index);
-        translate(record, request, route, self.frame.clone()).await
+        translate(record, request, route, self.message.frame.clone()).await
     }
 
     async fn pass_through(
@@ -238,7 +243,9 @@ impl ProtocolCall for FrameCall<'_> {
     ) -> Result<Option<Disposition>, Failure> {
         self.reservation.map_err(memory_exhausted)?;
         let plan = request.plan();
-        let reply = plan.locals.frame(&self.frame, context(&plan.limits));
+        let reply = plan
+            .locals
+            .frame(&self.message.frame, context(&plan.limits));
         Ok(reply.map(|reply| {
             record.context.handle_locally(DecisionReason::Local);
             record.set_local_response(200, None);
@@ -251,7 +258,7 @@ impl ProtocolCall for FrameCall<'_> {
         _: &mut CallContext,
         _: &IdentifiedRequest<'_>,
     ) -> Result<Option<usize>, Failure> {
-        Ok(self.route)
+        Ok(self.message.route)
     }
 
     fn decide(
@@ -265,7 +272,7 @@ impl ProtocolCall for FrameCall<'_> {
             runtime_plan: request.runtime_plan,
             caller: request.caller,
         };
-        let session = Some(sessions.for_socket(self.socket));
+        let session = Some(sessions.for_socket(self.message.socket));
         let requester = Requester::new(request.caller, &request.head.headers);
         record.decide(request.plan(), requester.with_session(session), route)
     }
@@ -275,7 +282,7 @@ impl ProtocolCall for FrameCall<'_> {
             let request = SampledRequest {
                 head: identified.head,
                 kind: RequestKind::Frame,
-                content: RequestContent::Read(&self.text),
+                content: RequestContent::Read(&self.message.text),
                 recording,
             };
             self.observer = recording::observer(record, &request, &mut None, self.observer.take());
@@ -314,16 +321,16 @@ impl ProtocolCall for FrameCall<'_> {
             Ok(Disposition::Forwarded(forwarded)) => {
                 return FrameOutcome::Forwarded(Box::new(PassthroughFrame {
                     record,
-                    route: self.route,
-                    frame: self.frame.clone(),
+                    message: self.message.clone(),
                     forwarded,
                     observer,
                 }));
             }
             Err(failure) => {
                 record.set_failure(failure.reason.row().status, &failure);
-                let runtime_plan = record.context.runtime_plan();
-                let text = failure_frame(runtime_plan, self.route, &self.frame, &failure);
+                let text = self
+                    .message
+                    .failure(record.context.runtime_plan(), &failure);
                 observe(&mut observer, &text, Some(&failure));
                 text
             }
@@ -336,22 +343,22 @@ impl FrameCall<'_> {
     /// Forwards the frame unchanged over the client's socket at the server. Frames are written in order of arrival.
     fn forward(&mut self, context: &CallContext) -> Result<Disposition, Failure> {
         let runtime_plan = context.runtime_plan();
-        let upstream = match self.route {
+        let message = &mut self.message;
+        let upstream = match message.route {
             Some(_) => context.upstream(Side::Rest),
             None => runtime_plan.default_frames_upstream(),
         };
         let upstream = upstream.and_then(Upstream::frames);
         let upstream = upstream
-            .ok_or_else(|| rejections::no_frame(&self.frame))?
+            .ok_or_else(|| rejections::no_frame(&message.frame))?
             .clone();
-        let route = self
-            .route
-            .map(|index| runtime_plan.plan.routes.route(index));
+        let routes = &runtime_plan.plan.routes;
+        let route = message.route.map(|index| routes.route(index));
         let route_timeout = route.and_then(|route| route.timeout);
         let limit = route_timeout.unwrap_or(upstream.plan().timeout);
         let request = SocketRequest::Passed {
-            frame: self.frame.clone(),
-            text: mem::take(&mut self.text),
+            frame: message.frame.clone(),
+            text: mem::take(&mut message.text),
         };
         let pending = queue_request(context, &upstream, request, limit)?;
         Ok(Disposition::Forwarded(ForwardedFrame {
@@ -404,8 +411,7 @@ async fn translate(
 /// A forwarded frame. Dropping it means that the client has left.
 pub(in crate::gateway) struct PassthroughFrame {
     record: Box<AccessRecord>,
-    route: Option<usize>,
-    frame: Json,
+    message: FrameMessage,
     forwarded: ForwardedFrame,
     observer: Option<Observer>,
 }
@@ -439,8 +445,7 @@ impl PassthroughFrame {
         record.set_failure(failure.reason.row().status, &failure);
         let was_not_sent = failure.reason == Reason::UpstreamBusy;
         let runtime_plan = record.context.runtime_plan();
-        let frame =
-            was_not_sent.then(|| failure_frame(runtime_plan, self.route, &self.frame, &failure));
+        let frame = was_not_sent.then(|| self.message.failure(runtime_plan, &failure));
         let text = frame.flatten();
         observe(&mut observer, &text, Some(&failure));
         FrameEnd { text, observer }

@@ -5,10 +5,9 @@
 
 use std::rc::Rc;
 
-use bytes::Bytes;
 use http::request;
 
-use super::command::{Disposition, FrameCall, failure_frame, full_response};
+use super::command::{Disposition, FrameCall, FrameMessage, full_response};
 use crate::gateway::access_record::AccessRecord;
 use crate::gateway::call_response::{CallResponse, FullResponse};
 use crate::gateway::request_origin::{ClientRequest, RequestOrigin};
@@ -20,19 +19,13 @@ use dualgauge_model::compare::Skip;
 use dualgauge_model::failure::{Failure, FailureCodes};
 use dualgauge_model::rejections;
 use dualgauge_model::rollout::Way;
-use dualgauge_patterns::json::Json;
 
 /// A command stored so that it can be sent again.
 pub(super) struct FrameReplay {
     runtime_plan: Rc<RuntimePlan>,
     head: Box<request::Parts>,
     origin: RequestOrigin,
-    /// The number of the client's socket.
-    socket: u64,
-    frame: Json,
-    /// The text as received.
-    text: Bytes,
-    route: Option<usize>,
+    message: FrameMessage,
 }
 
 impl FrameReplay {
@@ -46,10 +39,7 @@ impl FrameReplay {
             runtime_plan: runtime_plan.clone(),
             head: Box::new(request.head.clone()),
             origin: request.origin.for_second_runs(),
-            socket: call.socket,
-            frame: call.frame.clone(),
-            text: call.text.clone(),
-            route: call.route,
+            message: call.message.clone(),
         }
     }
 
@@ -58,11 +48,8 @@ impl FrameReplay {
         let worker = record.context.worker().clone();
         let mut call = FrameCall {
             worker: &worker,
-            socket: self.socket,
-            frame: self.frame.clone(),
-            text: self.text.clone(),
+            message: self.message.clone(),
             reservation: Ok(()),
-            route: self.route,
             observer: None,
         };
         let request = ClientRequest {
@@ -86,19 +73,11 @@ impl FrameReplay {
 
 impl ReplayableCall for FrameReplay {
     fn size(&self) -> usize {
-        headers_size(&self.head.headers) + self.text.len() + size_of::<FrameReplay>()
+        headers_size(&self.head.headers) + self.message.text.len() + size_of::<FrameReplay>()
     }
 
     fn check_complete(&self) -> Result<(), Skip> {
         Ok(())
-    }
-
-    fn is_invalid(&self) -> bool {
-        false
-    }
-
-    fn extract_own_part(&self, answer: Bytes) -> Bytes {
-        answer
     }
 
     fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a> {
@@ -106,7 +85,7 @@ impl ReplayableCall for FrameReplay {
     }
 
     fn render_failure(&self, failure: &Failure, _: &FailureCodes) -> FullResponse {
-        let frame = failure_frame(&self.runtime_plan, self.route, &self.frame, failure);
+        let frame = self.message.failure(&self.runtime_plan, failure);
         full_response(frame, Some(failure))
     }
 }

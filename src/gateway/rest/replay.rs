@@ -171,14 +171,6 @@ impl ReplayableCall for RestReplay {
         }
     }
 
-    fn is_invalid(&self) -> bool {
-        false
-    }
-
-    fn extract_own_part(&self, answer: Bytes) -> Bytes {
-        answer
-    }
-
     fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a> {
         Box::pin(RestReplay::send(self, record, way))
     }

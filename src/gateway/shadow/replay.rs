@@ -32,10 +32,14 @@ pub(in crate::gateway) trait ReplayableCall {
     fn check_complete(&self) -> Result<(), Skip>;
 
     /// Returns true when translation rejects the message of the call.
-    fn is_invalid(&self) -> bool;
+    fn is_invalid(&self) -> bool {
+        false
+    }
 
     /// Returns the response to this call; for a call of a batch, its part of the batch response.
-    fn extract_own_part(&self, answer: Bytes) -> Bytes;
+    fn extract_own_part(&self, answer: Bytes) -> Bytes {
+        answer
+    }
 
     /// Sends the call on `way`.
     fn send<'a>(&'a self, record: &'a mut AccessRecord, way: Way) -> ReplayFuture<'a>;

@@ -1,8 +1,8 @@
 //! Explanations of frames: messages that are not JSON-RPC, on a WebSocket for both protocols.
 
-use super::case::{Case, TranslatedCall, carrier};
+use super::case::{Case, carrier};
 use super::local_reply::record_decision;
-use super::rest::{outcome_rows, render_sent_request, secrets};
+use super::rest::describe_call;
 use super::unknown_members;
 use super::view::{ExplainedAnswer, Explanation, RowLine, SentRequest, Value};
 use crate::dialect::{self, OldRequest};
@@ -125,20 +125,8 @@ fn translate(
         command_to_rpc(route, frame.clone(), case.context).map_err(rejections::bind_failure)?;
     let pattern = route.rest_call.body.as_ref();
     explanation.dropped = unknown_members::in_value(pattern, frame, "frame");
-    let translated_call = TranslatedCall {
-        route,
-        call: &translated.bindings,
-    };
-    let secrets = secrets(case, &translated_call);
-    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
-    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
-    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-    let bindings = translated.bindings.clone();
-    explanation.sends = Some(render_sent_request(
-        case, route, upstream, translated, &secrets,
-    ));
+    let (_, bindings) = describe_call(case, index, translated, explanation)?;
     if route.expects_reply {
-        explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer(case, route, &bindings)?;
     }
     Ok(())

@@ -18,6 +18,7 @@ use crate::route::{BodyContent, Route, Segments};
 use crate::routing::{self, RouteMatch, by_body, match_route, other_path, pass_near, refused};
 use crate::translate::{self, ToRpc};
 use dualgauge_patterns::json::{Json, unmarked};
+use dualgauge_patterns::pattern::Bindings;
 use dualgauge_patterns::side::Side;
 
 /// Returns true when the body of a request to an RPC path is old.
@@ -191,16 +192,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
             .dropped
             .extend(unknown_members::in_value(pattern, body, "body"));
     }
-    let translated_call = TranslatedCall {
-        route,
-        call: &call.bindings,
-    };
-    let secrets = secrets(case, &translated_call);
-    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
-    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
-    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
-    let bindings = call.bindings.clone();
-    explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
+    let (upstream, bindings) = describe_call(case, index, call, explanation)?;
     if route.expects_reply {
         // Over a link, only the events of a subscription stream.
         let streams = match upstream.transport {
@@ -212,14 +204,37 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
         };
         let described = || response_stream::describe(case, route, Side::Rest, true);
         explanation.stream = streams.then(described).flatten();
-        explanation.outcomes = outcome_rows(route, Side::Rpc);
         explanation.answer = answer_rest(case, route, &bindings)?;
     }
     Ok(())
 }
 
+/// Describes a translated call. Returns its upstream and the values of its holes.
+pub(super) fn describe_call<'a>(
+    case: &Case<'a>,
+    index: usize,
+    call: ToRpc<'_>,
+    explanation: &mut Explanation,
+) -> Result<(&'a UpstreamPlan, Bindings), Failure> {
+    let route = case.plan.routes.route(index);
+    let translated_call = TranslatedCall {
+        route,
+        call: &call.bindings,
+    };
+    let secrets = secrets(case, &translated_call);
+    explanation.holes = translated_call.holes(&secrets, &case.plan.redaction);
+    let upstream = case.plan.upstream_for(Some(index), Side::Rpc);
+    let upstream = upstream.ok_or_else(|| rejections::no_upstream(Side::Rpc))?;
+    let bindings = call.bindings.clone();
+    explanation.sends = Some(render_sent_request(case, route, upstream, call, &secrets));
+    if route.expects_reply {
+        explanation.outcomes = outcome_rows(route, Side::Rpc);
+    }
+    Ok((upstream, bindings))
+}
+
 /// Describes the request to the RPC upstream.
-pub(super) fn render_sent_request(
+fn render_sent_request(
     case: &Case<'_>,
     route: &Route,
     upstream: &UpstreamPlan,

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::check::{FindingKind, LossVerdict, check};
 use crate::dialect::{self, OldRequest};
+use crate::failure::{Failure, FailureCodes, Reason};
 use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::outcome::{RestReplySource, RowOrder, RowSource, RpcAnswer, RpcReplySource};
 use crate::route::test_syntax::tree;
@@ -247,6 +248,23 @@ fn an_answer_may_be_silence_or_match_no_row() {
 }
 
 #[test]
+fn a_failure_repeats_the_values_of_its_command() {
+    let row = r#"{
+        "frame": {"event": "error", "request_id": "{>id}", "path": "{>path}", "why": "{message}"},
+        "error": {"code": "{_=-31021}", "message": "{message}"}}"#;
+    let command = r#"{"command": "get", "request_id": "{id?}", "path": "{path}"}"#;
+    let source = source(("get", command), ("get", r#"{"path": "{path}"}"#), &[row]);
+    let route = parse_route(source).unwrap();
+    let frame = json(r#"{"command":"get","request_id":"r-1","path":"a"}"#);
+    let failure = Failure::new(Reason::UpstreamUnreachable, "the server is down");
+    let message = OldRequest::of_frame(&frame);
+    let codes = FailureCodes::default();
+    let said = dialect::failure(&route, message, &failure, &codes, TERMS).unwrap();
+    let wanted = r#"{"event":"error","request_id":"r-1","path":"a","why":"the server is down"}"#;
+    assert_eq!(text(said.body), wanted);
+}
+
+#[test]
 fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     let table = table();
     let frame = json(r#"{"command":"get_file","request_id":"r-2","payload":{}}"#);
@@ -254,7 +272,7 @@ fn a_command_that_does_not_fit_gets_an_error_with_its_id() {
     let misfit = command_to_rpc(route, frame.clone(), TERMS).unwrap_err();
     assert_eq!(misfit.location, "frame/payload/path");
     let failure = crate::rejections::bind_failure(misfit);
-    let codes = crate::failure::FailureCodes::default();
+    let codes = FailureCodes::default();
     let message = OldRequest::of_frame(&frame);
     let said = dialect::failure(route, message, &failure, &codes, TERMS).unwrap();
     let said = json(&text(said.body));
