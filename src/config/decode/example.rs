@@ -202,11 +202,7 @@ pub(super) fn example(table: &mut Table<'_>) -> Option<Example> {
         let headers = headers(rpc, &RPC_HEADERS);
         Some((method?.value, params, headers?))
     });
-    let reply = table.table(&OF_REPLY, |both| match form {
-        Form::Rest => reply(both),
-        Form::Old => old_reply(both),
-        Form::Frame => frame_reply(both),
-    });
+    let reply = table.table(&OF_REPLY, |both| reply(both, form));
     let (rest, (method, params, rpc_headers)) = (rest?, rpc?);
     Some(Example {
         key: here.key,
@@ -288,8 +284,25 @@ fn headers(table: &mut Table<'_>, key: &Tree) -> Option<Vec<(String, String)>> {
     Some(headers)
 }
 
+fn reply(table: &mut Table<'_>, form: Form) -> Option<ExampleReply> {
+    let rest = match form {
+        Form::Rest => table.require_table(&OF_REST_REPLY, |rest| http_reply(rest, &STATUS)),
+        Form::Old => table.require_table(&OF_OLD_REPLY, old_reply),
+        Form::Frame => Some(frame_reply(table)),
+    };
+    let rpc = table.table(&OF_RPC_REPLY, rpc_reply);
+    let (rest, rpc) = (rest?, rpc?);
+    Some(ExampleReply {
+        status: rest.status,
+        headers: rest.headers,
+        body: rest.body,
+        text: rest.text,
+        rpc,
+    })
+}
+
 /// Decodes the reply to a frame: another frame, or silence.
-fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
+fn frame_reply(table: &mut Table<'_>) -> RestReplyHalf {
     old::reject_beside(table, OF_REST_REPLY.name, REPLY_FRAME.name);
     let frame = match table.shape(OF_OLD_REPLY.name) {
         Shape::Absent => table.json(&REPLY_FRAME),
@@ -298,31 +311,21 @@ fn frame_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
             table.table(&OF_OLD_REPLY, |old| old.json(&REPLY_MESSAGE))
         }
     };
-    let rpc = table.table(&OF_RPC_REPLY, rpc_reply);
-    Some(ExampleReply {
+    RestReplyHalf {
         status: if frame.is_some() { 200 } else { 204 },
         headers: Vec::new(),
         body: frame,
         text: None,
-        rpc: rpc?,
-    })
+    }
 }
 
-/// Decodes the reply to an old call.
-fn old_reply(table: &mut Table<'_>) -> Option<ExampleReply> {
-    let old = table.require_table(&OF_OLD_REPLY, |old| {
-        if old.shape(REPLY_MESSAGE.name) != Shape::Absent {
-            let message = "the call is no `message`, so its response is none; write `body`";
-            old.report(REPLY_MESSAGE.name, ValueError::new(message));
-        }
-        http_reply(old, &OLD_STATUS)
-    });
-    with_rpc(table, old)
-}
-
-fn reply(table: &mut Table<'_>) -> Option<ExampleReply> {
-    let rest = table.require_table(&OF_REST_REPLY, |rest| http_reply(rest, &STATUS));
-    with_rpc(table, rest)
+/// Decodes the reply to an old call over HTTP.
+fn old_reply(table: &mut Table<'_>) -> Option<RestReplyHalf> {
+    if table.shape(REPLY_MESSAGE.name) != Shape::Absent {
+        let message = "the call is no `message`, so its response is none; write `body`";
+        table.report(REPLY_MESSAGE.name, ValueError::new(message));
+    }
+    http_reply(table, &OLD_STATUS)
 }
 
 /// Decodes an HTTP response. `old` has the same keys as `rest`.
@@ -340,18 +343,6 @@ fn http_reply(table: &mut Table<'_>, status: &Key<u16>) -> Option<RestReplyHalf>
         headers: headers?,
         body,
         text: text.map(|text| text.value),
-    })
-}
-
-fn with_rpc(table: &mut Table<'_>, rest: Option<RestReplyHalf>) -> Option<ExampleReply> {
-    let rpc = table.table(&OF_RPC_REPLY, rpc_reply);
-    let (rest, rpc) = (rest?, rpc?);
-    Some(ExampleReply {
-        status: rest.status,
-        headers: rest.headers,
-        body: rest.body,
-        text: rest.text,
-        rpc,
     })
 }
 

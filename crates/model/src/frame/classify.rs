@@ -34,28 +34,28 @@ impl SocketMessage {
     /// it, one with another version only if it has the literals of such a frame.
     #[must_use]
     pub fn of_client(text: &Bytes, depth: u16, routes: &RouteTable) -> SocketMessage {
-        match SocketMessage::new(text, depth) {
-            SocketMessage::Rpc(text) if routes.old().on_sockets_with_version => {
-                let json = Json::parse(text.clone(), depth).ok();
-                let frame = json.filter(|json| json.kind() == JsonKind::Object);
-                match frame.filter(|frame| routes.is_frame(frame)) {
-                    Some(frame) => SocketMessage::Frame(frame),
-                    None => SocketMessage::Rpc(text),
-                }
-            }
-            message @ (SocketMessage::Rpc(_)
-            | SocketMessage::Frame(_)
-            | SocketMessage::Unrecognized(_)) => message,
-        }
+        SocketMessage::with_version(text, depth, routes, |frame| routes.is_frame(frame))
     }
 
     /// Classifies a message of a server that speaks in frames. Its frames may have `jsonrpc` if those of `routes` may.
     #[must_use]
     pub fn of_server(text: &Bytes, depth: u16, routes: &RouteTable) -> SocketMessage {
+        SocketMessage::with_version(text, depth, routes, |_| true)
+    }
+
+    /// Classifies a message where objects with a version may be frames.
+    fn with_version(
+        text: &Bytes,
+        depth: u16,
+        routes: &RouteTable,
+        is_frame: impl FnOnce(&Json) -> bool,
+    ) -> SocketMessage {
         match SocketMessage::new(text, depth) {
             SocketMessage::Rpc(text) if routes.old().on_sockets_with_version => {
                 match Json::parse(text.clone(), depth) {
-                    Ok(json) if json.kind() == JsonKind::Object => SocketMessage::Frame(json),
+                    Ok(json) if json.kind() == JsonKind::Object && is_frame(&json) => {
+                        SocketMessage::Frame(json)
+                    }
                     Ok(_) | Err(_) => SocketMessage::Rpc(text),
                 }
             }

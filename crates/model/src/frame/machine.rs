@@ -22,7 +22,7 @@ use bytes::Bytes;
 use super::classify::SocketMessage;
 use super::context::{ClientFrame, FrameCommand, FrameContext};
 use super::pending_frame::{Client, FrameCall, PendingFrame, RoutedCall, frame_id, spelled};
-use super::translate::{command_to_rpc, rpc_to_command};
+use super::translate::command_to_rpc;
 use super::undelivered::Undelivered;
 use crate::correlator::{AssignedIds, Correlator};
 use crate::outcome::{Correlation, RpcAnswer, TranslatedReply};
@@ -181,13 +181,14 @@ impl FrameMachine {
             return Err(FrameCallError::Late);
         }
         let number = self.assign_id(routes);
-        let framed = rpc_to_command(context, index, command, number);
-        let framed = framed.map_err(FrameCallError::Misfit)?;
+        let id = routes.route(index).id_for(number);
+        let written = routes.write_rest_of(index, command.call, id, context.translate);
+        let written = written.map_err(FrameCallError::Misfit)?;
         if waits {
             let call = RoutedCall {
                 route: index,
-                call: framed.call,
-                dropped: framed.dropped,
+                call: written.bindings,
+                dropped: written.dropped,
                 requester: Client::Rpc,
                 silent: None,
             };
@@ -195,7 +196,7 @@ impl FrameMachine {
         }
         self.queue.push_back(QueuedFrame {
             ticket: command.ticket,
-            text: framed.frame.into_bytes(),
+            text: written.body.unwrap_or_default().into_bytes(),
             ends_when_written: !waits,
         });
         Ok(())

@@ -2,7 +2,6 @@
 //!
 //! Used by `explain`, `frame`, `local_reply` and `gateway`.
 
-use super::context::{FrameCommand, FrameContext};
 use crate::jsonrpc::ResponseReply;
 use crate::outcome::TranslatedReply;
 use crate::route::{MatchError, Route};
@@ -22,17 +21,6 @@ pub enum FrameReply {
     NoRow,
 }
 
-/// An RPC call, written as a command.
-#[derive(Debug)]
-pub(super) struct Framed {
-    /// The frame.
-    pub(super) frame: Rope,
-    /// The values of the holes, for the answer.
-    pub(super) call: Bindings,
-    /// The number of members that the route has no place for.
-    pub(super) dropped: usize,
-}
-
 /// Renders the RPC call of a command that matches a route.
 ///
 /// # Errors
@@ -45,25 +33,6 @@ pub fn command_to_rpc(
     let holes = route.facts.holes.len();
     let reading = PatternReader::new(holes, route.extra.unknown_members(), context.depth);
     rest_to_rpc(route, reading, Some(frame), context)
-}
-
-/// Renders the command of an RPC call that matches a route. `number` becomes its id if the frame has one.
-/// A [`MatchError`] names the member that does not fit.
-pub(super) fn rpc_to_command(
-    context: FrameContext<'_>,
-    route: usize,
-    command: FrameCommand<'_>,
-    number: u64,
-) -> Result<Framed, MatchError> {
-    let id = context.routes.route(route).id_for(number);
-    let written = context
-        .routes
-        .write_rest_of(route, command.call, id, context.translate)?;
-    Ok(Framed {
-        frame: written.body.unwrap_or_default(),
-        call: written.bindings,
-        dropped: written.dropped,
-    })
 }
 
 /// Translates the answer of a command for its client.
