@@ -24,7 +24,9 @@
 
 pub mod admin;
 mod client_certificate;
+mod drain;
 mod http2;
 mod http2_delivery;
 pub mod listen;
 mod tls_handshake;
+pub mod worker_command;

@@ -35,7 +35,7 @@ use super::workers::{WorkerServices, Workers, WorkersHandle};
 use crate::config::load::Sources;
 use crate::config::raw::RawConfig;
 use crate::server::admin::{self, AdminTokens, Readiness};
-use crate::server::listen::WorkerConfig;
+use crate::server::worker_command::WorkerConfig;
 use crate::store::Health;
 use crate::telemetry::clock;
 use crate::telemetry::log::{self, DroppedLines};

@@ -1,4 +1,4 @@
-//! The listener of one worker: accepts connections, serves them, and drains.
+//! The listener of one worker: accepts connections, and serves them until a drain.
 //!
 //! Each worker has its own socket on the same address (`SO_REUSEPORT`), so that a connection stays on one thread.
 //! Every inherited socket is accepted from, whatever the number of workers, since connections wait in each. Other
@@ -22,22 +22,18 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::unconstrained;
-use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
+use super::drain::drain_calls;
 use super::http2;
 use super::tls_handshake;
+use super::worker_command::{WorkerCommand, WorkerConfig};
 use crate::gateway::{ConnectionGuard, HeaderReadTime, RequestOrigin, Worker, handle};
-use crate::telemetry::clock;
-use crate::telemetry::metrics::Snapshot;
-use crate::upstream::link::Links;
-use dualgauge_model::compare::{MismatchDetail, Mismatches};
 use dualgauge_model::hosts::Reach;
-use dualgauge_model::plan::{Limits, Plan};
-use dualgauge_model::rollout::{Generation, Glob};
+use dualgauge_model::plan::Limits;
 use dualgauge_net::{
     AcceptBackoff, DisconnectWatch, FlushBeforeError, IncomingBody, Inspected, Inspection,
     Interims, SharedTimer, Socket as ClientSocket, UnreadBody, WriteControl, WriteTimeout,
@@ -49,46 +45,8 @@ use dualgauge_transport::wire::HeadLimits as WireLimits;
 /// The interval between checks for idle upstream connections.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// The maximum time at the end of a drain that is reserved for error responses to unfinished calls. The share is a
-/// tenth of the drain limit.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// The time for these responses if the drain limit leaves none.
-const LEAST_FOR_ANSWERS: Duration = Duration::from_millis(50);
-/// The time for which a drain keeps idle connections open, so that they close after a response and not during a call in
-/// transit. It is at most a quarter of the drain limit.
-const LINGER: Duration = Duration::from_secs(2);
 /// The number of waiting connections of a listener that are accepted when it closes.
 const BACKLOG: usize = 1024;
-
-/// A command from another thread to a worker.
-#[derive(Debug)]
-pub enum WorkerCommand {
-    /// Serves calls that begin from now on under another plan.
-    Install(Box<WorkerConfig>, oneshot::Sender<()>),
-    /// Copies the metrics.
-    Snapshot(oneshot::Sender<Snapshot>),
-    /// Copies the last mismatches.
-    Mismatches(MismatchDetail, oneshot::Sender<Mismatches>),
-    /// Deletes the mismatches of routes, and returns the names of these.
-    ForgetMismatches(Glob, oneshot::Sender<Vec<Arc<str>>>),
-    /// Stops accepting, finishes the calls in progress, and returns.
-    Drain,
-    /// Does the same for a process that hands its sockets to a successor.
-    Retire,
-}
-
-/// The configuration of a worker.
-#[derive(Debug, Clone)]
-pub struct WorkerConfig {
-    /// The plan.
-    pub plan: Arc<Plan>,
-    /// The links available to the worker.
-    pub links: Links,
-    /// The TLS configuration of new connections.
-    pub tls: Option<Arc<ServerConfig>>,
-    /// The generation of the plan.
-    pub generation: Generation,
-}
 
 /// The listening sockets of a worker.
 #[derive(Debug)]
@@ -196,7 +154,9 @@ pub async fn run(
             _ = tidy.tick() => worker.evict_idle(),
         }
     }
-    drain_calls(&worker, commands, ending, drain).await;
+    // Connections in use get time to end with a response that announces the close.
+    ending.is_closing.set(true);
+    drain_calls(&worker, commands, drain).await;
     Ok(())
 }
 
@@ -212,14 +172,7 @@ fn admit_waiting(
         let Ok(listener) = listener.into_std() else {
             continue;
         };
-        for _ in 0..BACKLOG {
-            let (stream, peer) = match listener.accept() {
-                Ok(accepted) => accepted,
-                // This client gave up while it waited.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // The listener does not block: no connection waits, or none can be opened.
-                Err(_) => break,
-            };
+        for (stream, peer) in waiting(|| listener.accept()) {
             let stream = stream
                 .set_nonblocking(true)
                 .and_then(|()| TcpStream::from_std(stream));
@@ -240,72 +193,16 @@ fn admit_waiting(
     }
 }
 
-/// Finishes the calls in progress within the drain limit.
-async fn drain_calls(
-    worker: &Worker,
-    commands: &mut mpsc::Receiver<WorkerCommand>,
-    ending: ShutdownSignal,
-    drain: watch::Sender<()>,
-) {
-    let began = clock::now();
-    let limit = worker.runtime_plan().plan.limits.drain;
-    // Connections in use get time to end with a response that announces the close.
-    ending.is_closing.set(true);
-    let _ = wait_until_idle(worker, commands, LINGER.min(limit / 4)).await;
-    drop(drain);
-    worker.stop_comparing();
-    worker.stop_pooling();
-    worker.close_upgraded();
-    let reserved = LAST_ANSWERS.min(limit / 10);
-    let left = limit.saturating_sub(reserved + (clock::now() - began));
-    if wait_until_idle(worker, commands, left).await.is_ok() {
-        return;
-    }
-    // The clients of unfinished calls get a response while there is time to write it.
-    worker.end_calls();
-    if wait_until_idle(worker, commands, reserved.max(LEAST_FOR_ANSWERS))
-        .await
-        .is_err()
-    {
-        tracing::warn!(
-            tasks = worker.tasks().running(),
-            ?limit,
-            "calls were still in progress at the end of the drain"
-        );
-        worker.abort_calls();
-    }
-}
-
-/// Waits up to `limit` until no task runs on the worker; answers queries meanwhile.
-async fn wait_until_idle(
-    worker: &Worker,
-    commands: &mut mpsc::Receiver<WorkerCommand>,
-    limit: Duration,
-) -> Result<(), Elapsed> {
-    let mut idle = pin!(timeout(limit, worker.tasks().idle()));
-    loop {
-        // Both branches are cancel-safe.
-        tokio::select! {
-            waited = idle.as_mut() => return waited,
-            Some(command) = commands.recv() => match command {
-                WorkerCommand::Snapshot(reply) => drop(reply.send(worker.snapshot())),
-                WorkerCommand::Mismatches(detail, reply) => {
-                    drop(reply.send(worker.mismatches(detail)));
-                }
-                WorkerCommand::ForgetMismatches(routes, reply) => {
-                    drop(reply.send(worker.forget_mismatches(&routes)));
-                }
-                // Calls still begin on open connections: the kill switch must act on them.
-                WorkerCommand::Install(next, done) => {
-                    let WorkerConfig { plan, links, generation, .. } = *next;
-                    worker.install(plan, &links, generation);
-                    let _ = done.send(());
-                }
-                // The worker is already shutting down.
-                WorkerCommand::Drain | WorkerCommand::Retire => {}
-            },
-        }
-    }
+/// Returns the connections that wait at a listener which does not block, at most [`BACKLOG`] of them.
+fn waiting<T>(mut accept: impl FnMut() -> io::Result<T>) -> impl Iterator<Item = T> {
+    let attempts = (0..BACKLOG).map_while(move |_| match accept() {
+        Ok(accepted) => Some(Some(accepted)),
+        // This client gave up while it waited.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => Some(None),
+        // No connection waits, or none can be opened.
+        Err(_) => None,
+    });
+    attempts.flatten()
 }
 
 fn admit(worker: &Rc<Worker>, accepted: Accepted, ending: ShutdownSignal) {
@@ -487,4 +384,27 @@ async fn poll_until_drained(
         begins.as_mut().poll(cx).map(|_| true)
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_gave_up_while_it_waited_hides_no_other_one() {
+        let mut results = [
+            Ok(1),
+            Err(ErrorKind::ConnectionAborted),
+            Ok(2),
+            Err(ErrorKind::WouldBlock),
+            Ok(3),
+        ]
+        .into_iter();
+        let accepted = waiting(|| results.next().unwrap().map_err(io::Error::from));
+        assert_eq!(accepted.collect::<Vec<_>>(), [1, 2]);
+        let without_end = waiting(|| Ok(1));
+        assert_eq!(without_end.count(), BACKLOG);
+    }
 }
