@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use crate::support::{Proxy, Upstream};
 use crate::websocket::ends::End;
 
-/// An answer by id, one by session, one that is silence; events of one side and of both.
-const TABLE: &str = r#"
+/// Failures of commands, and a command that is answered by id.
+pub(crate) const FILE: &str = r#"
 [[outcomes.failed]]
 lossy = "it has no id"
 frame = { event = "error", payload = { message = "{message}" }, request_id = "{>id}" }
@@ -35,7 +35,10 @@ outcomes = "failed"
 [[route.outcome]]
 frame = { event = "file", payload = "{file:object}", request_id = "{>id}" }
 rpc = { result = "{file}" }
+"#;
 
+/// An answer by session, one that is silence; events of one side and of both.
+const MORE: &str = r#"
 [[route]]
 name = "watch"
 frame = { command = "watch", request_id = "{id?}", payload = { session = "{session}" } }
@@ -81,12 +84,12 @@ fn of_rpc(server: &Upstream) -> String {
 }
 
 pub(crate) fn start(upstreams: &str) -> Proxy {
-    Proxy::start(&format!("[listen]\nworkers = 1\n{upstreams}{TABLE}"))
+    Proxy::start(&format!("[listen]\nworkers = 1\n{upstreams}{FILE}{MORE}"))
 }
 
 /// The same with a flags file.
 fn start_with_flags(upstreams: &str, flags: &str) -> Proxy {
-    let config = format!("[listen]\nworkers = 1\n{upstreams}{TABLE}");
+    let config = format!("[listen]\nworkers = 1\n{upstreams}{FILE}{MORE}");
     Proxy::start_with_flags(&config, flags)
 }
 

@@ -36,6 +36,7 @@ mod demo;
 mod deprecated;
 mod descriptors;
 mod drafted;
+mod drains;
 mod empty_success;
 mod envelope;
 mod event_stream_refused;

@@ -1,12 +1,12 @@
 //! Restarts by which the next process gets the very sockets of the one before, while clients call without a pause.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::support::{Message, Proxy, Upstream, Wire, becomes, rest_only};
+use crate::support::{Message, Proxy, Upstream, Wire, becomes, eventually, rest_only};
 use crate::two_servers::{MOVER, Servers, answers};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -142,4 +142,25 @@ fn what_was_flipped_holds_in_the_next_process_which_can_change_it() {
             .map(Vec::len),
         Some(3)
     );
+}
+
+#[test]
+fn a_process_that_is_replaced_does_not_listen_while_it_drains() {
+    let upstream = Upstream::start();
+    let config = format!("{}[limits]\ndrain = \"10m\"\n", rest_only(&upstream));
+    let mut proxy = Proxy::start(&config);
+    let mut client = proxy.connect();
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut server = upstream.accept();
+    server.read_request();
+    proxy.replace();
+    // The new process ends while the former one still serves a call.
+    proxy.signal("TERM");
+    eventually("the listeners of both to be closed", || {
+        TcpStream::connect(proxy.address()).err()
+    });
+    server.send(ANSWER);
+    assert_eq!(client.read_answer().text(), "hi");
+    let stopped = proxy.wait();
+    assert!(stopped.status.success(), "{stopped:?}");
 }

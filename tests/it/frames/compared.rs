@@ -6,9 +6,9 @@ use std::thread;
 
 use serde_json::json as value;
 
-use super::{TABLE, ask, get_file};
+use super::{FILE, MORE, ask, get_file};
 use crate::scene::{Called, json};
-use crate::support::{Proxy, Upstream, becomes, rpc_only};
+use crate::support::{Proxy, Upstream, becomes, eventually, rpc_only};
 use crate::websocket::ends::{connect, opened};
 
 /// Starts a server of frames that answers each call after an event; returns its address.
@@ -42,12 +42,17 @@ fn new_server() -> Upstream {
 }
 
 fn start(stage: &str, old: SocketAddr, new: &Upstream) -> Proxy {
+    start_guarded(stage, old, new, "")
+}
+
+/// The same with a guard of the flag.
+fn start_guarded(stage: &str, old: SocketAddr, new: &Upstream, guard: &str) -> Proxy {
     let old = format!("[upstream.frames]\nside = \"rest\"\nurl = \"ws://{old}/\"\n");
     let config = format!(
-        "{}{old}{TABLE}\n[rollout.candidates]\nnoise = 0\n",
+        "{}{old}{FILE}{MORE}\n[rollout.candidates]\nnoise = 0\n",
         rpc_only(new)
     );
-    let flags = format!("[[flag]]\nname = \"compare\"\nstage = \"{stage}\"\n");
+    let flags = format!("[[flag]]\nname = \"compare\"\nstage = \"{stage}\"\n{guard}");
     Proxy::start_with_flags(&config, &flags)
 }
 
@@ -122,4 +127,40 @@ fn a_frame_of_an_unsafe_route_has_no_candidate() {
     client.hear();
     let skipped = r#"dualgauge_candidates_skipped_total{route="watch",reason="unsafe"}"#;
     becomes(|| proxy.metrics().value(skipped), &1.0);
+}
+
+#[test]
+fn a_guard_trips_on_the_verdicts_of_frames() {
+    let guard = "guard = { window = \"10s\", min_calls = 10, mismatch = 0.01 }\n";
+    // A comparison that matches trips no guard.
+    for (path, verdict) in [("a", "match"), ("b", "mismatch")] {
+        let new = new_server();
+        let proxy = start_guarded("shadow", old_server(path), &new, guard);
+        let tripped = || {
+            let flag = proxy.ask("GET", "/api/v1/flags/compare", "").json();
+            flag["tripped"]["reason"].as_str().map(str::to_owned)
+        };
+        let mut client = connect(&proxy);
+        for times in 1..=20 {
+            get_file(&mut client, "mine", "a");
+            client.hear();
+            assert_eq!(client.hear()["payload"], value!({ "path": path }));
+            let row = format!("file other rest shadow {verdict}");
+            becomes(|| verdicts(&proxy), &counted(&row, f64::from(times)));
+        }
+        match verdict {
+            "match" => {
+                eventually("a ruling", || {
+                    let labels = ["flag", "ruling"];
+                    let rulings = proxy.metrics().table("dualgauge_guard_ruling", &labels);
+                    (!rulings.is_empty()).then_some(())
+                });
+                assert_eq!(tripped(), None);
+            }
+            _ => {
+                let reason = eventually("the guard takes the flag back", tripped);
+                assert!(reason.contains("mismatches"), "{reason}");
+            }
+        }
+    }
 }

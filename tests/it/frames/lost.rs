@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{TABLE, ask, get_file, of_frames, start};
+use super::{FILE, MORE, ask, get_file, of_frames, start};
 use crate::scene::rpc_failure;
 use crate::support::{Proxy, Upstream, becomes};
 use crate::websocket::ends::{accept, connect};
@@ -145,7 +145,7 @@ fn a_client_is_let_go_though_its_server_is_planned_again_meanwhile() {
 }
 
 fn reload(proxy: &Proxy, upstreams: &str, count: f64) {
-    let text = format!("[listen]\nworkers = 1\n{upstreams}{TABLE}");
+    let text = format!("[listen]\nworkers = 1\n{upstreams}{FILE}{MORE}");
     std::fs::write(proxy.folder().join("dualgauge.toml"), text).unwrap();
     proxy.signal("HUP");
     let reloads = r#"dualgauge_plan_reloads_total{result="ok"}"#;

@@ -116,3 +116,24 @@ fn a_message_that_passes_keeps_its_query_and_has_no_content() {
     // Each stage has sent the message to the old server once.
     assert_eq!(old.requests().len(), 3);
 }
+
+#[test]
+fn a_message_that_is_sent_again_has_no_content_though_the_client_states_a_length() {
+    let (old, new) = (old_server(), new_server());
+    let flags = "[[flag]]\nname = \"f\"\nstage = \"verify\"\n";
+    let config = format!(
+        "{}{KODI}[rollout.candidates]\nnoise = 0\n",
+        both(&old, &new)
+    );
+    let proxy = Proxy::start_with_flags(&config, flags);
+    let came = proxy.rest("GET", ENCODED, &[("content-length", "0")], "");
+    assert_eq!(came.status(), 200);
+    let labels = ["route", "client", "side", "stage", "verdict"];
+    let verdicts = || proxy.metrics().table("dualgauge_verdicts_total", &labels);
+    // Both servers have answered, each in its own way.
+    let differ = [("kodi other rest verify mismatch".to_owned(), 1.0)].into();
+    becomes(verdicts, &differ);
+    let again = old.request();
+    assert_eq!((target(&again), again.text()), (ENCODED, ""));
+    assert_eq!(again.head.one("content-length"), None);
+}

@@ -7,24 +7,12 @@ use dualgauge_recording::recording::{RecordedBody, RecordedCall, Responder};
 use serde_json::Value;
 
 use super::{RECORD, TABLES, calls, files, state};
+use crate::frames::FILE;
 use crate::scene::{Called, json as json_answer};
 use crate::support::{Proxy, Upstream, becomes, both, program, rpc_only, run_to_end};
 use crate::websocket::ends::{accept, connect};
 
 const SAMPLE: &str = "sample = 100\nbodies = true\n";
-
-const FRAMES: &str = r#"
-[[route]]
-name = "file"
-frame = { command = "get_file", request_id = "{id?}", payload = { path = "{path}" } }
-rpc = "file/get"
-params = { path = "{path}" }
-extra = "drop"
-effect = "safe"
-[[route.outcome]]
-frame = { event = "file", payload = "{file:object}", request_id = "{>id}" }
-rpc = { result = "{file}" }
-"#;
 
 /// Waits until this number of calls is written, stops the recording, and returns the calls.
 fn recorded(proxy: &Proxy, number: usize) -> Vec<RecordedCall> {
@@ -111,7 +99,7 @@ fn a_frame_is_recorded_with_its_reply_and_skipped_by_a_replay() {
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"x"}}}}"#
         ))
     });
-    let config = format!("{}{FRAMES}{RECORD}{SAMPLE}", rpc_only(&rpc));
+    let config = format!("{}{FILE}{RECORD}{SAMPLE}", rpc_only(&rpc));
     let proxy = Proxy::start(&config);
     let mut client = connect(&proxy);
     client
@@ -148,7 +136,7 @@ fn a_frame_that_passes_is_recorded_with_its_reply() {
     let upstream = Upstream::start();
     let address = upstream.address();
     let frames = format!("[upstream.frames]\nside = \"rest\"\nurl = \"ws://{address}/legacy\"\n");
-    let proxy = Proxy::start(&format!("{frames}{FRAMES}{RECORD}{SAMPLE}"));
+    let proxy = Proxy::start(&format!("{frames}{FILE}{RECORD}{SAMPLE}"));
     let mut client = connect(&proxy);
     let mut server = accept(&upstream);
     let sent = r#"{"command":"get_file","request_id":"r","payload":{"path":"a"}}"#;
@@ -182,7 +170,7 @@ params = { args = "{args}" }
 frame = { done = "{done}" }
 rpc = { result = "{done}" }
 "#;
-    let config = format!("{}{FRAMES}{secret}{RECORD}{SAMPLE}", rpc_only(&rpc));
+    let config = format!("{}{FILE}{secret}{RECORD}{SAMPLE}", rpc_only(&rpc));
     let proxy = Proxy::start(&config);
     let mut client = connect(&proxy);
     client.say(r#"{"cmd":"set_password","args":["PLANTED-1","PLANTED-2"]}"#);
