@@ -177,7 +177,13 @@ fn an_existing_file_is_replaced_only_by_force() {
     assert_eq!(routes(), "# mine\n");
     let run = run_in(folder.path(), &[&arguments[..], &["--force"]].concat());
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
+    assert!(routes().starts_with("#:schema ./routes.schema.json\n# "));
     assert!(routes().contains("[[route]]"));
+    let schema = fs::read_to_string(folder.path().join("routes.schema.json")).unwrap();
+    assert_eq!(
+        schema,
+        fs::read_to_string("config/schema/routes.schema.json").unwrap()
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod fault;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,6 +20,7 @@ use clap::Args;
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::connection::{address, within};
+use crate::cli::schema::{self, DescribedFile};
 use crate::config::load::{Sources, environment};
 use dualgauge_model::import::printable;
 pub(super) use fault::DraftedServerFault;
@@ -202,15 +204,31 @@ impl ConfigFolder {
         self.is_saved
     }
 
-    /// Writes a file of the configuration.
+    /// Writes a file that the main file includes.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DraftedServerFault> {
         let path = self.path.join(name);
-        fs::write(&path, text).map_err(unwritten(&path))
+        let text = self.with_schema(DescribedFile::Routes, text)?;
+        fs::write(&path, &*text).map_err(unwritten(&path))
     }
 
     /// Writes the main file, which only the user may read: it may contain credentials.
     pub(super) fn write_main(&self, text: &str) -> Result<(), DraftedServerFault> {
-        write_private(&self.path.join(MAIN), text)
+        let text = self.with_schema(DescribedFile::Config, text)?;
+        write_private(&self.path.join(MAIN), &text)
+    }
+
+    /// Returns the text of a file with the name of its schema, which is written too. Nobody edits a temporary folder.
+    fn with_schema<'t>(
+        &self,
+        file: DescribedFile,
+        text: &'t str,
+    ) -> Result<Cow<'t, str>, DraftedServerFault> {
+        if !self.is_saved {
+            return Ok(text.into());
+        }
+        let written = schema::write_schema(file, &self.path);
+        written.map_err(unwritten(&self.path.join(file.file_name())))?;
+        Ok(schema::name_schema(file, text).into())
     }
 
     /// Sets the headers for an upstream; returns the line of its table for them, if there is one. A folder that stays
@@ -281,6 +299,7 @@ impl ConfigFolder {
             let _ = fs::remove_file(self.path.join(name));
         }
         let _ = fs::remove_file(self.path.join(MAIN));
+        schema::remove_schemas(&self.path);
     }
 }
 

@@ -25,6 +25,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::cli::command_error::CommandError;
+use crate::cli::schema::{DescribedFile, name_schema, write_schema};
 use dualgauge_model::import::{
     DocumentKind, ImportDraft, ImportReport, SourceDocument, ToolDraftOptions, draft,
     draft_as_tools, printable,
@@ -190,16 +191,21 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
     let mut text = summary(arguments.tools.kind, &draft.report);
     let mut code = ExitCode::SUCCESS;
     match &arguments.output {
-        Some(path) if arguments.refresh => {
-            let refreshed = refresh::refresh(path, &draft.toml).map_err(ImportFault::from)?;
-            text.push_str(&refreshed.summary());
-            if refreshed.has_conflicts() {
-                code = ExitCode::from(IN_CONFLICT);
-            }
-        }
         Some(path) => {
-            write(path, &draft, arguments.force)?;
-            text.push_str(&format!("written: {}\n", path.display()));
+            let toml = name_schema(DescribedFile::Routes, &draft.toml);
+            if arguments.refresh {
+                let refreshed = refresh::refresh(path, &toml).map_err(ImportFault::from)?;
+                text.push_str(&refreshed.summary());
+                if refreshed.has_conflicts() {
+                    code = ExitCode::from(IN_CONFLICT);
+                }
+            } else {
+                write(path, &toml, arguments.force)?;
+                text.push_str(&format!("written: {}\n", path.display()));
+            }
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let written = write_schema(DescribedFile::Routes, folder);
+            written.map_err(|source| unwritten(path, source))?;
         }
         None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
     }
@@ -272,7 +278,7 @@ fn document(
 }
 
 /// Writes the draft. A missing folder is created. An existing file is replaced if `is_forced`, else it is an error.
-fn write(path: &Path, draft: &ImportDraft, is_forced: bool) -> Result<(), ImportFault> {
+fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), ImportFault> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| unwritten(path, source))?;
     }
@@ -289,10 +295,10 @@ fn write(path: &Path, draft: &ImportDraft, is_forced: bool) -> Result<(), Import
             unwritten(path, source)
         }
     })?;
-    file.write_all(draft.toml.as_bytes())
+    file.write_all(toml.as_bytes())
         .map_err(|source| unwritten(path, source))?;
     // For `--refresh`.
-    Ok(refresh::replace(&refresh::draft_of(path), &draft.toml)?)
+    Ok(refresh::replace(&refresh::draft_of(path), toml)?)
 }
 
 fn unwritten(path: &Path, source: io::Error) -> ImportFault {

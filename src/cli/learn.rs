@@ -23,6 +23,7 @@ use clap::Args;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
 use crate::cli::plural::count;
+use crate::cli::schema::{DescribedFile, name_schema, write_schema};
 use documents::infer;
 use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft_observed};
 use dualgauge_model::lifecycle::UsageReport;
@@ -145,7 +146,10 @@ fn write(path: &Path, toml: &str) -> Result<(), LearnFault> {
         .create_new(true)
         .open(path)
         .map_err(unwritable)?;
-    file.write_all(toml.as_bytes()).map_err(unwritable)
+    let text = name_schema(DescribedFile::Routes, toml);
+    file.write_all(text.as_bytes()).map_err(unwritable)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    write_schema(DescribedFile::Routes, folder).map_err(unwritable)
 }
 
 fn left_out(observed: &Observed) -> String {

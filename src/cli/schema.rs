@@ -1,8 +1,11 @@
-//! `dualgauge schema`: the JSON Schema of a configuration file, for editors; and the lines of shipped files that name one.
+//! `dualgauge schema`: the JSON Schema of a configuration file, for editors; and the lines of shipped and drafted files that
+//! name one.
 //!
-//! Used by `cli`, `demo` and `kit`.
+//! Used by `cli`, `demo`, `drafted_server`, `import`, `kit` and `learn`.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -26,7 +29,7 @@ pub(super) struct SchemaArguments {
 
 /// A file with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DescribedFile {
+pub(super) enum DescribedFile {
     /// The main file
     Config,
     /// A file that the main file includes
@@ -53,7 +56,7 @@ impl DescribedFile {
     }
 
     /// Returns the name of the schema's file.
-    fn file_name(self) -> &'static str {
+    pub(super) fn file_name(self) -> &'static str {
         match self {
             DescribedFile::Config => "dualgauge.schema.json",
             DescribedFile::Routes => "routes.schema.json",
@@ -86,6 +89,32 @@ pub(super) fn with_schema_beside(text: &str) -> String {
     format!("{DIRECTIVE}./{name}\n{rest}")
 }
 
+/// Returns the text of a drafted file with a line that names the schema beside it.
+pub(super) fn name_schema(file: DescribedFile, text: &str) -> String {
+    format!("{DIRECTIVE}./{}\n{text}", file.file_name())
+}
+
+/// Writes the schema of a drafted file into its folder, unless there is one.
+pub(super) fn write_schema(file: DescribedFile, folder: &Path) -> io::Result<()> {
+    let path = folder.join(file.file_name());
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut opened) => opened.write_all(file.schema().as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the schemas that are beside a draft, unless they are those of another version.
+pub(super) fn remove_schemas(folder: &Path) {
+    for (name, schema) in all() {
+        let path = folder.join(name);
+        if fs::read_to_string(&path).is_ok_and(|text| text == schema) {
+            // A leftover does no harm.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 /// Returns the name and the text of each schema.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, String)> {
     let files = DescribedFile::value_variants().iter();
@@ -94,9 +123,6 @@ pub(super) fn all() -> impl Iterator<Item = (&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
 
     #[test]
@@ -122,5 +148,24 @@ mod tests {
         let written = "#:schema ./flags.schema.json\n# Flags.\n";
         assert_eq!(with_schema_beside(shipped), written);
         assert_eq!(with_schema_beside("# Flags.\n"), "# Flags.\n");
+    }
+
+    #[test]
+    fn a_draft_names_the_schema_beside_it_and_keeps_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let schema = folder.path().join("routes.schema.json");
+        let named = "#:schema ./routes.schema.json\n# Routes.\n";
+        let routes = DescribedFile::Routes;
+        assert_eq!(name_schema(routes, "# Routes.\n"), named);
+        write_schema(routes, folder.path()).unwrap();
+        let written = fs::read_to_string(&schema).unwrap();
+        assert_eq!(written, routes.schema());
+        fs::write(&schema, "{}").unwrap();
+        write_schema(routes, folder.path()).unwrap();
+        remove_schemas(folder.path());
+        assert_eq!(fs::read_to_string(&schema).unwrap(), "{}");
+        fs::write(&schema, written).unwrap();
+        remove_schemas(folder.path());
+        assert!(!schema.exists());
     }
 }

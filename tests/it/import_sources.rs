@@ -262,6 +262,15 @@ fn a_refreshed_table_keeps_its_edits_and_has_the_changes_of_the_document() {
     fs::write(folder.join("routes.toml"), &edited).unwrap();
     let same = import_into(folder, &document("All pets"), &["--refresh"]);
     assert_eq!((same.code, table()), (Some(0), edited.clone()));
+    // A table of a former version does not name its schema.
+    let first = "#:schema ./routes.schema.json\n";
+    let former = edited.strip_prefix(first).unwrap();
+    fs::write(folder.join("routes.toml"), former).unwrap();
+    let draft = folder.join("routes.toml.draft");
+    let text = fs::read_to_string(&draft).unwrap();
+    fs::write(&draft, text.strip_prefix(first).unwrap()).unwrap();
+    let same = import_into(folder, &document("All pets"), &["--refresh"]);
+    assert_eq!((same.code, table()), (Some(0), edited));
     let added = document("Every pet").replace("{\"/pets\"", "{\"/toys\":{\"get\":{}},\"/pets\"");
     let ended = import_into(folder, &added, &["--refresh"]);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);

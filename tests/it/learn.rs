@@ -50,6 +50,11 @@ fn an_access_log_becomes_a_table_that_serves_its_calls() {
     assert!(ended.errors.contains("already exists"), "{ended:?}");
 
     let routes = fs::read_to_string(&table).unwrap();
+    let schema = routes
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("#:schema "));
+    assert!(table.parent().unwrap().join(schema.unwrap()).exists());
     assert!(
         routes.contains("# guess: `id` varies: 2 values, type integer"),
         "{routes}"

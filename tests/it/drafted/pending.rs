@@ -44,5 +44,14 @@ fn the_paths_of_tools_are_pending_until_they_are_listed() {
     assert!(before.get().unwrap().contains(line), "{before:?}");
     let after = fs::read_to_string(&main).unwrap();
     assert_eq!(after, before.get().unwrap().replacen(&line[1..], "", 1));
+    for file in ["dualgauge", "routes"] {
+        let saved = main.parent().unwrap();
+        let text = fs::read_to_string(saved.join(file).with_extension("toml")).unwrap();
+        assert!(
+            text.starts_with(&format!("#:schema ./{file}.schema.json\n")),
+            "{text}"
+        );
+        assert!(saved.join(file).with_extension("schema.json").exists());
+    }
     assert_eq!(proxy.rest("GET", "/nosuch", &[], "").status(), 404);
 }
