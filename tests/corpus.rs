@@ -48,6 +48,15 @@ fn response_stream() {
 }
 
 #[test]
+fn single_event() {
+    for input in corpus("single_event") {
+        for end in 0..=input.len() {
+            dualgauge_model::response_stream::check_any_complete(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn tool_list() {
     for input in corpus("tool_list") {
         dualgauge_model::import::check_any_list(&input);

@@ -197,8 +197,9 @@ impl TwoWayCall for RestCall<'_> {
         let content = self.take_content();
         let ClientRequest { mut head, origin } = request;
         let routes = &record.context.runtime_plan().plan.routes;
-        if routes.route(index).subscription.is_some() {
-            self.socket = EventSocket::take(&mut head)?.map(Box::new);
+        let route = routes.route(index);
+        if route.subscription.is_some() {
+            self.socket = EventSocket::take(&mut head, &record.context, route)?.map(Box::new);
         }
         let request = ClientRequest {
             head: &*head,

@@ -7,14 +7,14 @@ use std::mem;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::access_record::AccessRecord;
 use super::call_response::FullResponse;
 use super::headers::from_response;
-use dualgauge_model::outcome::is_json;
-use dualgauge_model::response_stream::{reads_only_events, single_event};
+use dualgauge_model::response_stream::{becomes_event, single_event};
 use dualgauge_model::route::Route;
+use dualgauge_model::stream::EventResultKind;
 use dualgauge_model::stream_format::StreamFormat;
 use dualgauge_patterns::rope::Rope;
 
@@ -60,23 +60,32 @@ fn content_type(format: StreamFormat) -> HeaderValue {
 
 /// Turns a complete response to a call of an old dialect into one event, if its client reads nothing else.
 pub(super) fn complete_as_event(
-    record: &AccessRecord,
+    record: &mut AccessRecord,
     route: &Route,
     client: &HeaderMap,
     response: &mut FullResponse,
 ) {
     // The messages of a batch are parts of one array.
-    if !route.is_old() || record.is_in_old_batch() || response.status != StatusCode::OK {
+    if !route.is_old() || record.is_in_old_batch() {
         return;
     }
     let kind = response.headers.get(CONTENT_TYPE);
-    let is_json = kind.is_some_and(|kind| kind.to_str().is_ok_and(is_json));
-    if !is_json || !reads_only_events(route, client) {
+    if !becomes_event(route, client, response.status, kind) {
         return;
     }
     let body = mem::take(&mut response.body).into_bytes();
     response.body = Rope::from(Bytes::from(single_event(&body)));
     response.headers = translated(&response.headers, StreamFormat::EventStream);
+    record.add_event();
+    let context = &record.context;
+    // No client gets the event of a second run.
+    if context.second_run_budget().is_none() {
+        let (label, side) = (context.label(), context.side());
+        let kind = EventResultKind::Complete;
+        context
+            .worker()
+            .count(|shard| shard.event(label, side, kind));
+    }
 }
 
 const fn unbuffered() -> HeaderValue {

@@ -13,21 +13,7 @@ use super::{Process, client, dualgauge, installed, started};
 
 const TOKEN: &str = "opensesame";
 
-const MAIN: &str = r#"
-include = ["routes.toml"]
-[upstream.old]
-side = "rest"
-url = "http://127.0.0.1:1"
-[upstream.new]
-side = "rpc"
-url = "http://127.0.0.1:2/rpc"
-[rollout]
-flags = "flags.toml"
-[[client]]
-name = "ios-app"
-match = { header = { x-client-id = "ios-*" } }
-key = { header = "x-device-id" }
-"#;
+const MAIN: &str = include_str!("../data/two-sides.toml");
 
 const ROUTES: &str = r#"
 [[route]]

@@ -36,9 +36,9 @@ use input::{InputEvent, InputPiece, InputReader, RawPiece};
 use output::{ERROR, Output};
 
 pub use call::{StreamClient, StreamEnd, StreamScope, StreamedCall};
-pub use law::check_any_stream;
+pub use law::{check_any_complete, check_any_stream};
 pub use output::single_event;
-pub use terms::{StreamTerms, reads_only_events};
+pub use terms::{StreamTerms, becomes_event, reads_only_events};
 
 /// A streamed response on its way to the client.
 #[derive(Debug)]

@@ -18,18 +18,23 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep_until;
 
+use crate::gateway::call_context::CallContext;
 use crate::gateway::headers::strip_websocket_handshake;
 use crate::gateway::peers::Peer;
 use crate::gateway::response;
 use crate::gateway::response_body::ResponseBody;
 use crate::gateway::stream_end::is_event_stream;
 use crate::gateway::worker::Worker;
+use crate::telemetry::metrics::LabelId;
 use crate::upstream::{Activity, IdleAction, IdleTimer};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::pending::Heartbeat;
+use dualgauge_model::route::Route;
 use dualgauge_model::sse::{EVENT_STREAM, RawEvent, SseReader, StreamPiece};
+use dualgauge_model::stream::EventResultKind;
 use dualgauge_model::websocket::{self, EventSocketStep};
 use dualgauge_net::{CloseReason, MessageEvent, MessageStream, ReadMode, accept_key};
+use dualgauge_patterns::side::Side;
 
 /// The type of the event that is a failure (`response_stream`).
 const ERROR: &str = "error";
@@ -45,15 +50,34 @@ const FAILED: &str = "the last event is a failure";
 pub(super) struct EventSocket {
     upgrade: OnUpgrade,
     accept: HeaderValue,
+    route: SubscriptionRoute,
+}
+
+/// The route of a subscription, for metrics and the log.
+struct SubscriptionRoute {
+    label: LabelId,
+    name: String,
+}
+
+/// The events that are too long for the client, which are not sent.
+struct OversizeEvents<'a> {
+    worker: &'a Worker,
+    route: SubscriptionRoute,
+    /// True if the log has the first one.
+    is_logged: bool,
 }
 
 impl EventSocket {
-    /// Turns the request for a WebSocket into one for an event stream; returns `None` for any other request.
+    /// Turns the request for a WebSocket on `route` into one for an event stream; returns `None` for any other request.
     ///
     /// # Errors
     ///
     /// Fails if the handshake is invalid.
-    pub(super) fn take(head: &mut request::Parts) -> Result<Option<EventSocket>, Failure> {
+    pub(super) fn take(
+        head: &mut request::Parts,
+        context: &CallContext,
+        route: &Route,
+    ) -> Result<Option<EventSocket>, Failure> {
         if !websocket::is_asked(&head.method, &head.headers) {
             return Ok(None);
         }
@@ -65,7 +89,14 @@ impl EventSocket {
         strip_websocket_handshake(&mut head.headers);
         head.headers
             .insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
-        Ok(upgrade.map(|upgrade| EventSocket { upgrade, accept }))
+        Ok(upgrade.map(|upgrade| EventSocket {
+            upgrade,
+            accept,
+            route: SubscriptionRoute {
+                label: context.label(),
+                name: route.name.clone(),
+            },
+        }))
     }
 
     /// Opens the socket if the response is an event stream; else returns the response. The socket counts as a connection
@@ -83,7 +114,7 @@ impl EventSocket {
         let response = response::switch_to_websocket(Some(self.accept));
         body.set_client_status(response.status());
         let connection_guard = worker.count_connection(peer);
-        let (task_worker, upgrade) = (worker.clone(), self.upgrade);
+        let (task_worker, upgrade, route) = (worker.clone(), self.upgrade, self.route);
         worker.tasks().start(async move {
             let worker = task_worker;
             let limits = &worker.runtime_plan().plan.limits;
@@ -92,7 +123,12 @@ impl EventSocket {
                 worker.count(|shard| shard.event_socket(EventSocketStep::Opened));
                 let messages = MessageStream::server(TokioIo::new(upgraded), limits.body).await;
                 let events = SseReader::new(limits.answer);
-                let end = Box::pin(pass_events(messages, body, events, &worker)).await;
+                let oversize = OversizeEvents {
+                    worker: &worker,
+                    route,
+                    is_logged: false,
+                };
+                let end = Box::pin(pass_events(messages, body, events, oversize)).await;
                 worker.count(|shard| shard.event_socket(end));
             }
             // The connection counts against the limits of connections until here.
@@ -107,13 +143,12 @@ async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
     mut messages: MessageStream<S>,
     mut body: ResponseBody,
     events: SseReader,
-    worker: &Worker,
+    mut oversize: OversizeEvents<'_>,
 ) -> EventSocketStep {
     let mut queue = EventQueue {
         events,
         waiting: VecDeque::new(),
         has_failed: false,
-        oversize: 0,
         end: None,
     };
     // A subscription may be silent, so only the heartbeat closes the connection.
@@ -140,7 +175,7 @@ async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
             },
             frame = body.frame(), if is_reading => {
                 let chunk = frame.map(|frame| frame.ok().and_then(|frame| frame.into_data().ok()));
-                queue.take(chunk);
+                oversize.count(queue.take(chunk));
             }
             () = sleep_until(deadline) => match idle_timer.action_when_paused(ReadMode::Open, activity) {
                 IdleAction::Ping => messages.ping(),
@@ -160,7 +195,10 @@ async fn pass_events<S: AsyncRead + AsyncWrite + Unpin>(
         EventSocketStep::Ended => Some(reason(None, ENDED)),
         EventSocketStep::Closed | EventSocketStep::Opened => None,
     });
-    messages.set_close(response::flood_reason(worker, messages.is_flooded()));
+    messages.set_close(response::flood_reason(
+        oversize.worker,
+        messages.is_flooded(),
+    ));
     messages.end().await;
     end
 }
@@ -171,32 +209,32 @@ struct EventQueue {
     waiting: VecDeque<Bytes>,
     /// True if an event was a failure.
     has_failed: bool,
-    /// The number of events that were too long.
-    oversize: u64,
     /// The end of the stream, which follows the waiting events.
     end: Option<EventSocketStep>,
 }
 
 impl EventQueue {
-    /// Takes a chunk of the stream: `None` at its end, and `Some(None)` if it broke off.
-    fn take(&mut self, chunk: Option<Option<Bytes>>) {
+    /// Takes a chunk of the stream: `None` at its end, and `Some(None)` if it broke off. Returns the number of events
+    /// that are too long.
+    fn take(&mut self, chunk: Option<Option<Bytes>>) -> u64 {
         let Some(chunk) = chunk else {
             self.end = Some(match self.has_failed {
                 true => EventSocketStep::Failed,
                 false => EventSocketStep::Ended,
             });
-            return;
+            return 0;
         };
         let Some(chunk) = chunk else {
             self.end = Some(EventSocketStep::Failed);
-            return;
+            return 0;
         };
+        let mut oversize = 0;
         self.events.feed(&chunk);
         while let Some(piece) = self.events.next() {
             let text = match piece {
                 StreamPiece::Event(text) => text,
                 StreamPiece::Oversize => {
-                    self.skip_oversize();
+                    oversize += 1;
                     continue;
                 }
                 StreamPiece::Between(_) | StreamPiece::Feed(_) | StreamPiece::Unfinished(_) => {
@@ -210,16 +248,26 @@ impl EventQueue {
             // The end of the stream follows, at which the call is reported.
             self.has_failed |= event.event() == ERROR;
         }
+        oversize
     }
+}
 
-    /// Counts an event that is too long for the client; the log has the first one of a socket.
-    fn skip_oversize(&mut self) {
-        if self.oversize == 0 {
+impl OversizeEvents<'_> {
+    /// Counts events; the log has the first one of a socket.
+    fn count(&mut self, events: u64) {
+        for _ in 0..events {
+            let kind = EventResultKind::Oversize;
+            let route = self.route.label;
+            self.worker
+                .count(|shard| shard.event(route, Side::Rest, kind));
+        }
+        if events > 0 && !self.is_logged {
+            self.is_logged = true;
             tracing::warn!(
-                "an event longer than `limits.answer` was not sent to a client on a WebSocket; further ones are not logged"
+                route = self.route.name,
+                "an event longer than `limits.answer` was not sent to a client on a WebSocket; further ones are only counted"
             );
         }
-        self.oversize += 1;
     }
 }
 
@@ -233,13 +281,11 @@ mod tests {
             events: SseReader::new(64),
             waiting: VecDeque::new(),
             has_failed: false,
-            oversize: 0,
             end: None,
         };
-        for text in ["x".repeat(100), "1".to_owned(), "y".repeat(100)] {
-            queue.take(Some(Some(format!("data: {text}\n\n").into())));
-        }
-        assert_eq!(queue.oversize, 2);
+        let oversize = ["x".repeat(100), "1".to_owned(), "y".repeat(100)]
+            .map(|text| queue.take(Some(Some(format!("data: {text}\n\n").into()))));
+        assert_eq!(oversize, [1, 0, 1]);
         assert_eq!(queue.waiting, [Bytes::from_static(b"1")]);
         assert_eq!(queue.end, None);
     }

@@ -46,7 +46,7 @@ families! {
     DROPPED_MEMBERS = COUNTER("dualgauge_dropped_members_total", ["route"],
         "JSON members that the proxy dropped in translation because the route does not map them.");
     EVENTS = COUNTER("dualgauge_events_total", ["route", "side", "kind"],
-        "Events from the other side, by result: rewritten, untouched (no `[[event]]` matches), swallowed (the `[[event]]` has one side only) or failed (dropped, because translation failed). In responses of calls also: response, error (the last event), unmatched (a notification that no `[[event]]` matches, dropped), unfinished (the stream ended within it, dropped) or refused (a failure of the proxy, the last event).");
+        "Events from the other side, by result: rewritten, untouched (no `[[event]]` matches), swallowed (the `[[event]]` has one side only) or failed (dropped, because translation failed). In responses of calls also: response, error (the last event), unmatched (a notification that no `[[event]]` matches, dropped), unfinished (the stream ended within it, dropped), refused (a failure of the proxy, the last event), complete (a complete response as the only event) or oversize (dropped after translation, too long for a client on a WebSocket).");
     OLD_MESSAGES = COUNTER("dualgauge_old_messages_total", ["route", "transport"],
         "Messages of clients in an old RPC dialect, by how they came: http (alone), batch (with others in one request) or websocket.");
     VERDICTS = COUNTER("dualgauge_verdicts_total", ["route", "client", "side", "stage", "verdict"],

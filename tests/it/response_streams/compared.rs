@@ -12,7 +12,7 @@ stream = "sse"
 "#;
 
 /// A complete response with these events.
-fn streamed(events: &str) -> Vec<u8> {
+pub(super) fn streamed(events: &str) -> Vec<u8> {
     [super::HEAD.as_bytes(), &chunked(&[events.as_bytes()])].concat()
 }
 

@@ -1,8 +1,9 @@
 //! Streams of old RPC dialects: each event is a message of the dialect of its client.
 
+use super::compared::streamed;
 use super::{HEAD, Streamed, chunk, expect, post, rpc_call};
 use crate::scene::{Called, json};
-use crate::support::{Proxy, Upstream, both, rpc_only};
+use crate::support::{Proxy, Upstream, becomes, both, rpc_only};
 
 const OLD: &str = r#"
 [[route]]
@@ -28,6 +29,8 @@ rpc = { result = "{result}" }
 old = { body = { type = "error", no = { code = "{code:integer}", why = "{message:string}" }, tag = "{>id}" } }
 rpc = { error = { code = "{code}", message = "{message}" } }
 "#;
+
+const COMPLETE: &str = r#"dualgauge_events_total{route="follow",side="rest",kind="complete"}"#;
 
 fn old_call(method: &str, more: &str) -> String {
     let body = format!(r#"{{"method":"{method}","task":"t","tag":5}}"#);
@@ -128,9 +131,11 @@ fn an_old_client_that_reads_only_events_gets_a_complete_response_as_an_event() {
         format!("data: {error}\n\n"),
     );
     assert_eq!(answered("text/event-stream"), events);
+    proxy.log_line(&["route=follow", "code=-5", "events=1"]);
     let complete = (Some("application/json".to_owned()), error.to_owned());
     assert_eq!(answered("application/json, text/event-stream"), complete);
     assert_eq!(answered("text/event-stream, */*"), complete);
+    assert_eq!(proxy.metrics().value(COMPLETE), 1.0);
     // A failure of the proxy has the same form.
     let odd = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1";
     let proxy = Proxy::start(&format!("{}{OLD}", rpc_only(&Upstream::answering(odd))));
@@ -143,6 +148,40 @@ fn an_old_client_that_reads_only_events_gets_a_complete_response_as_an_event() {
             .starts_with("data: {\"type\":\"error\",\"no\":{\"code\":-31"),
         "{came:?}"
     );
+    proxy.log_line(&["reason=upstream_not_protocol", "events=1"]);
+    assert_eq!(proxy.metrics().value(COMPLETE), 1.0);
+}
+
+#[test]
+fn a_complete_response_as_an_event_is_compared_with_the_events_of_the_old_server() {
+    for (result, verdict) in [("1.0", "match"), ("2", "mismatch")] {
+        let event = "data: {\"type\":\"result\",\"ok\":1,\"tag\":5}\n\n";
+        let old = Upstream::answering(streamed(event));
+        let new = Upstream::serving(move |request| {
+            let id = Called::of(request).id().to_owned();
+            json(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+            ))
+        });
+        let routes = OLD.replacen("stream = ", "effect = \"safe\"\nstream = ", 1);
+        let config = format!(
+            "{}{routes}[rollout.candidates]\nnoise = 0\n",
+            both(&old, &new)
+        );
+        let flags = "[[flag]]\nname = \"f\"\nstage = \"shadow\"\n";
+        let proxy = Proxy::start_with_flags(&config, flags);
+        let mut client = proxy.connect();
+        client.send(old_call("follow", "Accept: text/event-stream\r\n"));
+        assert_eq!(client.read_answer().text(), event);
+        let labels = ["route", "client", "side", "stage", "verdict"];
+        let verdicts = || proxy.metrics().table("dualgauge_verdicts_total", &labels);
+        let expected = [(format!("follow other rest shadow {verdict}"), 1.0)].into();
+        becomes(verdicts, &expected);
+        // No client has got the event of the candidate.
+        let labels = ["route", "side", "kind"];
+        let events = proxy.metrics().table("dualgauge_events_total", &labels);
+        assert!(events.is_empty(), "{events:?}");
+    }
 }
 
 #[test]

@@ -333,6 +333,37 @@ fn a_websocket_whose_client_sends_but_reads_nothing_is_closed() {
 }
 
 #[test]
+fn an_event_that_is_too_long_for_a_websocket_is_dropped_and_counted() {
+    let upstream = Upstream::start();
+    // Each event grows by more than it has.
+    let routes = ROUTES.replace(
+        "rest = { status = 200, body = { number = \"{number}\" } }",
+        "lossy = \"the text is fixed\"\nrest = { status = 200, body = { number = \"{number}\", text = \"TEXT\" } }",
+    );
+    let routes = routes.replace("TEXT", &"x".repeat(600));
+    let proxy = before(
+        &upstream,
+        &format!("{routes}\n[limits]\nanswer = \"1KiB\"\n"),
+    );
+    let mut server = accept(&upstream);
+    let mut client = thread::scope(|scope| {
+        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
+        let asked = server.hear();
+        answer(&mut server, &asked, &json!("0x9c"));
+        client.join().unwrap()
+    });
+    for height in [json!("y".repeat(600)), json!("z".repeat(600)), json!(3)] {
+        let params = json!({ "subscription": "0x9c", "result": { "height": height } });
+        let event = json!({ "jsonrpc": "2.0", "method": "eth_subscription", "params": params });
+        server.say(event.to_string());
+    }
+    assert_eq!(client.hear()["number"], 3);
+    let oversize = r#"dualgauge_events_total{route="heads",side="rest",kind="oversize"}"#;
+    assert_eq!(metric(&proxy, oversize), 2.0);
+    proxy.log_line(&["route=heads", "longer than `limits.answer`"]);
+}
+
+#[test]
 fn a_websocket_whose_subscription_is_lost_gets_the_failure_and_is_closed() {
     let (_upstream, proxy, mut server) = serving();
     let mut client = thread::scope(|scope| {

@@ -16,7 +16,7 @@ use crate::forwarding::is_hop_field;
 use crate::hosts::ConnectionEntry;
 use crate::jsonrpc::{self, RequestId};
 use crate::outcome::{RestReply, error_object, problem};
-use crate::plan::{Plan, Transport, UpstreamPlan};
+use crate::plan::{Framing, Plan, Transport, UpstreamPlan};
 use crate::redact::Redaction;
 use crate::rollout::{
     Arming, Bucket, Caller, Decision, DecisionReason, Flag, Percent, Requester, Stage, Way,
@@ -332,14 +332,19 @@ impl TranslatedCall<'_> {
 
 /// Replaces the method of a request where the message is sent as a line.
 pub(super) const LINE: &str = "one line";
+/// Replaces it where a header with its length precedes the message.
+const HEADED: &str = "one message after its `Content-Length`";
 /// Replaces it where the message is sent as a text message of a WebSocket.
 pub(super) const FRAME: &str = "one message";
 
 /// Returns the form in which a message is sent to a server with a link.
 pub(super) fn carrier(upstream: &UpstreamPlan) -> &'static str {
-    match upstream.transport {
+    match &upstream.transport {
         Transport::Http | Transport::Mcp(_) => "POST",
-        Transport::Stdio(_) => LINE,
+        Transport::Stdio(child) => match child.framing {
+            Framing::Lines => LINE,
+            Framing::ContentLength => HEADED,
+        },
         Transport::WebSocket(_) | Transport::Frames(_) => FRAME,
     }
 }

@@ -1,7 +1,7 @@
 //! Replies of an upstream, translated for the caller. Used by `explain::rest` and `explain::rpc`.
 
-use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::case::Case;
 use super::secrets::Secrets;
@@ -12,7 +12,9 @@ use crate::jsonrpc::{self, RequestId, ResponseReply, parse_response};
 use crate::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use crate::rejections;
 use crate::reply::check_result;
+use crate::response_stream::{becomes_event, single_event};
 use crate::route::Route;
+use crate::sse::EVENT_STREAM;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Bindings;
 
@@ -62,13 +64,23 @@ pub(super) fn answer_rest(
         headers.insert(CONTENT_TYPE, kind);
     }
     set(&mut headers, answer.headers);
+    let mut body = answer.body.into_bytes();
+    let status = StatusCode::from_u16(answer.status).unwrap_or_default();
+    let mut note = None;
+    let client = case.request.head.headers;
+    if becomes_event(route, client, status, headers.get(CONTENT_TYPE)) {
+        body = single_event(&body).into();
+        let kind = const { HeaderValue::from_static(EVENT_STREAM) };
+        headers.insert(CONTENT_TYPE, kind);
+        note = Some("a complete response, as the only event".into());
+    }
     Ok(Some(ExplainedAnswer {
         row: row(route, answered.row),
         status: answer.status,
-        body: shown(case, &answer.body.into_bytes(), &reply.headers),
+        body: shown(case, &body, &reply.headers),
         headers: case.headers(&headers),
         dropped: answered.dropped,
-        note: None,
+        note,
     }))
 }
 

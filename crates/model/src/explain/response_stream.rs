@@ -3,7 +3,7 @@
 use http::HeaderMap;
 
 use super::case::Case;
-use crate::response_stream::StreamTerms;
+use crate::response_stream::{StreamTerms, reads_only_events};
 use crate::route::Route;
 use crate::stream_format::RouteStream;
 use crate::websocket;
@@ -58,7 +58,13 @@ pub(super) fn describe(
             match terms(case, route, client).filter(|terms| terms.is_accepted()) {
                 Some(terms) if is_alone => {
                     let kind = terms.client_format().content_type();
-                    format!("each event is translated as it arrives; the client gets `{kind}`")
+                    let complete = match reads_only_events(route, case.request.head.headers) {
+                        true => ", and a complete response as one event",
+                        false => "",
+                    };
+                    format!(
+                        "each event is translated as it arrives; the client gets `{kind}`{complete}"
+                    )
                 }
                 Some(_) => format!("{refused}: the call is part of a batch"),
                 None if terms(case, route, client).is_none() => {

@@ -1,8 +1,10 @@
 //! Laws of streamed responses, as a function that fuzzing and tests run on any bytes.
 
+use bytes::Bytes;
 use http::HeaderMap;
 
 use super::call::{StreamClient, StreamScope, StreamedCall};
+use super::output::single_event;
 use super::{ResponseStream, StreamStep};
 use crate::event::Events;
 use crate::failure::FailureCodes;
@@ -10,7 +12,7 @@ use crate::jsonrpc::RequestId;
 use crate::mcp::ClientRevision;
 use crate::outcome::ReplyLimits;
 use crate::route::{Route, RouteSource, parse_route};
-use crate::sse::{RawEvent, SseReader, StreamPiece};
+use crate::sse::{MESSAGE, RawEvent, SseReader, StreamPiece};
 use crate::stream_format::{StreamFormat, StreamFormats};
 use crate::translate::TranslateContext;
 use dualgauge_patterns::json::Json;
@@ -118,6 +120,33 @@ pub fn check_any_stream(data: &[u8]) {
             }
         }
     }
+}
+
+/// Checks that a complete response, which is JSON, becomes one event with the same JSON as data.
+///
+/// # Panics
+///
+/// If a check fails: this is the body of a fuzz target.
+pub fn check_any_complete(data: &[u8]) {
+    let is_json = |text: &[u8]| Json::parse(Bytes::copy_from_slice(text), 32).is_ok();
+    if !is_json(data) {
+        return;
+    }
+    let mut reader = SseReader::new(usize::MAX / 2);
+    reader.feed(single_event(data).as_bytes());
+    let piece = reader.next();
+    let event = match &piece {
+        Some(StreamPiece::Event(text)) => RawEvent::read(text),
+        Some(_) | None => None,
+    };
+    let event = event.as_ref().filter(|event| event.event() == MESSAGE);
+    let read = event.and_then(RawEvent::data).unwrap_or_default();
+    assert!(is_json(read.as_bytes()), "no JSON: {piece:?}");
+    // Spaces within strings are left out of both.
+    let packed = |text: &str| text.replace(['\r', '\n', ' '], "");
+    assert_eq!(packed(&read), packed(&String::from_utf8_lossy(data)));
+    assert_eq!(reader.next(), None, "more than one event");
+    assert_eq!(reader.finish(), None, "half an event");
 }
 
 fn plain_route() -> Option<Route> {

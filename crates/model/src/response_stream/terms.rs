@@ -3,7 +3,7 @@
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::outcome::ToolResult;
+use crate::outcome::{ToolResult, is_json};
 use crate::route::Route;
 use crate::stream_format::{
     Acceptance, RouteStream, StreamFormat, StreamFormats, StreamHead, accepts_json,
@@ -91,8 +91,20 @@ impl<'h> StreamTerms<'h> {
     }
 }
 
-/// Returns true if the client of a route with an old dialect reads event streams only. Such clients expect also an error
-/// as an event.
+/// Returns true if a complete response becomes one event: the client of a route with an old dialect reads event streams
+/// only. Such clients expect also an error as an event.
+#[must_use]
+pub fn becomes_event(
+    route: &Route,
+    client: &HeaderMap,
+    status: StatusCode,
+    content_type: Option<&HeaderValue>,
+) -> bool {
+    let is_json = || content_type.is_some_and(|kind| kind.to_str().is_ok_and(is_json));
+    route.is_old() && status == StatusCode::OK && is_json() && reads_only_events(route, client)
+}
+
+/// Returns true if the client of a route with an old dialect reads event streams only.
 #[must_use]
 pub fn reads_only_events(route: &Route, client: &HeaderMap) -> bool {
     let RouteStream::Formats { rest, .. } = route.stream else {

@@ -49,11 +49,15 @@ pub enum EventResultKind {
     Unfinished,
     /// A failure of the proxy in place of an event of the call: the last event.
     Refused,
+    /// A complete response, as the only event.
+    Complete,
+    /// The event was translated, but is too large for a client on a WebSocket: it was dropped.
+    Oversize,
 }
 
 impl EventResultKind {
     /// Every kind.
-    pub const ALL: [EventResultKind; 9] = [
+    pub const ALL: [EventResultKind; 11] = [
         EventResultKind::Rewritten,
         EventResultKind::Untouched,
         EventResultKind::Swallowed,
@@ -63,6 +67,8 @@ impl EventResultKind {
         EventResultKind::Unmatched,
         EventResultKind::Unfinished,
         EventResultKind::Refused,
+        EventResultKind::Complete,
+        EventResultKind::Oversize,
     ];
 
     /// The word used in metrics.
@@ -78,6 +84,8 @@ impl EventResultKind {
             EventResultKind::Unmatched => "unmatched",
             EventResultKind::Unfinished => "unfinished",
             EventResultKind::Refused => "refused",
+            EventResultKind::Complete => "complete",
+            EventResultKind::Oversize => "oversize",
         }
     }
 }
