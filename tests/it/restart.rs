@@ -147,8 +147,9 @@ fn what_was_flipped_holds_in_the_next_process_which_can_change_it() {
 #[test]
 fn a_process_that_is_replaced_does_not_listen_while_it_drains() {
     let upstream = Upstream::start();
-    let config = format!("{}[limits]\ndrain = \"10m\"\n", rest_only(&upstream));
-    let mut proxy = Proxy::start(&config);
+    // The call in progress holds the drain open for longer than the test looks at the listeners.
+    let more = "timeout = \"10m\"\n[limits]\ndrain = \"10m\"\n";
+    let mut proxy = Proxy::start(&format!("{}{more}", rest_only(&upstream)));
     let mut client = proxy.connect();
     client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     let mut server = upstream.accept();

@@ -213,9 +213,13 @@ impl Proxy {
 
     /// Sends a signal, by its name: `TERM`, `HUP`.
     pub(crate) fn signal(&self, name: &str) {
+        assert!(self.send_signal(name).success());
+    }
+
+    fn send_signal(&self, name: &str) -> ExitStatus {
         let pid = self.process().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(sent.unwrap().success());
+        sent.unwrap()
     }
 
     /// Sends SIGTERM and waits for the end.
@@ -243,7 +247,8 @@ impl Drop for Proxy {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if self.state == State::Running && !self.heirs.is_empty() {
-            self.signal("KILL");
+            // The successor may have ended.
+            let _ = self.send_signal("KILL");
         }
         let log_ended = self.log.end();
         if thread::panicking() {
