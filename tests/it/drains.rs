@@ -1,9 +1,10 @@
 //! The drain: calls in progress, idle connections, and the limit.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 
 use crate::scene::{before_rest, before_rpc, call, problem, rpc_failure};
-use crate::support::{Proxy, Upstream, Wire, becomes, both, eventually, rest_only};
+use crate::support::{Proxy, Upstream, WITHIN, Wire, becomes, both, eventually, rest_only};
 use crate::two_servers::{MOVER, Servers};
 
 const CALL: &str = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -19,10 +20,11 @@ fn open_call(proxy: &Proxy, upstream: &Upstream) -> (Wire, Wire) {
     (client, server)
 }
 
-/// Waits until nobody listens at an address.
-fn refuses_connections(address: SocketAddr) {
+/// Waits until nobody listens at an address. A listener that accepts nothing lets connections wait, and refuses none.
+pub(crate) fn refuses_connections(address: SocketAddr) {
     eventually("the listener to be closed", || {
-        TcpStream::connect(address).err()
+        let error = TcpStream::connect_timeout(&address, WITHIN).err()?;
+        (error.kind() == ErrorKind::ConnectionRefused).then_some(())
     });
 }
 

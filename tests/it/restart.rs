@@ -1,12 +1,13 @@
 //! Restarts by which the next process gets the very sockets of the one before, while clients call without a pause.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::support::{Message, Proxy, Upstream, Wire, becomes, eventually, rest_only};
+use crate::drains::refuses_connections;
+use crate::support::{Message, Proxy, Upstream, Wire, becomes, rest_only};
 use crate::two_servers::{MOVER, Servers, answers};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -157,9 +158,7 @@ fn a_process_that_is_replaced_does_not_listen_while_it_drains() {
     proxy.replace();
     // The new process ends while the former one still serves a call.
     proxy.signal("TERM");
-    eventually("the listeners of both to be closed", || {
-        TcpStream::connect(proxy.address()).err()
-    });
+    refuses_connections(proxy.address());
     server.send(ANSWER);
     assert_eq!(client.read_answer().text(), "hi");
     let stopped = proxy.wait();
