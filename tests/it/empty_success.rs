@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::scene::{answer, before_rest, before_rpc, call, json, rpc_failure, saying};
+use crate::scene::{answer, before_rest, before_rpc, body_of, call, json, rpc_failure, saying};
 use crate::support::{Upstream, program, run_to_end};
 
 /// Routes of REST servers, by their method and what they add.
@@ -168,4 +168,18 @@ fn draft_of_a_document() -> String {
     let ended = run_to_end(program(&["import", "--openapi", &from, "--output", &to]));
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
     std::fs::read_to_string(to).unwrap()
+}
+
+#[test]
+fn a_response_without_a_result_is_null_where_a_row_reads_none() {
+    let upstream = saying(r#""more":1"#);
+    for (result, status) in [("{_}", 204), ("{_:null}", 502)] {
+        let routes = format!(
+            "[[route]]\nname = 'end'\nrest = 'DELETE /end'\nrpc = 'end'\n[[route.outcome]]\nlossy = 'any result'\n\
+             rest = {{ status = 204 }}\nrpc = {{ result = '{result}' }}\n"
+        );
+        let proxy = before_rpc(&upstream, &routes);
+        let came = proxy.rest("DELETE", "/end", &[], "");
+        body_of(&came, status);
+    }
 }

@@ -22,7 +22,10 @@ pub use id::RequestId;
 pub use loose::{Loose, LooseCall, read_loosely};
 pub use message::{Call, Incoming, Invalid, MessageError, MessageItem, MessageLimits, parse};
 pub use progress::{PROGRESS, progress_token, with_progress_token};
-pub use response::{ErrorObject, Response, ResponseFault, ResponseReply, parse_response};
+pub use response::{
+    ErrorObject, NoResult, Response, ResponseFault, ResponseReply, parse_response,
+    parse_response_with,
+};
 pub use split_batch::split_batch;
 pub(crate) use subscription::KEY as SUBSCRIPTION_KEY;
 pub use subscription::{ACKNOWLEDGED, LISTEN, ended_subscription, subscription_of, with_client_id};

@@ -8,7 +8,9 @@
 use bytes::Bytes;
 
 use crate::failure::{Blame, Failure, Reason};
-use crate::jsonrpc::{Response, ResponseFault, ResponseReply, parse_response};
+use crate::jsonrpc::{
+    NoResult, Response, ResponseFault, ResponseReply, parse_response, parse_response_with,
+};
 use crate::mcp::{InputCapabilities, is_input_required};
 use crate::outcome::{ReplyLimits, RestAnswer, RestReply, RpcAnswer, TranslatedReply};
 use crate::rejections;
@@ -44,7 +46,7 @@ pub fn read_rpc(
     depth: u16,
     unreadable: impl FnOnce(ResponseFault) -> Failure,
 ) -> Result<(ResponseReply, Option<i64>), Failure> {
-    let response = parse_response(body, depth).map_err(unreadable)?;
+    let response = parse_for(route, body, depth).map_err(unreadable)?;
     let code = match &response.reply {
         ResponseReply::Result(_) => None,
         ResponseReply::Error(error) => Some(error.code),
@@ -58,6 +60,20 @@ pub fn read_rpc(
         }
     }
     Ok((response.reply, code))
+}
+
+/// Parses the response of an RPC server to a call of a route. A response without a result is `null` if a row reads none.
+///
+/// # Errors
+/// [`ResponseFault`] describes the content.
+pub fn parse_for(route: &Route, body: &Bytes, depth: u16) -> Result<Response, ResponseFault> {
+    parse_response(body, depth).or_else(|fault| {
+        if route.outcomes.reads_no_result() {
+            parse_response_with(body, depth, NoResult::Null)
+        } else {
+            Err(fault)
+        }
+    })
 }
 
 /// Checks the result of a translated call. One that asks for input is no result: a REST client cannot be asked.

@@ -8,10 +8,10 @@ use super::secrets::Secrets;
 use super::view::{ExplainedAnswer, RowLine, Value};
 use crate::failure::Failure;
 use crate::headers::{from_response, set};
-use crate::jsonrpc::{self, RequestId, ResponseReply, parse_response};
+use crate::jsonrpc::{self, RequestId, ResponseReply};
 use crate::outcome::{RestReply, RpcAnswer, is_rejection_status};
 use crate::rejections;
-use crate::reply::check_result;
+use crate::reply::{check_result, parse_for};
 use crate::response_stream::{becomes_event, single_event};
 use crate::route::Route;
 use crate::sse::EVENT_STREAM;
@@ -49,7 +49,7 @@ pub(super) fn answer_rest(
         route.outcomes.refused(reply, call, case.context).answered
     } else {
         let limits = &case.plan.limits;
-        let response = parse_response(&reply.body, limits.depth)
+        let response = parse_for(route, &reply.body, limits.depth)
             .map_err(|fault| rejections::no_response(reply, fault, limits.error_text))?;
         if let ResponseReply::Result(result) = &response.reply {
             check_result(route, result)?;

@@ -111,6 +111,15 @@ fn protocol(what: impl Into<String>) -> ResponseFault {
     ResponseFault::Protocol(what.into())
 }
 
+/// The meaning of a response without `result` and `error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoResult {
+    /// It is no response.
+    Fault,
+    /// With an id and `jsonrpc`, its result is `null`: some servers leave out members that are `null`.
+    Null,
+}
+
 /// Parses one response.
 ///
 /// Accepts unambiguous deviations of real servers: a missing `jsonrpc`, and JSON-RPC 1.0's `"error": null` next to a
@@ -119,6 +128,18 @@ fn protocol(what: impl Into<String>) -> ResponseFault {
 /// # Errors
 /// [`ResponseFault`] describes the content.
 pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFault> {
+    parse_response_with(body, depth, NoResult::Fault)
+}
+
+/// Parses one response as [`parse_response`] does, with a meaning of a response without `result` and `error`.
+///
+/// # Errors
+/// [`ResponseFault`] describes the content.
+pub fn parse_response_with(
+    body: &Bytes,
+    depth: u16,
+    no_result: NoResult,
+) -> Result<Response, ResponseFault> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         _ if body.starts_with(BYTE_ORDER_MARK) => {
@@ -128,7 +149,7 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
             if text.starts_with(BYTE_ORDER_MARK) {
                 Json::parse(text.clone(), depth).map_err(ResponseFault::Json)?;
             }
-            let response = parse_response(&text, depth)?;
+            let response = parse_response_with(&text, depth, no_result)?;
             return Ok(response.shifted(offset));
         }
         _ => {
@@ -162,6 +183,9 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         (None, None) if value(METHOD).is_some() => {
             return Err(protocol("it is a request or a notification of the server"));
         }
+        (None, None) if no_result == NoResult::Null && has_all([JSONRPC, ID], &envelope) => {
+            ResponseReply::Result(Json::literal("null"))
+        }
         (None, None) => return Err(protocol("it has neither `result` nor `error`")),
     };
     Ok(Response {
@@ -171,6 +195,11 @@ pub fn parse_response(body: &Bytes, depth: u16) -> Result<Response, ResponseFaul
         id_range: envelope.ranges[ID].clone(),
         result_range: envelope.ranges[RESULT].clone(),
     })
+}
+
+fn has_all(members: [usize; 2], envelope: &Envelope) -> bool {
+    let mut members = members.iter();
+    members.all(|index| envelope.ranges[*index].is_some())
 }
 
 fn parse_error(error: &Json) -> Result<ErrorObject, ResponseFault> {

@@ -212,6 +212,20 @@ fn a_batch_beyond_its_limits_is_refused_whole() {
 }
 
 #[test]
+fn a_response_may_leave_out_a_result_that_is_null() {
+    let read = |text: &'static str| parse_response_with(&text.into(), 32, NoResult::Null);
+    let response = read(r#"{"jsonrpc":"2.0","id":1}"#).unwrap();
+    assert_eq!(response.reply, ResponseReply::Result(Json::literal("null")));
+    for text in [
+        r#"{"id":1}"#,
+        r#"{"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
+    ] {
+        assert!(read(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn responses_are_read_and_other_messages_are_rejected() {
     assert_eq!(
         response(r#"{"id":1,"jsonrpc":"2.0","result":1.10}"#)

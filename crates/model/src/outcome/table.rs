@@ -6,7 +6,7 @@ use super::draft::RowSource;
 use super::problem::write_problem;
 use super::response::{RestAnswer, RestReply, RpcAnswer, TranslatedReply, is_json};
 use super::row::{
-    OutcomeRow, Rendered, ReplyContent, ReplyReader, ToolResult, reports_failure,
+    OutcomeRow, Rendered, ReplyContent, ReplyReader, RpcReplyPattern, ToolResult, reports_failure,
     rope_reports_failure,
 };
 use super::row_order::{DeclaredRows, order};
@@ -179,6 +179,15 @@ impl Outcomes {
     #[must_use]
     pub fn rows(&self) -> &[OutcomeRow] {
         &self.rows
+    }
+
+    /// Returns true if a row also reads a response without a result: its pattern of the result may be absent.
+    #[must_use]
+    pub fn reads_no_result(&self) -> bool {
+        self.rows.iter().any(|row| match &row.rpc {
+            RpcReplyPattern::Result(pattern) => pattern.may_be_absent(),
+            RpcReplyPattern::Error { .. } => false,
+        })
     }
 
     /// Returns whether the results of the route can report failure (MCP tools).
