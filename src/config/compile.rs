@@ -51,6 +51,7 @@ use redaction::redaction;
 
 use crate::config::problem::{Problem, Problems, SourceLocation, Spanned};
 use crate::config::raw::{RawConfig, RawFlag, RawLimits, RawRpc};
+use dualgauge_model::card_plan::CardPlan;
 use dualgauge_model::event::{EventForm, Events};
 use dualgauge_model::forwarding::Forwarding;
 use dualgauge_model::hosts::Reach;
@@ -237,15 +238,27 @@ fn face(config: &RawConfig, problems: &mut Vec<Problem>) -> RpcFace {
     }
 }
 
-/// Returns the path of the agent card. Only `listen.public_url` says what it must name.
-fn agent_card(raw: &RawConfig, problems: &mut Vec<Problem>) -> Option<String> {
-    let path = raw.rpc.agent_card.as_ref()?;
+/// Returns the agent card. Only `listen.public_url` says what it must name.
+fn agent_card(raw: &RawConfig, problems: &mut Vec<Problem>) -> Option<CardPlan> {
+    let versions = &raw.rpc.agent_card_versions;
+    let Some(path) = raw.rpc.agent_card.as_ref() else {
+        if let Some(version) = versions.first() {
+            let message = "`agent_card_versions` has no effect without `agent_card`";
+            let hint =
+                "set `agent_card` to the path of the card, such as `/.well-known/agent-card.json`";
+            problems.push(version.problem(message).hint(hint));
+        }
+        return None;
+    };
     if raw.listen.public_url.is_none() {
         let message = "the agent card names the proxy only if its URL is known";
         let hint = "set `public_url` of `[listen]` to the URL at which clients reach the proxy";
         problems.push(path.problem(message).hint(hint));
     }
-    Some(path.value.clone())
+    Some(CardPlan {
+        path: path.value.clone(),
+        versions: versions.iter().map(|version| version.value).collect(),
+    })
 }
 
 /// Compiles the event streams of clients.

@@ -31,6 +31,7 @@ use http::{HeaderName, Uri};
 use serde_json::Value;
 
 use crate::config::problem::{SourceLocation, SourceMap, Spanned};
+use dualgauge_model::card_plan::A2aVersion;
 use dualgauge_model::client_ip::Network;
 use dualgauge_model::event::EventSource;
 use dualgauge_model::failure::FailureCodes;
@@ -256,6 +257,8 @@ pub struct RawRpc {
     pub sse_path: Option<Spanned<String>>,
     /// `agent_card`
     pub agent_card: Option<Spanned<String>>,
+    /// `agent_card_versions`
+    pub agent_card_versions: Vec<Spanned<A2aVersion>>,
     /// `socket_concurrency`
     pub socket_concurrency: Spanned<usize>,
     /// `socket_idle_timeout`: not zero.

@@ -66,3 +66,14 @@ fn other_documents_at_the_path_of_an_agent_card_stay() {
     let proxy = before(&missing, KEY);
     assert_eq!(body_of(&proxy.rest("GET", PATH, HEADERS, ""), 404), CARD);
 }
+
+#[test]
+fn clients_of_another_version_find_the_proxy_in_an_agent_card() {
+    let server = server("200 OK", CARD);
+    let proxy = before(&server, &format!("{KEY}\nagent_card_versions = [\"0.3\"]"));
+    let came = proxy.rest("GET", PATH, HEADERS, "");
+    let former = r#","url":"https://p.example/gw/rpc","preferredTransport":"JSONRPC","protocolVersion":"0.3.0","additionalInterfaces":[{"url":"https://p.example/gw/rpc","transport":"JSONRPC"},{"url":"https://p.example/gw","transport":"HTTP+JSON"}]}"#;
+    let named = NAMED.strip_suffix('}').unwrap();
+    assert_eq!(body_of(&came, 200), format!("{named}{former}"));
+    assert_eq!(counted(&proxy, "rewritten"), 1.0);
+}

@@ -3,19 +3,24 @@
 //! A card lists the interfaces of an agent: each has a URL and a binding. With `rpc.agent_card` and `listen.public_url`,
 //! those of the JSON-RPC and HTTP+JSON bindings name the proxy, which has both.
 //!
+//! With `rpc.agent_card_versions`, a card also gets the members of another version of A2A.
+//!
 //! Laws: a card that names the proxy stays as it is; members that name no interface keep their bytes, except for
-//! signatures, which are valid for the server's card only.
+//! signatures, which are valid for the server's card only, and for security schemes in the form of another version.
 //!
 //! Used by `explain` and `gateway`.
+
+mod versions;
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use http::Method;
 
+use crate::card_plan::A2aVersion;
 use crate::plan::Plan;
 use crate::routing::RequestHead;
-use dualgauge_patterns::json::{Json, JsonKind};
+use dualgauge_patterns::json::{Json, JsonKind, OpenMember};
 
 /// A served agent card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +52,8 @@ pub struct ProxyInterfaces {
     pub rpc: String,
     /// The base of the paths of HTTP+JSON.
     pub rest: String,
+    /// The versions whose clients find the proxy in any card.
+    pub versions: Vec<A2aVersion>,
 }
 
 /// A binding that the proxy has.
@@ -90,15 +97,16 @@ impl Binding {
 /// no such URLs.
 #[must_use]
 pub fn requested_card(plan: &Plan, head: RequestHead<'_>) -> Option<ProxyInterfaces> {
-    let path = plan.face.agent_card.as_deref()?;
+    let card = plan.face.agent_card.as_ref()?;
     let public = plan.public_url.as_ref()?;
-    if head.uri.path() != path || !matches!(*head.method, Method::GET | Method::HEAD) {
+    if head.uri.path() != card.path || !matches!(*head.method, Method::GET | Method::HEAD) {
         return None;
     }
     let rpc_path = plan.face.paths.first().map_or("", String::as_str);
     Some(ProxyInterfaces {
         rpc: public.resource(rpc_path),
         rest: public.resource(""),
+        versions: card.versions.clone(),
     })
 }
 
@@ -112,10 +120,25 @@ impl ProxyInterfaces {
         if !interfaces.iter().any(|name| card.has(name)) {
             return None;
         }
-        let preferred = text_member(&card, "preferredTransport");
+        let mut parts = self.named_members(&card, &members);
+        let named = enclosed(b'{', &parts, b'}');
+        if self.versions.is_empty() {
+            return Some(named);
+        }
+        parts.extend(self.members_for_versions(&members, &card));
+        let whole = enclosed(b'{', &parts, b'}');
+        let whole = self.with_schemes(&Json::written(whole));
+        // Members of the other version may be nested deeper.
+        let is_readable = Json::parse(whole.clone(), depth).is_ok();
+        Some(if is_readable { whole } else { named })
+    }
+
+    /// Returns the members of a card, with the URLs of the proxy.
+    fn named_members(&self, card: &Json, members: &[OpenMember<'_>]) -> Vec<Bytes> {
+        let preferred = text_member(card, "preferredTransport");
         let preferred = preferred.map_or(Some(Binding::JsonRpc), |word| Binding::read(&word));
         let mut named: Vec<Bytes> = Vec::new();
-        for member in &members {
+        for member in members {
             let value = card.piece(member.value.clone());
             let value = match &*member.name {
                 "signatures" => continue,
@@ -127,7 +150,7 @@ impl ProxyInterfaces {
             let before = &card.as_bytes()[member.whole.start..member.value.start];
             named.push([before, value.as_bytes()].concat().into());
         }
-        Some(enclosed(b'{', &named, b'}'))
+        named
     }
 
     fn url(&self, binding: Binding) -> &str {
@@ -243,17 +266,21 @@ fn enclosed(open: u8, parts: &[Bytes], close: u8) -> Bytes {
 /// # Panics
 /// If a law does not hold.
 pub fn check_any_card(data: &[u8]) {
-    let interfaces = ProxyInterfaces {
-        rpc: "https://gateway.example/rpc".to_owned(),
-        rest: "https://gateway.example".to_owned(),
-    };
-    if let Some(named) = interfaces.name_in(&Bytes::copy_from_slice(data), 32) {
-        let again = interfaces.name_in(&named, 32);
-        assert_eq!(
-            again.as_ref(),
-            Some(&named),
-            "a card that names the proxy stays as it is"
-        );
+    let (former, current) = (A2aVersion::V0_3, A2aVersion::V1_0);
+    for versions in [vec![], vec![former], vec![current], vec![former, current]] {
+        let interfaces = ProxyInterfaces {
+            rpc: "https://gateway.example/rpc".to_owned(),
+            rest: "https://gateway.example".to_owned(),
+            versions,
+        };
+        if let Some(named) = interfaces.name_in(&Bytes::copy_from_slice(data), 32) {
+            let again = interfaces.name_in(&named, 32);
+            assert_eq!(
+                again.as_ref(),
+                Some(&named),
+                "a card that names the proxy stays as it is"
+            );
+        }
     }
 }
 
@@ -262,9 +289,14 @@ mod tests {
     use super::*;
 
     fn named(card: &str) -> Option<String> {
+        named_for(&[], card)
+    }
+
+    fn named_for(versions: &[A2aVersion], card: &str) -> Option<String> {
         let interfaces = ProxyInterfaces {
             rpc: "https://p.example/rpc".to_owned(),
             rest: "https://p.example".to_owned(),
+            versions: versions.to_vec(),
         };
         let named = interfaces.name_in(&Bytes::copy_from_slice(card.as_bytes()), 32)?;
         check_any_card(card.as_bytes());
@@ -290,6 +322,33 @@ mod tests {
         let card = r#"{"url":"http://a/","preferredTransport":"HTTP+JSON","additionalInterfaces":[{"url":"http://a/g","transport":"GRPC"},{"url":"http://a/r","transport":"JSONRPC"}]}"#;
         let expected = r#"{"url":"https://p.example","preferredTransport":"HTTP+JSON","additionalInterfaces":[{"url":"http://a/g","transport":"GRPC"},{"url":"https://p.example/rpc","transport":"JSONRPC"}]}"#;
         assert_eq!(named(card).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_card_of_0_3_gets_the_members_of_1_0() {
+        let card = r#"{"url":"http://a/","securitySchemes":{"k":{"type":"apiKey","in":"header","name":"x-key"}},"security":[{"k":[]}],"skills":[{"id":"s","security":[{"k":["a"]}]}]}"#;
+        let expected = r#"{"url":"https://p.example/rpc","securitySchemes":{"k":{"type":"apiKey","in":"header","name":"x-key","apiKeySecurityScheme":{"location":"header","name":"x-key"}}},"security":[{"k":[]}],"skills":[{"id":"s","security":[{"k":["a"]}],"securityRequirements":[{"schemes":{"k":{"list":["a"]}}}]}],"supportedInterfaces":[{"url":"https://p.example/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"},{"url":"https://p.example","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}],"securityRequirements":[{"schemes":{"k":{"list":[]}}}]}"#;
+        let named = named_for(&[A2aVersion::V1_0, A2aVersion::V0_3], card);
+        assert_eq!(named.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_card_of_1_0_gets_the_members_of_0_3() {
+        let card = r#"{"supportedInterfaces":[],"securitySchemes":{"k":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}},"securityRequirements":[{"schemes":{"k":{"list":[]}}}]}"#;
+        let expected = r#"{"supportedInterfaces":[],"securitySchemes":{"k":{"httpAuthSecurityScheme":{"scheme":"Bearer"},"type":"http","scheme":"Bearer"}},"securityRequirements":[{"schemes":{"k":{"list":[]}}}],"url":"https://p.example/rpc","preferredTransport":"JSONRPC","protocolVersion":"0.3.0","additionalInterfaces":[{"url":"https://p.example/rpc","transport":"JSONRPC"},{"url":"https://p.example","transport":"HTTP+JSON"}],"security":[{"k":[]}]}"#;
+        let named = named_for(&[A2aVersion::V0_3], card);
+        assert_eq!(named.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn members_of_another_version_that_would_be_too_deep_are_not_added() {
+        let deep = format!("{}1{}", "[".repeat(29), "]".repeat(29));
+        let card = format!(
+            r#"{{"url":"http://a/","securitySchemes":{{"k":{{"type":"http","x":{deep}}}}}}}"#
+        );
+        let expected = card.replace("http://a/", "https://p.example/rpc");
+        let named = named_for(&[A2aVersion::V1_0], &card);
+        assert_eq!(named.as_deref(), Some(&*expected));
     }
 
     #[test]

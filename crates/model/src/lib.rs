@@ -5,6 +5,7 @@
 
 pub mod agent_card;
 pub mod batch;
+pub mod card_plan;
 pub mod check;
 pub mod client_ip;
 pub mod compare;

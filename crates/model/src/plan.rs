@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 
+use super::card_plan::CardPlan;
 use super::compare::Rules;
 use super::cors::Cors;
 use super::envelope::EnvelopeHeader;
@@ -277,8 +278,8 @@ pub struct RpcFace {
     pub sockets: Option<ClientSocketPlan>,
     /// Event streams of clients over HTTP with SSE.
     pub event_streams: Option<EventStreamPlan>,
-    /// The path of the agent card that names the proxy (A2A).
-    pub agent_card: Option<String>,
+    /// The agent card that names the proxy (A2A).
+    pub agent_card: Option<CardPlan>,
 }
 
 /// The kind of match between a path and an RPC path.

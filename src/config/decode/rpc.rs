@@ -12,12 +12,15 @@ use crate::config::kind::{PATH, TIMEOUT, boolean, other, whole, words};
 use crate::config::raw::RawRpc;
 use crate::config::table_reader::Table;
 use crate::config::value::{self, RawValue, ValueError};
+use dualgauge_model::card_plan::A2aVersion;
 use dualgauge_model::outcome::ErrorStatus;
 
 const ERROR_STATUSES: &[(&str, ErrorStatus)] = &[
     ("server", ErrorStatus::OfServer),
     ("always-200", ErrorStatus::Always200),
 ];
+
+const A2A_VERSIONS: &[(&str, A2aVersion)] = &[("0.3", A2aVersion::V0_3), ("1.0", A2aVersion::V1_0)];
 
 section! {
     /// `[rpc]`
@@ -45,6 +48,8 @@ section! {
         SSE_PATH: Key<String> = key("sse_path", PATH);
         /// Path of the agent card (A2A) that names `listen.public_url`
         AGENT_CARD: Key<String> = key("agent_card", PATH);
+        /// Versions of A2A whose clients find the proxy in the agent card of an agent of the other version
+        AGENT_CARD_VERSIONS: List<A2aVersion> = list("agent_card_versions", words(A2A_VERSIONS));
         /// Concurrent messages per client WebSocket or event stream
         SOCKET_CONCURRENCY: Key<usize> = key("socket_concurrency", whole(1, MOST)).or("32");
         /// Longest time without a message on a client WebSocket or event stream
@@ -70,6 +75,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
     let websocket = table.get(&WEBSOCKET);
     let sse_path = table.get(&SSE_PATH);
     let agent_card = table.get(&AGENT_CARD);
+    let agent_card_versions = table.list(&AGENT_CARD_VERSIONS);
     let socket_concurrency = table.get(&SOCKET_CONCURRENCY);
     let socket_idle_timeout = table.get(&SOCKET_IDLE_TIMEOUT);
     let envelope = envelope(table, &OF_RPC);
@@ -83,6 +89,7 @@ pub(super) fn rpc(table: &mut Table<'_>) -> Option<RawRpc> {
         websocket,
         sse_path,
         agent_card,
+        agent_card_versions: agent_card_versions?,
         socket_concurrency: socket_concurrency?,
         socket_idle_timeout: socket_idle_timeout?,
         envelope: envelope.unwrap_or_default(),
