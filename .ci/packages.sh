@@ -58,8 +58,8 @@ install_python() {
 # Installs the library of A2A and what the tests with it need.
 install_a2a() {
     install_python peers-a2a 'a2a-sdk[http-server]==1.3.0' httpx==0.28.1 uvicorn==0.54.0
-    # The client of A2A 0.3.
-    install_python peers-a2a-03 'a2a-sdk[http-server]==0.3.26' httpx==0.28.1
+    # The client and the server of A2A 0.3.
+    install_python peers-a2a-03 'a2a-sdk[http-server]==0.3.26' httpx==0.28.1 uvicorn==0.54.0
 }
 
 # Installs the packages of a lock file into a folder of the target directory.

@@ -11,6 +11,8 @@
     reason = "a server that does not do as the test says fails the test"
 )]
 
+#[path = "kits/a2a.rs"]
+mod a2a;
 #[path = "kits/bitcoin.rs"]
 mod bitcoin;
 #[path = "kits/imitations.rs"]
@@ -160,13 +162,23 @@ impl Case {
 
 /// Writes a kit into a folder, with some lines replaced in its main file, and returns the path of that file.
 fn written_kit(kit: &str, folder: &Path, replaced: impl Fn(&str) -> Option<String>) -> PathBuf {
+    written_main_file(kit, "dualgauge.toml", folder, replaced)
+}
+
+/// Writes a kit into a folder, with some lines replaced in one of its main files, and returns the path of that file.
+fn written_main_file(
+    kit: &str,
+    main_file: &str,
+    folder: &Path,
+    replaced: impl Fn(&str) -> Option<String>,
+) -> PathBuf {
     let folder = folder.join("kit");
     let written = dualgauge()
         .args(["kit", kit, "--write"])
         .arg(&folder)
         .status();
     assert!(written.unwrap().success());
-    let main = folder.join("dualgauge.toml");
+    let main = folder.join(main_file);
     let text = fs::read_to_string(&main).unwrap();
     let set = |line: &str| replaced(line).unwrap_or_else(|| line.to_owned());
     let lines: Vec<String> = text.lines().map(set).collect();
@@ -215,9 +227,14 @@ fn translated_routes(proxy: Process, config: &Path) -> BTreeSet<String> {
 
 /// Returns the routes of a kit that are not among those called.
 fn uncalled_routes(kit: &str, called: &BTreeSet<String>) -> Vec<String> {
+    uncalled_routes_of(&main_file(kit), called)
+}
+
+/// Returns the routes of a main file that are not among those called.
+fn uncalled_routes_of(main_file: &Path, called: &BTreeSet<String>) -> Vec<String> {
     let mut table = dualgauge();
     table.args(["routes", "--format", "json", "--config"]);
-    let table = client(table.arg(main_file(kit)));
+    let table = client(table.arg(main_file));
     let table: serde_json::Value = serde_json::from_str(&table).unwrap();
     let names = table.as_array().unwrap().iter();
     let names: BTreeSet<String> = names
@@ -332,143 +349,4 @@ fn aria2p_gets_the_same_results_through_the_kit() {
         },
     }
     .run();
-}
-
-/// Starts an agent with a binding of A2A and returns its address.
-fn agent(binding: &str) -> (Process, String) {
-    let mut command = Command::new(installed("peers-a2a").join("bin/python"));
-    started(
-        command.arg("tests/kits/a2a_server.py").arg(binding),
-        "serving ",
-    )
-}
-
-/// Returns the results of a client with a binding of A2A.
-fn a2a_client(url: &str, binding: &str) -> String {
-    let mut command = Command::new(installed("peers-a2a").join("bin/python"));
-    client(command.arg("tests/kits/a2a_client.py").args([url, binding]))
-}
-
-/// Compares the results of a client with an agent of its own binding, and with one of the other binding through the kit.
-fn assert_a2a(binding: &str, other: &str, stages: &str) {
-    let (_own, url) = agent(binding);
-    let direct = a2a_client(&url, binding);
-    let (_other, url) = agent(other);
-    let folder = tempfile::tempdir().unwrap();
-    let replaced = |line: &str| match line.split(' ').next()? {
-        "default" => Some(format!("default = {stages}")),
-        "public_url" => Some("public_url = \"http://PROXY\"".to_owned()),
-        "url" => Some(format!("url = \"{url}\"")),
-        _ => None,
-    };
-    let main = written_kit("a2a", folder.path(), replaced);
-    let text = fs::read_to_string(&main).unwrap();
-    // The card names the address of the proxy, so it is known before its start.
-    let (proxy, url) = at_free_address(|listen| {
-        let listen = listen.to_string();
-        fs::write(&main, text.replace("PROXY", &listen)).unwrap();
-        proxy_at(&main, &listen)
-    });
-    assert_equal_results(&direct, &a2a_client(&url, binding));
-    // a2a-sdk subscribes by `POST`.
-    let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
-    uncalled.retain(|route| !route.ends_with("task.subscribe-get") && !route.starts_with("v03"));
-    assert_eq!(uncalled, Vec::<String>::new());
-}
-
-#[test]
-#[ignore = "needs .ci/install-kits"]
-fn rest_clients_of_a2a_get_the_results_of_a_json_rpc_agent() {
-    let stages = r#"{ rest = "translate", rpc = "passthrough" }"#;
-    assert_a2a("HTTP+JSON", "JSONRPC", stages);
-}
-
-#[test]
-#[ignore = "needs .ci/install-kits"]
-fn json_rpc_clients_of_a2a_get_the_results_of_a_rest_agent() {
-    let stages = r#"{ rest = "passthrough", rpc = "translate" }"#;
-    assert_a2a("JSONRPC", "HTTP+JSON", stages);
-}
-
-/// Returns the results of a client of A2A 0.3 with a binding.
-fn a2a_v03_client(url: &str, binding: &str) -> String {
-    let mut command = Command::new(installed("peers-a2a-03").join("bin/python"));
-    client(
-        command
-            .arg("tests/kits/a2a_v03_client.py")
-            .args([url, binding]),
-    )
-}
-
-/// Compares the results of a client of A2A 0.3 with an agent that knows its version, and with one of A2A 1.0 through the kit.
-/// The names of the routes for the client begin with `routes`.
-fn assert_a2a_v03(binding: &str, routes: &str) {
-    let mut command = Command::new(installed("peers-a2a").join("bin/python"));
-    command.args(["tests/kits/a2a_server.py", binding, "0.3"]);
-    let (_own, url) = started(&mut command, "serving ");
-    let direct = a2a_v03_client(&url, binding);
-    let (_agent, url) = agent("JSONRPC");
-    let folder = tempfile::tempdir().unwrap();
-    let replaced = |line: &str| match line.split(' ').next()? {
-        "url" => Some(format!("url = \"{url}\"")),
-        _ => None,
-    };
-    let main = written_kit("a2a", folder.path(), replaced);
-    let (proxy, url) = at_free_address(|listen| proxy_at(&main, &listen.to_string()));
-    assert_equal_results(&direct, &a2a_v03_client(&url, binding));
-    let mut uncalled = uncalled_routes("a2a", &translated_routes(proxy, &main));
-    uncalled.retain(|route| route.starts_with(routes));
-    assert_eq!(uncalled, Vec::<String>::new());
-}
-
-#[test]
-#[ignore = "needs .ci/install-kits"]
-fn json_rpc_clients_of_a2a_0_3_get_the_results_of_an_agent_that_knows_their_version() {
-    assert_a2a_v03("JSONRPC", "v03.");
-}
-
-#[test]
-#[ignore = "needs .ci/install-kits"]
-fn rest_clients_of_a2a_0_3_get_the_results_of_an_agent_that_knows_their_version() {
-    assert_a2a_v03("HTTP+JSON", "v03-rest.");
-}
-
-/// Takes the comment signs from the tables that a file has as comments.
-fn with_examples(file: &Path) {
-    let text = fs::read_to_string(file).unwrap();
-    let mut is_table = false;
-    let lines = text.lines().map(|line| {
-        let example = line.strip_prefix("#     ");
-        is_table = example.is_some_and(|example| is_table || example.starts_with('['));
-        example.filter(|_| is_table).unwrap_or(line)
-    });
-    let lines: Vec<&str> = lines.collect();
-    fs::write(file, lines.join("\n")).unwrap();
-}
-
-#[test]
-fn the_canary_of_a2a_takes_its_comments_as_they_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = written_kit("a2a", folder.path(), |_| None);
-    let flags = main.with_file_name("flags.toml");
-    with_examples(&main);
-    with_examples(&flags);
-    let checked = client(dualgauge().args(["check", "--config"]).arg(&main));
-    assert!(checked.contains("1 flag, 1 client"), "{checked}");
-    // All callers, to see which calls are taken.
-    let text = fs::read_to_string(&flags).unwrap();
-    fs::write(&flags, text.replace("percent = 5", "percent = 100")).unwrap();
-    for (params, is_taken) in [
-        (r#"{"id":"7"}"#, true),
-        (r#"{"tenant":"acme","id":"7"}"#, true),
-        (r#"{"tenant":"acme","message":{}}"#, false),
-    ] {
-        let method = if is_taken { "GetTask" } else { "SendMessage" };
-        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        let mut command = dualgauge();
-        command.args(["explain", "--config"]).arg(&main);
-        let explained = client(command.args(["--from", "127.0.0.1", "-d", &call, "/"]));
-        let found = explained.contains("canary");
-        assert_eq!(found, is_taken, "{explained}");
-    }
 }

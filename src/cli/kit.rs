@@ -79,7 +79,10 @@ const KITS: &[Kit] = &[
         "a2a",
         "both bindings of an A2A 1.0 agent, with streams",
         "v03.toml",
-        "v03-rest.toml"
+        "v03-rest.toml",
+        "agent-v03.toml",
+        "to-v03.toml",
+        "to-v03-rest.toml"
     ),
     kit!("aria2", "aria2's JSON-RPC methods as a REST API"),
     kit!(

@@ -11,7 +11,16 @@ from a2a.server.agent_execution import AgentExecutor
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskStore, TaskUpdater
-from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+from a2a.types.a2a_pb2 import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    APIKeySecurityScheme,
+    SecurityRequirement,
+    SecurityScheme,
+    StringList,
+)
 from a2a.utils.errors import InvalidAgentResponseError
 from starlette.applications import Starlette
 
@@ -51,17 +60,26 @@ class Agent(AgentExecutor):
 # The failures that the client asks for are no news.
 logging.disable(logging.CRITICAL)
 binding = sys.argv[1]
+# With a second argument, the agent also takes calls of A2A 0.3.
+old = len(sys.argv) > 2
 listener = socket.create_server(("127.0.0.1", 0))
 address = f"http://127.0.0.1:{listener.getsockname()[1]}"
 card = AgentCard(
     name="Agent",
     description="An agent with one binding",
     version="1",
-    supported_interfaces=[AgentInterface(url=address, protocol_binding=binding, protocol_version="1.0")],
+    supported_interfaces=[
+        AgentInterface(url=address, protocol_binding=binding, protocol_version=version)
+        for version in (["1.0", "0.3"] if old else ["1.0"])
+    ],
     capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True),
     default_input_modes=["text/plain"],
     default_output_modes=["text/plain"],
     skills=[AgentSkill(id="say", name="say", description="Says it", tags=["text"])],
+    security_schemes={
+        "key": SecurityScheme(api_key_security_scheme=APIKeySecurityScheme(location="header", name="x-key"))
+    },
+    security_requirements=[SecurityRequirement(schemes={"key": StringList()})],
 )
 extended = AgentCard()
 extended.CopyFrom(card)
@@ -74,8 +92,6 @@ handler = DefaultRequestHandler(
     extended_agent_card=extended,
     validate_input_modes=True,
 )
-# With a second argument, the agent also takes calls of A2A 0.3.
-old = len(sys.argv) > 2
 if binding == "JSONRPC":
     routes = create_jsonrpc_routes(handler, "/", enable_v0_3_compat=old)
 else:

@@ -1,5 +1,7 @@
 """Calls operations of A2A 0.3 with a2a-sdk 0.3 over one binding, `JSONRPC` or `HTTP+JSON`, and prints the results as JSON.
 
+The client starts from the agent card at the URL.
+
 Ids are replaced in the order in which they appear, times by a word, because they differ between servers.
 """
 
@@ -14,8 +16,8 @@ from google.protobuf.json_format import ParseError
 
 warnings.simplefilter("ignore")
 
+from a2a.client import ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientError
-from a2a.client.transports import JsonRpcTransport, RestTransport
 from a2a.types import (
     DataPart,
     FilePart,
@@ -57,7 +59,9 @@ async def keep(name, result):
     try:
         if hasattr(result, "__aiter__"):
             async for last in result:
-                found.append(dumped(last))
+                # A task of the agent of A2A 0.3 that waits repeats its state.
+                if not (found and plain(dumped(last)) == plain(found[-1])):
+                    found.append(dumped(last))
         else:
             last = await result
             found.append(dumped(last))
@@ -167,7 +171,9 @@ async def rest_of(first, events):
 
 async def main():
     async with httpx.AsyncClient(timeout=30) as http:
-        client = {"JSONRPC": JsonRpcTransport, "HTTP+JSON": RestTransport}[binding](http, url=url)
+        config = ClientConfig(httpx_client=http, supported_transports=[binding])
+        # The client of the factory merges the events of a task; its transport keeps them.
+        client = (await ClientFactory.connect(url, config))._transport
         task = await operations(client)
         await streams(client)
         await push(client, task)
