@@ -198,3 +198,12 @@ fn ofrep() {
         }
     }
 }
+
+#[test]
+fn ofrep_source() {
+    for input in corpus("ofrep_source") {
+        for end in 0..=input.len() {
+            dualgauge_model::ofrep::check_any_response(&input[..end]);
+        }
+    }
+}

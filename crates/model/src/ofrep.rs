@@ -1,4 +1,5 @@
-//! OFREP, the OpenFeature Remote Evaluation Protocol: the flags of a plan as evaluations for applications.
+//! OFREP, the OpenFeature Remote Evaluation Protocol: the flags of a plan as evaluations for applications, and the flags
+//! of another server as a source of stages.
 //!
 //! ```text
 //! stage:ROUTE   string   the stage of a call of a route
@@ -8,13 +9,17 @@
 //!
 //! Law: `stage:ROUTE` and `new:ROUTE` have the result of [`crate::routing::decide`] for the same caller, route and side.
 //!
-//! Used by `app::control` and `server::admin`.
+//! Used by `app::control`, `server::admin` and `store`.
 
 mod context;
 mod evaluate;
+mod pace;
+mod source;
 
 pub use context::{EvaluationContext, EvaluationFault};
 pub use evaluate::{Evaluated, EvaluatedValue, EvaluationReason, Failed, evaluate, evaluate_all};
+pub use pace::{poll_delay, retry_after};
+pub use source::{MOST_SOURCED, ResponseFault, check_any_response, read_sourced};
 
 /// Reads any bytes as a request: they are a context, or refused with a known code. For fuzzing.
 ///

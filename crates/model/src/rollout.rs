@@ -22,6 +22,7 @@ mod identify;
 pub mod overrides;
 mod percent;
 mod ramp;
+mod sourced;
 mod stage;
 mod subject;
 mod tally;
@@ -50,6 +51,7 @@ pub use guard::{
 pub use identify::{Authentication, ClientEvidence, Clients, CredentialFault, Identity};
 pub use percent::Percent;
 pub use ramp::{Ramp, RampFault, RampState, RampStep};
+pub use sourced::{ReceivedValues, SourcedFlag, SourcedFlags, SourcedValue, follow};
 pub use stage::{Stage, Way};
 pub use subject::{
     AlternativeName, DnsPattern, EmailPattern, NameAttribute, NameFault, NamePattern, Subject,

@@ -112,6 +112,13 @@ impl Timestamp {
         Ok(Timestamp(found.unix_timestamp()))
     }
 
+    /// Parses an HTTP date in its preferred form (RFC 9110 §5.6.7).
+    #[must_use]
+    pub fn parse_http_date(text: &str) -> Option<Timestamp> {
+        let time = UtcDateTime::parse(text, HTTP_DATE).ok()?;
+        Some(Timestamp(time.unix_timestamp()))
+    }
+
     /// Formats the timestamp as an HTTP date (RFC 9110 §5.6.7): `Mon, 31 Dec 2018 23:59:59 GMT`.
     #[must_use]
     pub fn http_date(self) -> String {

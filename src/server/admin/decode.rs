@@ -233,13 +233,8 @@ fn stage(text: &[u8]) -> Result<Stage, (String, Option<String>)> {
 
 fn percent(text: &[u8]) -> Result<Percent, (String, Option<String>)> {
     let text = String::from_utf8_lossy(text);
-    // Only a number with an exponent is converted through `f64`, which prints it without one.
-    let plain = match text.parse::<f64>() {
-        Ok(number) if text.contains(['e', 'E']) => number.to_string(),
-        Ok(_) | Err(_) => text.clone().into_owned(),
-    };
-    let number = (kind_of(text.as_bytes()) == JsonKind::Number).then_some(plain);
-    number.as_deref().and_then(Percent::parse).ok_or_else(|| {
+    let number = (kind_of(text.as_bytes()) == JsonKind::Number).then_some(&*text);
+    number.and_then(Percent::parse_number).ok_or_else(|| {
         let message = format!(
             "{} is not a percentage; write a number from 0 to 100 in steps of 0.001",
             shown(&text)

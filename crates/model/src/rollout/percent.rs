@@ -46,6 +46,21 @@ impl Percent {
         Percent::from_thousandths(whole.checked_mul(1000)?.checked_add(thousandths)?)
     }
 
+    /// Parses a JSON number from 0 to 100 exactly.
+    ///
+    /// ```
+    /// use dualgauge_model::rollout::Percent;
+    /// assert_eq!(Percent::parse_number("2.5e1"), Percent::parse("25"));
+    /// ```
+    #[must_use]
+    pub fn parse_number(text: &str) -> Option<Percent> {
+        // Only a number with an exponent is converted through `f64`, which prints it without one.
+        match text.parse::<f64>() {
+            Ok(number) if text.contains(['e', 'E']) => Percent::parse(&number.to_string()),
+            Ok(_) | Err(_) => Percent::parse(text),
+        }
+    }
+
     /// Returns the complement of this share.
     #[must_use]
     pub const fn rest(self) -> Percent {
