@@ -6,8 +6,9 @@
 //! state       the stored data: reports, limits, health
 //! error       the errors of a store
 //! file        the files of one process: `rollout.json`, `watch.json`
+//! flag_source the server with the values of flags
 //! redis       Redis or Valkey, for many replicas
-//! snapshot    a local copy of a shared store's state, for a start without the store
+//! snapshot    a local copy of a shared store's state, or of the values of a source, for a start without it
 //! background  file operations in background threads
 //! state_dir   the locked state folder, whose files are replaced atomically
 //! pretty_json JSON with line breaks and indentation
@@ -22,6 +23,7 @@ mod backend;
 mod background;
 mod error;
 mod file;
+mod flag_source;
 mod legacy;
 mod pretty_json;
 mod record;
@@ -35,8 +37,9 @@ pub use backend::{Store, StoreSettings};
 pub use background::{Background, Late, START_LIMIT, within};
 pub use error::{CommitError, Corruption, StoreError, Unreachable};
 pub use file::FileStore;
+pub use flag_source::{LONGEST_RESPONSE, PollError, Polled, SourceSettings};
 pub use legacy::{Flip, legacy};
 pub use redis::{RedisSettings, RedisStore};
-pub use snapshot::{SnapshotContents, SnapshotDir};
+pub use snapshot::{SnapshotContents, SnapshotDir, SnapshotKind};
 pub use state::{Health, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports, boot};
 pub use versioned::Versioned;

@@ -31,6 +31,7 @@ mod redaction;
 mod rollout;
 mod route_upstreams;
 mod routes;
+pub mod source;
 mod stdio;
 mod streams;
 #[cfg(test)]
@@ -140,10 +141,13 @@ pub(super) fn compile_parts(raw: &RawConfig, flags: &[RawFlag]) -> (Plan, Vec<Pr
     (plan, problems)
 }
 
-/// Checks the TLS of the shared store, which is compiled again when the store is opened.
+/// Checks the shared store and the source of flags, which are compiled again when they are opened.
 fn check_store(raw: &RawConfig, problems: &mut Vec<Problem>) {
     if let Some(store) = &raw.rollout.store {
         let _ = tls::store(store, problems);
+    }
+    if let Some(flags) = &raw.rollout.source {
+        let _ = source::source(flags, problems);
     }
 }
 
@@ -183,7 +187,8 @@ fn check_addresses(raw: &RawConfig, problems: &mut Vec<Problem>) {
         SourceLocation::File { .. }
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_) => (admin, listen),
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_) => (admin, listen),
     };
     problems.push(explicit.problem(format!(
         "`{}` conflicts with `{}` of {}; write another port",

@@ -37,6 +37,7 @@ mod route_stream;
 mod route_subscription;
 mod rpc;
 pub(super) mod shared;
+mod source;
 mod stdio;
 mod store;
 mod stream;

@@ -61,7 +61,8 @@ fn included(paths: &[PathBuf]) -> Vec<Problem> {
         SourceLocation::Default
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_) => false,
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_) => false,
     };
     problems.extend(found.into_iter().filter(is_of_them));
     problems

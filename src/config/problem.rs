@@ -37,6 +37,8 @@ pub enum SourceLocation {
     Argument(&'static str),
     /// A flip, which overrides the flag of this name in the flags file.
     Flip(Arc<str>),
+    /// The source of flags, which overrides the flag of this name in the flags file.
+    Source(Arc<str>),
 }
 
 impl SourceLocation {
@@ -53,12 +55,14 @@ impl SourceLocation {
 /// The text of locations that are neither in a file nor an argument.
 const DEFAULT: &str = "default";
 const FLIP: &str = "flip of";
+const SOURCE: &str = "source of";
 
 impl SourceLocation {
-    /// Returns whether a location's text stands for a default or a flip: a value without a line in a file.
+    /// Returns whether a location's text stands for a default, a flip or a value of the source: a value without a line in
+    /// a file.
     #[must_use]
     pub fn is_implicit(written: &str) -> bool {
-        written == DEFAULT || written.starts_with(FLIP)
+        written == DEFAULT || written.starts_with(FLIP) || written.starts_with(SOURCE)
     }
 }
 
@@ -77,6 +81,7 @@ impl fmt::Display for SourceLocation {
             SourceLocation::Variable(name) => f.write_str(name),
             SourceLocation::Argument(name) => f.write_str(name),
             SourceLocation::Flip(flag) => write!(f, "{FLIP} `{flag}`"),
+            SourceLocation::Source(flag) => write!(f, "{SOURCE} `{flag}`"),
         }
     }
 }

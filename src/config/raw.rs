@@ -17,6 +17,7 @@ mod metrics;
 mod old;
 mod outcome_set;
 mod record;
+mod source;
 mod stdio;
 mod store;
 mod stream;
@@ -70,6 +71,7 @@ pub use metrics::RawMetrics;
 pub use old::RawOld;
 pub use outcome_set::RawSet;
 pub use record::RawRecord;
+pub use source::RawSource;
 pub use stdio::{ModeWord, RawLogin, RawLoginPart, RawStdio};
 pub use store::{RawStore, StoreUrl, StoreUrlError};
 pub use stream::RawStream;
@@ -317,6 +319,8 @@ pub struct RawRollout {
     pub state: Spanned<PathBuf>,
     /// `store`: the shared server of replicas, instead of files in `state`.
     pub store: Option<RawStore>,
+    /// `source`: the server with the values of flags.
+    pub source: Option<RawSource>,
     /// `default.rest`
     pub default_rest: Option<Spanned<Stage>>,
     /// `default.rpc`

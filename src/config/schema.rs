@@ -45,7 +45,8 @@ fn folder<'c>(schema: &'c Spanned<RawSchema>, main: Option<&'c Path>) -> &'c Pat
         SourceLocation::Default
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_) => main,
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_) => main,
     };
     file.and_then(Path::parent).unwrap_or(Path::new(""))
 }

@@ -23,8 +23,15 @@ pub(super) fn all(config: &mut RawConfig) -> impl Iterator<Item = &mut RawFile> 
     let upstreams = config.upstreams.iter_mut().flat_map(in_upstream);
     let store = config.rollout.store.iter_mut();
     let store = store.flat_map(|store| in_client_tls(&mut store.tls));
+    let source = config.rollout.source.iter_mut();
+    let source =
+        source.flat_map(|source| in_client_tls(&mut source.tls).chain(&mut source.token_file));
     let tokens = tokens.map(|key| &mut key.file);
-    tokens.chain(tls).chain(upstreams).chain(store)
+    tokens
+        .chain(tls)
+        .chain(upstreams)
+        .chain(store)
+        .chain(source)
 }
 
 fn in_client_tls(tls: &mut Option<RawClientTls>) -> impl Iterator<Item = &mut RawFile> {

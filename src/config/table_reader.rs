@@ -109,7 +109,8 @@ fn found<'v>(value: &'v Value, place: &SourceLocation) -> RawValue<'v> {
         SourceLocation::Default
         | SourceLocation::File { .. }
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_) => NameForm::Typed,
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_) => NameForm::Typed,
     };
     RawValue { value, spelling }
 }
@@ -363,7 +364,8 @@ impl<'t> Table<'t> {
             | SourceLocation::Default
             | SourceLocation::File { .. }
             | SourceLocation::Argument(_)
-            | SourceLocation::Flip(_) => None,
+            | SourceLocation::Flip(_)
+            | SourceLocation::Source(_) => None,
         };
         self.report(name, ValueError { message, hint });
     }
@@ -396,7 +398,8 @@ impl<'t> Table<'t> {
                 SourceLocation::Default
                 | SourceLocation::File { .. }
                 | SourceLocation::Argument(_)
-                | SourceLocation::Flip(_) => None,
+                | SourceLocation::Flip(_)
+                | SourceLocation::Source(_) => None,
             };
             let wrong = ValueError {
                 message: "unknown key".to_owned(),

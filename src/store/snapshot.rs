@@ -1,5 +1,5 @@
-//! A copy of the last good state of a shared store in the state folder, for a process that starts while the store is
-//! unavailable.
+//! A copy of the last good state of a shared store, or of a source of flags, in a folder, for a process that starts
+//! while the store or the source is unavailable.
 //!
 //! Laws: a copy is replaced atomically, and only by a state that the store returned or accepted; the copy of another
 //! store is never used; failures are logged and have no other effect. Copies are written in the background, one at a
@@ -22,14 +22,33 @@ use crate::store::state::HIGHEST_REVISION;
 use crate::store::state_dir::StateDir;
 use crate::store::versioned::Versioned;
 
-const COPY: &str = "rollout.copy.json";
 const VERSION: u32 = 1;
 
-/// The folder for copies of a shared store's state; absent if this process cannot write there.
+/// The state that is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotKind {
+    /// The runtime changes of a shared store.
+    Store,
+    /// The values of a source of flags.
+    Source,
+}
+
+impl SnapshotKind {
+    /// Returns the name of the file.
+    const fn file(self) -> &'static str {
+        match self {
+            SnapshotKind::Store => "rollout.copy.json",
+            SnapshotKind::Source => "source.json",
+        }
+    }
+}
+
+/// The folder for copies of a state; absent if this process cannot write there.
 #[derive(Debug)]
 pub struct SnapshotDir {
+    kind: SnapshotKind,
     folder: Option<StateDir>,
-    /// The identity of the store, without secrets.
+    /// The identity of the store or source, without secrets.
     store_id: String,
     /// True if the last copy failed.
     is_failing: bool,
@@ -73,16 +92,18 @@ struct SnapshotFile<'t> {
 impl SnapshotDir {
     /// Locks the folder. If that fails, for instance because another replica uses it, this process keeps no copies.
     #[must_use]
-    pub fn open(folder: &Path, store_id: String) -> SnapshotDir {
+    pub fn open(kind: SnapshotKind, folder: &Path, store_id: String) -> SnapshotDir {
         let locked = StateDir::lock(folder).and_then(|folder| {
-            folder.clean(COPY)?;
+            folder.clean(kind.file())?;
             Ok(folder)
         });
         if let Err(error) = &locked {
             let error = chain(error);
-            tracing::warn!(error, "no local copy of runtime changes is kept");
+            let file = kind.file();
+            tracing::warn!(error, file, "no local copy of the last good state is kept");
         }
         SnapshotDir {
+            kind,
             folder: locked.ok(),
             store_id,
             is_failing: false,
@@ -93,8 +114,9 @@ impl SnapshotDir {
 
     /// Opens the folder while the previous process still owns it, and locks it as soon as it is free.
     #[must_use]
-    pub fn open_unlocked(folder: &Path, store_id: String) -> SnapshotDir {
+    pub fn open_unlocked(kind: SnapshotKind, folder: &Path, store_id: String) -> SnapshotDir {
         SnapshotDir {
+            kind,
             folder: Some(StateDir::open_unlocked(folder)),
             store_id,
             is_failing: false,
@@ -105,15 +127,18 @@ impl SnapshotDir {
 
     /// Opens the folder in the background. If the folder does not respond, this process keeps no copies.
     pub async fn open_in_background(
+        kind: SnapshotKind,
         folder: PathBuf,
         store_id: String,
-        open: impl FnOnce(&Path, String) -> SnapshotDir + Send + 'static,
+        open: impl FnOnce(SnapshotKind, &Path, String) -> SnapshotDir + Send + 'static,
     ) -> SnapshotDir {
         let id = store_id.clone();
-        let opened = within(START_LIMIT, move || open(&folder, store_id)).await;
+        let opened = within(START_LIMIT, move || open(kind, &folder, store_id)).await;
         opened.unwrap_or_else(|late| {
-            tracing::warn!(error = %late, "no local copy of runtime changes is kept");
+            let file = kind.file();
+            tracing::warn!(error = %late, file, "no local copy of the last good state is kept");
             SnapshotDir {
+                kind,
                 folder: None,
                 store_id: id,
                 is_failing: true,
@@ -125,11 +150,13 @@ impl SnapshotDir {
 
     /// Reads the copy in the background: see [`SnapshotDir::read`].
     pub async fn load(&self) -> Option<SnapshotContents> {
-        let (folder, id) = (self.folder.clone()?, self.store_id.clone());
-        match within(START_LIMIT, move || read(&folder, &id)).await {
+        let (kind, folder) = (self.kind, self.folder.clone()?);
+        let id = self.store_id.clone();
+        match within(START_LIMIT, move || read(kind, &folder, &id)).await {
             Ok(copied) => copied,
             Err(late) => {
-                tracing::warn!(error = %late, "the local copy of runtime changes cannot be read");
+                let file = kind.file();
+                tracing::warn!(error = %late, file, "the local copy of the last good state cannot be read");
                 None
             }
         }
@@ -143,7 +170,7 @@ impl SnapshotDir {
     /// Returns the copy, if there is one of this store. A damaged one is set aside.
     #[must_use]
     pub fn read(&self) -> Option<SnapshotContents> {
-        read(self.folder.as_ref()?, &self.store_id)
+        read(self.kind, self.folder.as_ref()?, &self.store_id)
     }
 
     /// Schedules a copy of a state, in place of one that is still pending.
@@ -161,7 +188,8 @@ impl SnapshotDir {
         if let Some(late) = self.work.late(LIMIT)
             && !self.is_failing
         {
-            tracing::warn!(error = %late, "the local copy of runtime changes cannot be written");
+            let file = self.kind.file();
+            tracing::warn!(error = %late, file, "the local copy of the last good state cannot be written");
             self.is_failing = true;
         }
         self.start();
@@ -188,13 +216,14 @@ impl SnapshotDir {
             return;
         };
         if let Some((state, at)) = self.due.take() {
-            let id = self.store_id.clone();
-            self.work.begin(move || copy(folder, &id, state, at));
+            let (kind, id) = (self.kind, self.store_id.clone());
+            self.work.begin(move || copy(kind, folder, &id, state, at));
         }
     }
 
     /// Processes the result of a copy. A failure is logged once, until a copy succeeds again.
     fn settle(&mut self, done: Done) {
+        let file = self.kind.file();
         let result = match done {
             Done::NotOwned(state, at) => {
                 self.due.get_or_insert((state, at));
@@ -202,7 +231,7 @@ impl SnapshotDir {
             }
             Done::LockFailed(error) => {
                 let error = chain(&error);
-                tracing::warn!(error, "no local copy of runtime changes is kept");
+                tracing::warn!(error, file, "no local copy of the last good state is kept");
                 self.folder = None;
                 return;
             }
@@ -217,7 +246,11 @@ impl SnapshotDir {
             Err(error) => {
                 if !self.is_failing {
                     let error = chain(&error);
-                    tracing::warn!(error, "the local copy of runtime changes cannot be written");
+                    tracing::warn!(
+                        error,
+                        file,
+                        "the local copy of the last good state cannot be written"
+                    );
                 }
                 self.is_failing = true;
             }
@@ -226,13 +259,15 @@ impl SnapshotDir {
 }
 
 /// Reads the copy in a folder, if it belongs to this store.
-fn read(folder: &StateDir, store_id: &str) -> Option<SnapshotContents> {
-    let text = match folder.read(COPY) {
+fn read(kind: SnapshotKind, folder: &StateDir, store_id: &str) -> Option<SnapshotContents> {
+    let file = kind.file();
+    let text = match folder.read(file) {
         Ok(text) => text?,
         Err(error) => {
             tracing::warn!(
                 error = chain(&error),
-                "the local copy of runtime changes cannot be read"
+                file,
+                "the local copy of the last good state cannot be read"
             );
             return None;
         }
@@ -242,25 +277,32 @@ fn read(folder: &StateDir, store_id: &str) -> Option<SnapshotContents> {
         Ok((other, _)) => {
             tracing::warn!(
                 of = other,
+                file,
                 "the local copy belongs to another store and is not used"
             );
             None
         }
         Err(damage) => {
             let owned = Some(folder).filter(|folder| folder.is_owned());
-            let aside = owned.and_then(|folder| folder.set_aside(COPY).ok());
+            let aside = owned.and_then(|folder| folder.set_aside(file).ok());
             let aside = aside.map(|path| path.display().to_string());
-            tracing::warn!(error = %damage, aside, "`{COPY}` is damaged and was set aside");
+            tracing::warn!(error = %damage, aside, "`{file}` is damaged and was set aside");
             None
         }
     }
 }
 
 /// Locks the folder if the previous process has released it, and copies a state.
-fn copy(mut folder: StateDir, store_id: &str, state: Versioned, at: String) -> Done {
+fn copy(
+    kind: SnapshotKind,
+    mut folder: StateDir,
+    store_id: &str,
+    state: Versioned,
+    at: String,
+) -> Done {
     match folder.acquire() {
         Ok(_) if folder.is_owned() => {
-            let result = write(&folder, store_id, &state, at);
+            let result = write(kind.file(), &folder, store_id, &state, at);
             Done::Written(folder, result)
         }
         Ok(_) => Done::NotOwned(state, at),
@@ -269,13 +311,14 @@ fn copy(mut folder: StateDir, store_id: &str, state: Versioned, at: String) -> D
 }
 
 fn write(
+    name: &str,
     folder: &StateDir,
     store_id: &str,
     state: &Versioned,
     at: String,
 ) -> Result<(), StoreError> {
     let not_json = |error: serde_json::Error| StoreError::Damaged {
-        path: folder.file(COPY),
+        path: folder.file(name),
         source: error.into(),
     };
     let file = SnapshotFile {
@@ -286,8 +329,8 @@ fn write(
         state: serde_json::from_str(&state.text).map_err(not_json)?,
     };
     let text = serde_json::to_string(&file).map_err(not_json)?;
-    folder.replace(COPY, pretty(&text).as_bytes())?;
-    folder.flush(COPY)
+    folder.replace(name, pretty(&text).as_bytes())?;
+    folder.flush(name)
 }
 
 /// Parses the file into the identity of its store and the copy.
@@ -319,6 +362,7 @@ mod tests {
 
     use super::*;
 
+    const COPY: &str = SnapshotKind::Store.file();
     const AT: &str = "2026-02-03T04:05:06.000Z";
 
     fn good(revision: u64) -> Versioned {
@@ -331,7 +375,7 @@ mod tests {
     #[tokio::test]
     async fn the_next_process_with_the_same_store_reads_the_last_copy() {
         let folder = tempdir().unwrap();
-        let mut copies = SnapshotDir::open(folder.path(), "here".to_owned());
+        let mut copies = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
         assert_eq!(copies.read(), None);
         copies.note(&Versioned::default(), AT.to_owned());
         copies.flush().await;
@@ -346,15 +390,15 @@ mod tests {
         };
         assert_eq!(copies.read(), Some(expected.clone()));
         // A folder has one owner, so a second process keeps no copy.
-        let mut second = SnapshotDir::open(folder.path(), "here".to_owned());
+        let mut second = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
         second.note(&good(7), AT.to_owned());
         second.flush().await;
         assert_eq!(second.read(), None);
         drop(copies);
-        let next = SnapshotDir::open(folder.path(), "here".to_owned());
+        let next = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
         assert_eq!(next.read(), Some(expected));
         drop(next);
-        let other = SnapshotDir::open(folder.path(), "elsewhere".to_owned());
+        let other = SnapshotDir::open(SnapshotKind::Store, folder.path(), "elsewhere".to_owned());
         assert_eq!(other.read(), None);
     }
 
@@ -362,7 +406,7 @@ mod tests {
     async fn a_damaged_copy_is_set_aside_and_replaced_by_the_next_one() {
         let folder = tempdir().unwrap();
         fs::write(folder.path().join(COPY), r#"{"version":1,"#).unwrap();
-        let mut copies = SnapshotDir::open(folder.path(), "here".to_owned());
+        let mut copies = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
         assert_eq!(copies.read(), None);
         assert!(folder.path().join(format!("{COPY}.damaged-1")).exists());
         copies.note(&good(1), AT.to_owned());

@@ -95,7 +95,8 @@ pub(super) fn paths<'p>(
         SourceLocation::Default
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_) => None,
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_) => None,
     });
     let flags = flags.map(|file| file.value.as_path());
     files.chain(folders).chain(flags).chain(named)

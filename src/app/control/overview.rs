@@ -225,7 +225,8 @@ fn problem(problem: &Problem) -> ProblemView {
         SourceLocation::Default
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_) => (None, None),
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_) => (None, None),
     };
     ProblemView {
         place: problem.place.to_string(),

@@ -4,8 +4,8 @@ use super::state::{Control, Known, StartError, Tenure};
 use crate::config::raw::RawConfig;
 use crate::server::admin::{Readiness, Refusal};
 use crate::store::{
-    Health, START_LIMIT, SnapshotContents, SnapshotDir, Store, StoreError, StoreSettings,
-    Versioned, legacy, within,
+    Health, START_LIMIT, SnapshotContents, SnapshotDir, SnapshotKind, Store, StoreError,
+    StoreSettings, Versioned, legacy, within,
 };
 use crate::telemetry::clock::rfc3339;
 use dualgauge_model::rollout::overrides::{ChangeMeta, FlagOverrides, Flip, Overrides};
@@ -80,7 +80,8 @@ async fn copies(config: &RawConfig, tenure: Tenure) -> Option<SnapshotDir> {
         Tenure::Own => SnapshotDir::open,
         Tenure::Awaited => SnapshotDir::open_unlocked,
     };
-    Some(SnapshotDir::open_in_background(folder, settings.identity(), open).await)
+    let id = settings.identity();
+    Some(SnapshotDir::open_in_background(SnapshotKind::Store, folder, id, open).await)
 }
 
 /// Returns the state that applies until a shared store responds.

@@ -61,7 +61,8 @@ impl Places<'_> {
             SourceLocation::Default => (self.main, None, String::new()),
             place @ (SourceLocation::Variable(_)
             | SourceLocation::Argument(_)
-            | SourceLocation::Flip(_)) => (self.main, None, format!("{place}: ")),
+            | SourceLocation::Flip(_)
+            | SourceLocation::Source(_)) => (self.main, None, format!("{place}: ")),
         };
         let hint = problem.hint.as_ref();
         let hint = hint.map(|hint| format!("\nhint: {hint}"));

@@ -329,7 +329,8 @@ fn problem_row(problem: &Problem) -> ProblemRow<'_> {
         place @ (SourceLocation::Default
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_)) => (place.to_string(), None),
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_)) => (place.to_string(), None),
     };
     ProblemRow {
         place,

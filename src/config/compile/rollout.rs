@@ -167,7 +167,8 @@ fn located_or_at_flag(problem: Problem, raw: &RawFlag) -> Problem {
         place @ (SourceLocation::File { .. }
         | SourceLocation::Variable(_)
         | SourceLocation::Argument(_)
-        | SourceLocation::Flip(_)) => place,
+        | SourceLocation::Flip(_)
+        | SourceLocation::Source(_)) => place,
     };
     Problem { place, ..problem }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::HeaderName;
 
 use super::shared::STAGES;
-use super::{bearer, candidates, store};
+use super::{bearer, candidates, source, store};
 use crate::config::key::{Key, SubTable, key, section, table};
 use crate::config::kind::{DURATION, FILE, HEADER, boolean, words};
 use crate::config::raw::RawRollout;
@@ -44,6 +44,8 @@ section! {
         STATE: Key<PathBuf> = key("state", FILE).or("state/");
         /// Shared store of replicas, instead of files in `state`
         STORE: SubTable = table("store", &store::STORE);
+        /// Server with the values of flags
+        SOURCE: SubTable = table("source", &source::SOURCE);
         /// Stages of calls without a flag
         DEFAULT: SubTable = table("default", &DEFAULTS);
         /// API keys of callers
@@ -63,6 +65,7 @@ pub(super) fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
     let flags = table.get(&FLAGS);
     let state = table.get(&STATE);
     let store = store::within(table, &STORE);
+    let source = table.table(&SOURCE, source::source);
     let defaults = table.table(&DEFAULT, |default| {
         Some((default.get(&REST), default.get(&RPC)))
     });
@@ -80,6 +83,7 @@ pub(super) fn rollout(table: &mut Table<'_>) -> Option<RawRollout> {
         flags,
         state: state?,
         store,
+        source,
         default_rest,
         default_rpc,
         api_key_header,

@@ -1,6 +1,6 @@
-//! `tls` of the listener, of upstreams and of the store.
+//! `tls` of the listener, of upstreams, of the store and of the source of flags.
 //!
-//! Used by `decode::listen`, `decode::store` and `decode::upstream`.
+//! Used by `decode::listen`, `decode::source`, `decode::store` and `decode::upstream`.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ pub(super) fn server(table: &mut Table<'_>) -> Option<RawTls> {
     })
 }
 
-/// Decodes `tls` of an upstream or of the store.
+/// Decodes `tls` of an upstream, of the store or of the source of flags.
 pub(super) fn client(table: &mut Table<'_>) -> Option<RawClientTls> {
     let place = table.here();
     let ca = table.get(&CA);
