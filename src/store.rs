@@ -37,7 +37,7 @@ pub use backend::{Store, StoreSettings};
 pub use background::{Background, Late, START_LIMIT, within};
 pub use error::{CommitError, Corruption, StoreError, Unreachable};
 pub use file::FileStore;
-pub use flag_source::{LONGEST_RESPONSE, PollError, Polled, SourceSettings};
+pub use flag_source::{LONGEST_RESPONSE, PollError, PolledFlags, SourceSettings};
 pub use legacy::{Flip, legacy};
 pub use redis::{RedisSettings, RedisStore};
 pub use snapshot::{SnapshotContents, SnapshotDir, SnapshotKind};

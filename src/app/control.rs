@@ -11,6 +11,9 @@
 //! overrides       the flags with the overrides applied (pure)
 //! guarded_flag    the state of a flag's guard and ramp
 //! guards          guards and ramps of flags
+//! hooks           the functions through which the task reaches the workers
+//! source          the flags that a source governs
+//! polling         the polls of that source
 //! reading         reading the files in the background
 //! reporting       the reports of this process and the counts of others
 //! reports         the counts of this process and of all replicas
@@ -40,10 +43,12 @@ mod file_watch;
 mod files;
 mod guarded_flag;
 mod guards;
+mod hooks;
 mod kill;
 mod lists;
 mod overrides;
 mod overview;
+mod polling;
 mod reading;
 mod replication;
 mod report_age;
@@ -52,6 +57,7 @@ mod reporter_id;
 mod reporting;
 mod reports;
 mod restart_only;
+mod source;
 mod stale_changes;
 mod state;
 mod task;
@@ -64,28 +70,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use http::HeaderValue;
+
 #[cfg(test)]
 use crate::config::Digests;
 use crate::config::load::Sources;
 use crate::config::problem::{Problems, SourceLocation, nearest};
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::server::admin::{Refusal, Reloaded};
-use crate::store::{Store, StoreSettings};
+use crate::store::{SourceSettings, Store, StoreSettings};
 use crate::telemetry::metrics::EvaluationCounts;
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
+use dualgauge_model::rollout::SourcedFlags;
 use file_watch::{FileChange, FileContents, FileWatch};
 use guarded_flag::Guards;
-use overrides::RuntimeChanges;
+use overrides::{RuntimeChanges, Settled, settle};
 use reading::FilesRead;
 use reporting::Reporting;
 use restart_only::{RestartOnly, keep_what_is_fixed};
+use source::FlagSource;
 use state::{StaleChanges, Tenure, Trigger};
 
 pub use files::Files;
+pub use hooks::Hooks;
 pub use report_counts::ReportCounts;
 pub use state::{Control, Facts, Reloads, StartError};
-pub use task::{Hooks, own};
+pub use task::own;
 
 /// The result of checking the files.
 #[cfg(test)]
@@ -103,8 +114,7 @@ enum Polled {
 struct Compiled {
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
-    flags: Vec<RawFlag>,
-    plan: Plan,
+    settled: Settled,
 }
 
 impl Control {
@@ -142,25 +152,32 @@ impl Control {
         };
         let begun = replication::begin(&mut store, &config, tenure).await?;
         let reporting = Reporting::from_config(&config);
+        let mut source = Box::pin(FlagSource::open(&config, tenure, at)).await;
         let changes = RuntimeChanges {
             overrides: &begun.overrides,
             tripped_here: &BTreeMap::new(),
             kill: begun.overrides.kill.as_ref(),
+            source: &SourcedFlags::new(),
         };
-        let compiled = compile_with(config, file_flags, changes)
+        let sourced = std::mem::take(&mut source.values);
+        let compiled = compile_with(config, file_flags, changes, sourced)
             .map_err(|problems| with_way_out(problems, begun.way_out))?;
+        let settled = compiled.settled;
+        source.values = settled.values;
+        source.refuse(settled.refused);
         let mut control = Control {
             sources,
             fixed: RestartOnly::from_config(&compiled.config),
             config: compiled.config,
             file_flags: compiled.file_flags,
-            flags: compiled.flags,
+            flags: settled.flags,
+            source,
             overrides: begun.overrides,
             revision: begun.revision,
             store,
             known: begun.known,
             copies: begun.copies,
-            plan: Arc::new(compiled.plan),
+            plan: settled.plan,
             reloads: Reloads {
                 succeeded: 0,
                 failed: 0,
@@ -209,7 +226,13 @@ impl Control {
             evaluations: self.evaluations.clone(),
             kill: self.plan.rollout.kill,
             store: self.store.health(),
+            source: self.source.state(),
         }
+    }
+
+    /// Returns the settings and the tag for the next poll of the source of flags.
+    fn poll_request(&self) -> Option<(SourceSettings, Option<HeaderValue>)> {
+        self.source.request()
     }
 
     /// Reloads the files, as the task does on request.
@@ -253,6 +276,7 @@ impl Control {
         match said.and_then(|(config, flags)| self.compile_again(config, flags)) {
             Ok(Some(compiled)) => {
                 self.replace(compiled);
+                Box::pin(self.source.follow(&self.config)).await;
                 self.forget(at).await;
                 self.reloads.succeeded += 1;
                 self.reloads.loaded_at = at;
@@ -296,8 +320,13 @@ impl Control {
             overrides: &self.overrides,
             tripped_here: &here,
             kill: kill.as_ref(),
+            source: &SourcedFlags::new(),
         };
-        compile_with(config, file_flags, changes).map(Some)
+        let sourced = match config.rollout.source {
+            Some(_) => self.source.values.clone(),
+            None => SourcedFlags::new(),
+        };
+        compile_with(config, file_flags, changes, sourced).map(Some)
     }
 
     /// Returns the flags tripped in this process only, without those that were edited since.
@@ -315,8 +344,10 @@ impl Control {
         self.tripped_here = self.still_tripped_here(&compiled.file_flags);
         self.config = compiled.config;
         self.file_flags = compiled.file_flags;
-        self.flags = compiled.flags;
-        self.plan = Arc::new(compiled.plan);
+        self.flags = compiled.settled.flags;
+        self.plan = compiled.settled.plan;
+        self.source.values = compiled.settled.values;
+        self.source.refuse(compiled.settled.refused);
         self.refused = None;
     }
 
@@ -371,13 +402,12 @@ fn compile_with(
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
     changes: RuntimeChanges<'_>,
+    sourced: SourcedFlags,
 ) -> Result<Compiled, Problems> {
-    let flags = overrides::laid(&file_flags, changes);
-    let plan = overrides::plan(&config, &flags, changes)?;
+    let settled = settle(&config, &file_flags, changes, sourced)?;
     Ok(Compiled {
         config,
         file_flags,
-        flags,
-        plan,
+        settled,
     })
 }

@@ -312,6 +312,7 @@ impl MetricsSources {
             evaluations: facts.evaluations,
             kill: facts.kill,
             is_store_up: facts.store == Health::Fine,
+            source: facts.source,
             links: self.links.states(),
             sunsets: Sunset::all(plan),
             sessions: self.remote.sessions(),

@@ -25,6 +25,7 @@ mod kind;
 mod layers;
 mod mcp;
 mod routes;
+mod source;
 mod stdio;
 mod store;
 mod tls;

@@ -47,7 +47,7 @@ pub struct SourceSettings {
 
 /// The result of a successful poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Polled {
+pub enum PolledFlags {
     /// The response has these values.
     Values {
         /// The values of the keys with the prefix.
@@ -140,12 +140,12 @@ impl SourceSettings {
     ///
     /// # Errors
     /// Returns a [`PollError`]; the last values stay valid.
-    pub async fn poll(&self, tag: Option<&HeaderValue>) -> Result<Polled, PollError> {
+    pub async fn poll(&self, tag: Option<&HeaderValue>) -> Result<PolledFlags, PollError> {
         let polled = timeout(self.timeout, self.exchange(tag)).await;
         polled.unwrap_or(Err(PollError::Late(self.timeout)))
     }
 
-    async fn exchange(&self, tag: Option<&HeaderValue>) -> Result<Polled, PollError> {
+    async fn exchange(&self, tag: Option<&HeaderValue>) -> Result<PolledFlags, PollError> {
         let SourceAddress { server, tls, .. } = &self.address;
         let connector = Connector::new(server, tls.as_ref(), Alpn::Http);
         let stream = connector.connect().await;
@@ -161,12 +161,12 @@ impl SourceSettings {
         &self,
         mut sender: SendRequest<Full<Bytes>>,
         tag: Option<&HeaderValue>,
-    ) -> Result<Polled, PollError> {
+    ) -> Result<PolledFlags, PollError> {
         let sent = sender.send_request(self.request(tag)).await;
         let response = sent.map_err(broken)?;
         match response.status() {
             StatusCode::OK => self.values(response).await,
-            StatusCode::NOT_MODIFIED if tag.is_some() => Ok(Polled::Unchanged),
+            StatusCode::NOT_MODIFIED if tag.is_some() => Ok(PolledFlags::Unchanged),
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
                 Err(PollError::Unauthorized(status))
             }
@@ -197,7 +197,7 @@ impl SourceSettings {
         request
     }
 
-    async fn values(&self, response: Response<Incoming>) -> Result<Polled, PollError> {
+    async fn values(&self, response: Response<Incoming>) -> Result<PolledFlags, PollError> {
         let tag = response.headers().get(ETAG).cloned();
         let body = Limited::new(response.into_body(), LONGEST_RESPONSE);
         let body = body.collect().await;
@@ -206,7 +206,7 @@ impl SourceSettings {
             false => PollError::Broken(error),
         })?;
         let values = read_sourced(&body.to_bytes(), &self.prefix)?;
-        Ok(Polled::Values { values, tag })
+        Ok(PolledFlags::Values { values, tag })
     }
 }
 
@@ -219,3 +219,6 @@ fn pause(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER).or(headers.get(RETRY_LATER))?;
     retry_after(value.to_str().ok()?, timestamp(wall()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -162,6 +162,11 @@ impl SnapshotDir {
         }
     }
 
+    /// Sets the identity of another store or source, for later copies.
+    pub fn identify(&mut self, store_id: String) {
+        self.store_id = store_id;
+    }
+
     /// Releases the folder for the next process.
     pub fn release(&mut self) {
         self.folder = None;
@@ -278,7 +283,7 @@ fn read(kind: SnapshotKind, folder: &StateDir, store_id: &str) -> Option<Snapsho
             tracing::warn!(
                 of = other,
                 file,
-                "the local copy belongs to another store and is not used"
+                "the local copy belongs to another store or source and is not used"
             );
             None
         }

@@ -3,6 +3,7 @@
 //! ```text
 //! evaluations    the evaluations of flags for applications
 //! family         the name, kind and help of every metric
+//! flag_source    the polls of a source of flags
 //! labels         the label values: closed enums, and ids of configured names
 //! histogram      counts in fixed buckets
 //! shard          the counts of one worker, accessed by its own thread only
@@ -30,6 +31,7 @@ mod call_table;
 mod documented;
 mod evaluations;
 mod family;
+mod flag_source;
 mod global;
 mod hasher;
 mod histogram;
@@ -49,6 +51,7 @@ mod usage;
 pub use addresses::address_counts;
 pub use call_table::{CallErrors, CallTable, Durations, Performance, RouteCalls, StageCalls};
 pub use evaluations::{EvaluatedAs, EvaluationCounts, EvaluationRequest};
+pub use flag_source::{FlagSourceState, PollCounts, PollResult};
 pub use global::{
     BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
     Sunset,

@@ -45,6 +45,7 @@ mod expect;
 mod explained;
 mod failure_meanings;
 mod fairness;
+mod flag_source;
 mod flags_at_run_time;
 mod floods;
 mod forms;

@@ -78,6 +78,7 @@ impl Control {
                 ChangeResult::To(next) => *next,
                 ChangeResult::Already => return Ok(Applied::Already),
             };
+            self.check_governed(&asked.change, Some(&next))?;
             let here = self.unstored(&next);
             let laid = self.lay(&next, &asked.change, &here)?;
             let text = next.written().map_err(Refusal::Unwritable)?;
@@ -114,6 +115,7 @@ impl Control {
             overrides: next,
             tripped_here,
             kill: kill.as_ref(),
+            source: &self.source.values,
         };
         let flags = overrides::laid(&self.file_flags, changes);
         let (flags, plan, trouble) = match overrides::plan(&self.config, &flags, changes) {
@@ -156,6 +158,7 @@ impl Control {
                 nearest: crate::config::problem::nearest(route, names).map(str::to_owned),
             });
         }
+        self.check_governed(&asked.change, None)?;
         let found = match asked.change.flag() {
             Some(flag) => self.flag_tag(flag),
             None => self.revision.to_string(),
@@ -222,6 +225,7 @@ impl Control {
             overrides: &overrides,
             tripped_here: &self.tripped_here,
             kill: kill.as_ref(),
+            source: &self.source.values,
         };
         let flags = overrides::laid(&self.file_flags, changes);
         match overrides::plan(&self.config, &flags, changes) {

@@ -8,8 +8,8 @@ use crate::server::admin::HypotheticalCall;
 use crate::telemetry::clock;
 use dualgauge_model::explain::{ExplainEnvironment, ExplainRequest, Explanation, explain};
 use dualgauge_model::plan::Plan;
-use dualgauge_model::rollout::Kill;
 use dualgauge_model::rollout::overrides::ChangeMeta;
+use dualgauge_model::rollout::{Kill, SourcedFlag};
 use dualgauge_model::routing::RequestHead;
 
 /// Explains a call. Nothing is sent, counted or changed.
@@ -73,6 +73,10 @@ impl Control {
         }
         if let Some(reason) = self.tripped_here.get(flag) {
             return Some(format!("tripped: {reason}"));
+        }
+        if let Some((sourced, url)) = self.source.of(flag) {
+            let SourcedFlag { value, at } = sourced;
+            return Some(format!("set to {value} by the source {url} {at}"));
         }
         if let Some(flip) = stands.and_then(|stands| stands.flip.as_ref()) {
             let (stage, percent) = (flip.stage.as_str(), flip.percent);

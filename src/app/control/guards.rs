@@ -88,7 +88,13 @@ impl Control {
             }
             let stands = self.overrides.of(&flag.name, &raw.text_hash);
             watched.ruling = Some(ruling);
+            let governed = self.source.of(&flag.name).is_some();
             let action = watched.next_action(flag, guard, stands, at);
+            // The source replaces the ramp.
+            let action = action.filter(|action| match action {
+                GuardAction::Trip { .. } => true,
+                GuardAction::Advance { .. } => !governed,
+            });
             due.extend(action.map(|action| (flag.name.clone(), action)));
         }
         due
@@ -125,6 +131,7 @@ impl Control {
             overrides: &self.overrides,
             tripped_here: &self.tripped_here,
             kill: kill.as_ref(),
+            source: &self.source.values,
         };
         let flags = overrides::laid(&self.file_flags, changes);
         match overrides::plan(&self.config, &flags, changes) {

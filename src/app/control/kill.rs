@@ -121,6 +121,7 @@ impl Control {
             overrides: &self.overrides,
             tripped_here: &self.tripped_here,
             kill: kill.as_ref(),
+            source: &self.source.values,
         };
         match overrides::plan(&self.config, &self.flags, changes) {
             Ok(plan) => self.plan = plan.into(),

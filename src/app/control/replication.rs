@@ -153,6 +153,7 @@ impl Control {
         if let Some(copies) = &mut self.copies {
             copies.release();
         }
+        self.source.release();
     }
 
     /// Completes pending writes, within a time limit, before the process ends.
@@ -161,6 +162,7 @@ impl Control {
         if let Some(copies) = &mut self.copies {
             copies.flush().await;
         }
+        self.source.flush().await;
     }
 
     /// Continues background writes. A change that was refused as late but then stored is put in force.
@@ -240,11 +242,12 @@ impl Control {
         }
     }
 
-    /// Writes the pending copy.
+    /// Writes the pending copies.
     pub(super) async fn copy_now(&mut self) {
         if let Some(copies) = &mut self.copies {
             copies.tend().await;
         }
+        self.source.tend().await;
     }
 
     pub(super) async fn give_back(&mut self) {
@@ -302,6 +305,7 @@ impl Control {
             ));
         }
         readiness.notes.extend(self.trouble.clone());
+        self.source.add_readiness(&mut readiness);
         readiness
     }
 }

@@ -8,11 +8,12 @@ use super::file_watch::FileWatch;
 use super::guarded_flag::Guards;
 use super::reporting::Reporting;
 use super::restart_only::RestartOnly;
+use super::source::FlagSource;
 use crate::config::load::Sources;
 use crate::config::problem::Problems;
 use crate::config::raw::{RawConfig, RawFlag};
 use crate::store::{Health, Late, SnapshotDir, Store, StoreError};
-use crate::telemetry::metrics::{EvaluationCounts, GuardTrips};
+use crate::telemetry::metrics::{EvaluationCounts, FlagSourceState, GuardTrips};
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::Kill;
@@ -31,6 +32,8 @@ pub struct Control {
     pub(super) file_flags: Vec<RawFlag>,
     /// The flags of the flags file, with run-time changes applied.
     pub(super) flags: Vec<RawFlag>,
+    /// The source of flags. Boxed, because the owning task is moved.
+    pub(super) source: Box<FlagSource>,
     pub(super) overrides: Overrides,
     /// The revision of the overrides in the store.
     pub(super) revision: u64,
@@ -111,6 +114,8 @@ pub struct Facts {
     pub kill: Kill,
     /// The health of the store.
     pub store: Health,
+    /// The state of the source of flags, if there is one.
+    pub source: Option<FlagSourceState>,
 }
 
 /// The reason why the process cannot start.

@@ -1,6 +1,5 @@
 //! The control task: it executes commands, checks the files regularly, and installs plans in the workers.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, MissedTickBehavior};
 
 use super::file_watch::FileChange;
+use super::hooks::Hooks;
 use super::overview::OverviewCache;
+use super::polling::{PollOutcome, SourcePolls};
 use super::reading::{Done, Reading, Waiting};
 use super::report_counts::ReportCounts;
 use super::state::{Control, Facts, Trigger};
-use crate::app::recordings::Recordings;
 use crate::server::admin::{
     AdminCommand, Attribution, ChangeRequest, FlagsView, OfrepCommand, Readiness, Refusal,
     Reloaded, StillMissing, ViewCommand,
@@ -39,28 +39,6 @@ const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 /// The time limit of the workers for a plan or for their counts; shorter than the timeout of the requester.
 const WORKERS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The functions through which the task reaches the workers.
-#[derive(Debug)]
-pub struct Hooks<I, M, C, D, F, N, K> {
-    /// Installs a plan in every worker; completes when all use it from their next call on.
-    pub install: I,
-    /// Renders the metrics page.
-    pub metrics: M,
-    /// Returns the counts of every worker, for guards and usage.
-    pub counts: C,
-    /// Returns the last mismatches of all workers together.
-    pub mismatches: D,
-    /// Returns a copy of the calls of all workers.
-    pub calls: K,
-    /// Clears the mismatches of routes in all workers; returns the names of those routes.
-    pub forget: F,
-    /// Returns the state of the upstreams: the obstacles that make the process unready, and the notes on those that
-    /// affect some calls.
-    pub upstreams: N,
-    /// The recordings of calls.
-    pub recordings: Rc<Recordings>,
-}
-
 /// The phase of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ControlPhase {
@@ -80,6 +58,7 @@ struct ControlTask<I, M, C, D, F, N, K> {
     phase: ControlPhase,
     reading: Reading,
     overviews: OverviewCache,
+    polls: SourcePolls,
 }
 
 /// Executes commands and watches the files until every sender of `commands` is dropped.
@@ -107,6 +86,7 @@ pub async fn own<I, M, C, D, F, N, K>(
         phase: ControlPhase::Serving,
         reading: Reading::default(),
         overviews: OverviewCache::default(),
+        polls: SourcePolls::new(),
     };
     // The guards compare later counts with those at their start.
     owner.observe().await;
@@ -127,6 +107,9 @@ pub async fn own<I, M, C, D, F, N, K>(
                 if owner.take_read(done).await == Some(FileChange::Settling) {
                     looks.reset_after(SETTLE);
                 }
+            }
+            polled = owner.polls.next(owner.control.poll_request()), if owner.phase != ControlPhase::Replaced => {
+                owner.take_polled(polled).await;
             }
             _ = looks.tick() => owner.look().await,
             _ = observations.tick(), if owner.phase == ControlPhase::Serving => owner.observe().await,
@@ -284,6 +267,13 @@ where
                 tell(reply, result);
             }
         }
+    }
+
+    /// Processes a poll of the source of flags.
+    async fn take_polled(&mut self, polled: PollOutcome) {
+        let delay = self.control.take_polled(polled, wall());
+        self.polls.wait(delay);
+        self.install_if_new().await;
     }
 
     /// Checks the store for changes by other replicas.

@@ -5,6 +5,7 @@ mod explained;
 mod kill;
 mod rearmed;
 mod reload;
+mod source;
 mod task;
 mod timeline;
 

@@ -86,6 +86,7 @@ impl Control {
 
     fn view(&self, flag: &RawFlag, file: &RawFlag) -> FlagView {
         let stands = self.overrides.of(&flag.name.value, &flag.text_hash);
+        let author = self.author(&flag.name.value);
         FlagView {
             name: flag.name.value.clone(),
             client: flag.client.value.clone(),
@@ -102,10 +103,12 @@ impl Control {
                 percent: percent(file),
             },
             tag: self.flag_tag(&flag.name.value),
-            flipped: stands.and_then(|stands| Some(stands.flip.as_ref()?.by.clone())),
+            flipped: author
+                .clone()
+                .or_else(|| Some(stands?.flip.as_ref()?.by.clone())),
             tripped: stands.and_then(|stands| stands.trip.clone()),
             guard: self.guards.last_decision(&flag.name.value),
-            ramp: ramp(flag, stands),
+            ramp: ramp(flag, stands).filter(|_| author.is_none()),
         }
     }
 

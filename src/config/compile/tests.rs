@@ -23,6 +23,7 @@ mod lifecycle;
 mod old;
 mod routes;
 mod same_routes;
+mod source;
 mod streams;
 
 /// One upstream for each side.

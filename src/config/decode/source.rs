@@ -7,7 +7,7 @@ use http::Uri;
 
 use super::tls;
 use crate::config::key::{Key, SubTable, key, section, table};
-use crate::config::kind::{ANY_TEXT, DURATIONS, FILE, URL, other};
+use crate::config::kind::{DURATIONS, FILE, URL, other};
 use crate::config::raw::{RawFile, RawSource};
 use crate::config::table_reader::Table;
 use crate::config::value::{RawValue, ValueError, cut, duration, string, timeout};
@@ -25,10 +25,10 @@ section! {
         TOKEN: Key<PathBuf> = key("token_file", FILE);
         /// TLS for an `https://` URL
         TLS: SubTable = table("tls", &tls::CLIENT);
-        /// Prefix of the keys of flags at the source
+        /// Prefix of the keys of flags at the source, at most 100 bytes
         PREFIX: Key<String> = key(
             "prefix",
-            other("string of at most 100 bytes", ANY_TEXT, prefix),
+            other("string", r#"{ "type": "string", "maxLength": 100 }"#, prefix),
         ).or("flag:");
         /// Time between polls
         INTERVAL: Key<Duration> = key(

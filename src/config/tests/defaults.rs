@@ -81,7 +81,7 @@ const TABLES: [Documented; 6] = [
 
 /// Keys that are not in a plan, since they are read at the start of the process; the last two have no effect with one
 /// upstream, or without a route.
-const ELSEWHERE: [&str; 10] = [
+const ELSEWHERE: [&str; 11] = [
     "include",
     "listen.",
     "admin.",
@@ -90,6 +90,7 @@ const ELSEWHERE: [&str; 10] = [
     "record.",
     "rollout.state",
     "rollout.store.",
+    "rollout.source.",
     "upstream.old.default",
     "deprecated.",
 ];

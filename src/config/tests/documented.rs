@@ -321,7 +321,9 @@ fn the_page_of_keys_is_that_of_the_table() {
 }
 
 /// Keys that are read only to reject them.
-const REJECTED: [&str; 4] = [
+const REJECTED: [&str; 6] = [
+    "rollout.source.tls.insecure",
+    "rollout.source.tls.verify",
     "rollout.store.tls.insecure",
     "rollout.store.tls.verify",
     "upstream.NAME.tls.insecure",
@@ -439,6 +441,8 @@ fn durations_are_accepted_within_the_bounds_of_the_table() {
     }
     let ranges = [
         "flag[].guard.window",
+        "rollout.source.interval",
+        "rollout.source.timeout",
         "rollout.store.timeout",
         "upstream.NAME.health.every",
     ];

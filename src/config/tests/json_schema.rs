@@ -223,6 +223,11 @@ const BROKEN: &[(&str, &str, &[&str])] = &[
         &["certificate = 'a.pem'", "key = 'a.pem'"],
     ),
     (
+        "rollout.source.tls",
+        "[rollout.source]\nurl = 'https://a'\ntls = { @ }\n",
+        &["certificate = 'a.pem'", "key = 'a.pem'"],
+    ),
+    (
         "rollout.bearer.keys",
         "[[rollout.bearer.keys]]\n@\n",
         &[

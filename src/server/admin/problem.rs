@@ -184,6 +184,7 @@ impl From<Refusal> for AdminProblem {
             Refusal::Unknown { .. } | Refusal::UnknownRoute { .. } => StatusCode::NOT_FOUND,
             Refusal::Stale { .. } => StatusCode::PRECONDITION_FAILED,
             Refusal::Lost
+            | Refusal::Governed { .. }
             | Refusal::Fault(_)
             | Refusal::NoRecordings
             | Refusal::Recording(StartRefused::Running) => StatusCode::CONFLICT,
@@ -212,7 +213,11 @@ impl From<Refusal> for AdminProblem {
             }
             Refusal::Unwritable(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Recording(error) => problem.detail = with_causes(&problem.detail, &error),
-            Refusal::Stale { .. } | Refusal::Lost | Refusal::Fault(_) | Refusal::NoRecordings => {}
+            Refusal::Stale { .. }
+            | Refusal::Lost
+            | Refusal::Governed { .. }
+            | Refusal::Fault(_)
+            | Refusal::NoRecordings => {}
         }
         problem
     }

@@ -31,6 +31,14 @@ pub enum Refusal {
     /// Concurrent changes by other replicas won every attempt.
     #[error("other replicas are changing flags; read the flag again and retry")]
     Lost,
+    /// The source of flags governs the flag.
+    #[error("the flag `{flag}` follows the source {url}; change it there")]
+    Governed {
+        /// The flag.
+        flag: String,
+        /// The URL of the source.
+        url: String,
+    },
     /// The change does not apply to the current state.
     #[error(transparent)]
     Fault(ChangeFault),

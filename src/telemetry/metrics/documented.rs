@@ -10,7 +10,7 @@ use super::tests::{page, two_workers};
 const PAGE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// What a value of 1 may stand for.
-const UNITS: [&str; 30] = [
+const UNITS: [&str; 31] = [
     "address",
     "byte",
     "call",
@@ -21,6 +21,7 @@ const UNITS: [&str; 30] = [
     "failure",
     "field",
     "file descriptor",
+    "flag",
     "line",
     "login",
     "member",
@@ -158,6 +159,7 @@ fn names_follow_the_rule() {
         "_series",
         "_overflow",
         "_fields",
+        "_flags",
         "_remembered",
         "_left_out",
         "_open",

@@ -171,6 +171,12 @@ families! {
         "1 while the kill switch is on, else 0.");
     STORE_UP = GAUGE("dualgauge_store_up", [],
         "1 if the last request to the flag store succeeded, else 0; the last good flags stay in force.");
+    FLAG_SOURCE_AGE = GAUGE("dualgauge_flag_source_age_seconds", [],
+        "Seconds since the last good response of the source of flags; before the first one, since its copy or the start. Only with a source.");
+    FLAG_SOURCE_POLLS = COUNTER("dualgauge_flag_source_polls_total", ["result"],
+        "Polls of the source of flags. result: changed or unchanged (good responses), unreachable, timeout, unauthorized, busy (429 or 503), status (any other), too_long or invalid.");
+    FLAG_SOURCE_FLAGS = GAUGE("dualgauge_flag_source_flags", ["state"],
+        "Flags with a value at the source. state: governed (the value is in force) or refused (the last value cannot be used; the flag stays as it is).");
     LOG_LINES_DROPPED = COUNTER("dualgauge_log_lines_dropped_total", [],
         "Log lines dropped because the reader of standard error was too slow.");
     SPANS_DROPPED = COUNTER("dualgauge_spans_dropped_total", [],

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use super::evaluations::EvaluationCounts;
+use super::flag_source::FlagSourceState;
 use super::process_stats::ProcessStats;
 use crate::telemetry::recorder::RecorderCounts;
 use dualgauge_model::pending::LinkCounts;
@@ -34,6 +35,8 @@ pub struct GlobalMetrics {
     pub kill: Kill,
     /// True if the store of runtime changes is available.
     pub is_store_up: bool,
+    /// The state of the source of flags, if there is one.
+    pub source: Option<FlagSourceState>,
     /// The state of the links to upstreams.
     pub links: Vec<LinkState>,
     /// The sunset times of deprecated sides of routes.

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto;
@@ -12,6 +13,7 @@ use prometheus::{Registry, TextEncoder};
 
 use super::addresses;
 use super::family::{self, Family};
+use super::flag_source::FlagSourceState;
 use super::global::{BufferedBytes, FlagState, GlobalMetrics, LinkState, SessionCounts};
 use super::labels::{LabelNames, RenderedTexts};
 use super::named;
@@ -56,6 +58,9 @@ pub fn render(
     families.extend(link_families(&process.links));
     families.extend(subscription_families(&process.links));
     families.extend(process_families(process));
+    if let Some(source) = &process.source {
+        families.extend(source_families(source, process.now));
+    }
     families.extend(recorder_families(&process.recorder));
     families.extend(process_stats::families(&process.own));
     // Only an invalid family table fails here, and a test renders all families.
@@ -370,6 +375,22 @@ fn process_families(process: &GlobalMetrics) -> Vec<proto::MetricFamily> {
         metric_family(&family::LOG_LINES_DROPPED, vec![dropped]),
         metric_family(&family::SPANS_DROPPED, vec![spans]),
         metric_family(&family::BUILD, vec![gauge(&family::BUILD, &version, 1.0)]),
+    ]
+}
+
+/// Returns the state of the source of flags.
+fn source_families(source: &FlagSourceState, now: SystemTime) -> [proto::MetricFamily; 3] {
+    let age = now.duration_since(source.answered).unwrap_or_default();
+    let age = gauge(&family::FLAG_SOURCE_AGE, &[], age.as_secs_f64());
+    let polls = source.polls.rows();
+    let polls = polls.map(|(result, count)| counter(&family::FLAG_SOURCE_POLLS, &[result], count));
+    let flags = [("governed", source.governed), ("refused", source.refused)];
+    let flags =
+        flags.map(|(state, count)| gauge(&family::FLAG_SOURCE_FLAGS, &[state], count as f64));
+    [
+        metric_family(&family::FLAG_SOURCE_AGE, vec![age]),
+        metric_family(&family::FLAG_SOURCE_POLLS, polls.collect()),
+        metric_family(&family::FLAG_SOURCE_FLAGS, flags.into()),
     ]
 }
 

@@ -1,3 +1,4 @@
+mod flag_source;
 mod links;
 
 use std::collections::BTreeSet;
@@ -70,6 +71,7 @@ pub(super) fn process() -> GlobalMetrics {
         evaluations: evaluations(),
         kill: Kill::Off,
         is_store_up: true,
+        source: Some(flag_source::state()),
         links: links(),
         sunsets: vec![Sunset {
             route: "tools.call".to_owned(),

@@ -129,7 +129,7 @@ pub(super) struct Town {
     pub(super) proxy: Proxy,
     broken: Arc<AtomicBool>,
     slow: Upstream,
-    _servers: [Upstream; 2],
+    _servers: [Upstream; 3],
 }
 
 impl Town {
@@ -142,20 +142,23 @@ impl Town {
         });
         let new = Upstream::serving(move |request| new_server(request, &is_broken));
         let slow = Upstream::start();
+        let source = Upstream::answering(json(r#"{"flags":[]}"#));
         let (old_at, new_at, slow_at) = (old.address(), new.address(), slow.address());
+        let source_at = source.address();
         let child = child::command();
         let config = format!(
             "[listen]\nworkers = 1\n\
              [upstream.old]\nside = \"rest\"\nurl = \"http://{old_at}\"\ndefault = true\n\
              [upstream.slow]\nside = \"rest\"\nurl = \"http://{slow_at}\"\n\
              [upstream.new]\nside = \"rpc\"\nurl = \"http://{new_at}/rpc\"\ndefault = true\n\
-             [upstream.child]\nside = \"rpc\"\n{child}{TABLES}"
+             [upstream.child]\nside = \"rpc\"\n{child}\
+             [rollout.source]\nurl = \"http://{source_at}\"\n{TABLES}"
         );
         Town {
             proxy: Proxy::start_with_flags(&config, FLAGS),
             broken,
             slow,
-            _servers: [old, new],
+            _servers: [old, new, source],
         }
     }
 
