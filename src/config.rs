@@ -14,6 +14,7 @@
 //! progress                the file that a thread is working on
 //! raw                     the decoded values
 //! flags                   the flags file, a separate document
+//! outcome_document        outcome sets that a command has drafted
 //! compile                 compiles the raw configuration into a plan, or every problem
 //! configuration           all steps in one
 //! problem                 location, key, value found, allowed values
@@ -35,6 +36,7 @@ mod kind;
 mod layer;
 pub mod load;
 mod other_files;
+pub mod outcome_document;
 pub mod problem;
 pub mod progress;
 pub mod raw;

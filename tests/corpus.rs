@@ -77,6 +77,16 @@ fn import() {
 }
 
 #[test]
+fn mismatch_report() {
+    for input in corpus("mismatch_report") {
+        dualgauge_model::proposal::check_any_report(&input);
+        for end in 0..input.len() {
+            dualgauge_model::proposal::check_any_report(&input[..end]);
+        }
+    }
+}
+
+#[test]
 fn form() {
     for input in corpus("form") {
         dualgauge_model::form::check_any_bytes(&input);

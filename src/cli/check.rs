@@ -86,13 +86,16 @@ pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, CommandError
 #[cfg(test)]
 pub(super) fn problems(sources: &Sources) -> Option<Problems> {
     match Configuration::inspect(sources) {
-        Ok(configuration) => {
-            let reports = check::check(&configuration.plan.routes);
-            let events = check::check_events(&configuration.plan.events);
-            Checked::new(&configuration, reports, events, false).problems
-        }
+        Ok(configuration) => problems_of(&configuration),
         Err(flawed) => Some(with_those_of_routes(flawed)),
     }
+}
+
+/// Returns the problems that `check` reports for a configuration that compiles.
+pub(super) fn problems_of(configuration: &Configuration) -> Option<Problems> {
+    let reports = check::check(&configuration.plan.routes);
+    let events = check::check_events(&configuration.plan.events);
+    Checked::new(configuration, reports, events, false).problems
 }
 
 /// Adds the losses and examples of the routes without another problem. Routes with a set are left out if a set has a

@@ -1,7 +1,7 @@
-//! `dualgauge learn`: a draft of a route table, from calls that were recorded or logged.
+//! `dualgauge learn`: a draft of a route table, from calls that were recorded or logged, and outcome rows from mismatches.
 //!
 //! `read` reads files into calls, `documents` infers API documents from them, and [`dualgauge_model::import`] drafts these
-//! as `dualgauge import` does. Used by `cli`.
+//! as `dualgauge import` does. `rows` proposes outcome rows. Used by `cli`.
 
 mod documents;
 mod fault;
@@ -9,6 +9,7 @@ mod marked;
 mod observed;
 mod paths;
 mod read;
+mod rows;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -22,20 +23,27 @@ use clap::Args;
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
+use crate::cli::configuration::read_configuration;
 use crate::cli::plural::count;
 use crate::cli::schema::{DescribedFile, name_schema, write_schema};
 use documents::infer;
 use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft_observed};
 use dualgauge_model::lifecycle::UsageReport;
+use dualgauge_model::proposal::MismatchReport;
 pub(super) use fault::LearnFault;
 use observed::Observed;
 use read::{Which, read};
+use rows::ProposedSets;
 
 #[derive(Debug, Args)]
 pub(super) struct LearnArguments {
-    /// Recordings, HAR files, or access logs: nginx and Apache combined or common, or JSON lines
-    #[arg(required = true, value_name = "FILE")]
+    /// Recordings, HAR files, or access logs: nginx and Apache combined or common, or JSON lines. With `--config` also
+    /// reports of `dualgauge replay --format json` and of `dualgauge mismatches --format json`
+    #[arg(required_unless_present = "admin", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// The main configuration file: propose outcome rows for its routes, from the mismatches of reports and of `--admin`
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Also use recorded calls that had a route; by default only calls without one
     #[arg(long)]
     all: bool,
@@ -55,6 +63,8 @@ Examples:
   dualgauge learn /var/log/nginx/access.log --write routes.toml
   dualgauge learn browser.har rpc-calls.jsonl
   dualgauge learn access.log --admin http://127.0.0.1:9090
+  dualgauge learn replay.json --config dualgauge.toml --write rows.toml
+  dualgauge learn --admin http://127.0.0.1:9090 --config dualgauge.toml
 
 Standard error shows what was read, paired and left out. The draft marks each guess with a comment.";
 
@@ -68,25 +78,56 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
     for path in &arguments.files {
         read(path, which, &mut observed)?;
     }
+    let mut text = left_out(&observed);
+    if let Some(url) = &arguments.admin {
+        let admin = AdminClient::new(&AdminArguments::at(url, arguments.token_file.clone()))?;
+        text.push_str(&unrouted(&admin)?);
+        if arguments.config.is_some() {
+            observed.mismatches.extend(mismatches(&admin)?);
+        }
+    }
+    let sets = match &arguments.config {
+        Some(path) => {
+            let Some(configuration) = read_configuration(path)? else {
+                return Ok(ExitCode::FAILURE);
+            };
+            Some(ProposedSets::new(&observed.mismatches, &configuration))
+        }
+        None if !observed.mismatches.routes.is_empty() => {
+            return Err(LearnFault::NoConfiguration.into());
+        }
+        None => None,
+    };
     let names = arguments
         .files
         .iter()
         .map(|path| path.display().to_string());
     let drafted = drafted(&mut observed, &names.collect::<Vec<_>>().join(", "));
-    let mut text = left_out(&observed);
-    if let Some(url) = &arguments.admin {
-        text.push_str(&unrouted(url, arguments.token_file.clone())?);
-    }
     if let Ok(draft) = &drafted {
         text.push_str(&summary(draft));
     }
+    if let Some(sets) = &sets {
+        text.push_str(&sets.summary());
+    }
     io::stderr().lock().write_all(text.as_bytes())?;
-    let draft = drafted?;
+    let toml = match (drafted, sets) {
+        (Ok(draft), Some(sets)) => format!("{}\n{}", draft.toml, sets.toml),
+        (Ok(draft), None) => draft.toml,
+        // Without calls, there are only rows.
+        (Err(LearnFault::Nothing), Some(sets)) => sets.toml,
+        (Err(fault), _) => return Err(fault.into()),
+    };
     match &arguments.write {
-        Some(path) => write(path, &draft.toml)?,
-        None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
+        Some(path) => write(path, &toml)?,
+        None => io::stdout().lock().write_all(toml.as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks a proxy for its mismatches.
+fn mismatches(admin: &AdminClient) -> Result<MismatchReport, AdminFault> {
+    let body = admin.get("/api/v1/mismatches")?.to_string();
+    MismatchReport::read(body.as_bytes()).map_err(|_| AdminFault::NoJson)
 }
 
 /// Drafts the routes of all calls; `name` names their sources.
@@ -181,8 +222,7 @@ fn summary(draft: &ImportDraft) -> String {
 }
 
 /// Asks a proxy for the calls without a route. It counts them by the prefixes of its routes, and not by path.
-fn unrouted(url: &str, token_file: Option<PathBuf>) -> Result<String, AdminFault> {
-    let admin = AdminClient::new(&AdminArguments::at(url, token_file))?;
+fn unrouted(admin: &AdminClient) -> Result<String, AdminFault> {
     let report: UsageReport =
         serde_json::from_value(admin.get("/api/v1/usage")?).map_err(|_| AdminFault::NoJson)?;
     let unrouted = report

@@ -124,6 +124,13 @@ fn unique_names(routes: &[RawRoute], streams: &[RawStream], table: &mut Table<'_
     unique(names, table);
 }
 
+/// Decodes the outcome sets.
+pub(super) fn outcome_sets(table: &mut Table<'_>) -> Vec<RawSet> {
+    let sets = table.named_lists(&OUTCOMES, outcome::row).into_iter();
+    let sets = sets.map(|(name, rows)| RawSet { name, rows });
+    sets.collect()
+}
+
 /// Decodes the whole configuration.
 pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     table.list(&INCLUDE);
@@ -144,8 +151,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
     let streams = table.tables(&STREAM, stream::stream);
     let events = table.tables(&EVENT, event::event);
     unique_names(&routes, &streams, table);
-    let sets = table.named_lists(&OUTCOMES, outcome::row).into_iter();
-    let sets = sets.map(|(name, rows)| RawSet { name, rows });
+    let sets = outcome_sets(table);
     let locals = table.tables(&LOCAL, local::local);
     let cors = table.table(&CORS, cors::cors);
     let compare = table.table(&COMPARE, compare::compare);
@@ -172,7 +178,7 @@ pub(super) fn config(table: &mut Table<'_>) -> Option<RawConfig> {
         ignore_query: ignore_query?,
         clients,
         routes,
-        sets: sets.collect(),
+        sets,
         locals,
         streams,
         events,

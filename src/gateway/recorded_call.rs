@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, StatusCode, Uri, request};
 use super::access_record::AccessRecord;
 use super::request_origin::RequestOrigin;
 use super::shadow::ReplayableCall;
-use dualgauge_model::compare::{Difference, RunEnding, Skip, Verdict};
+use dualgauge_model::compare::{Difference, ReplyPair, RunEnding, Skip, Verdict};
 use dualgauge_model::failure::Failure;
 use dualgauge_model::rollout::{Glob, Stage};
 use dualgauge_patterns::side::Side;
@@ -140,6 +140,8 @@ pub struct ReplayReport {
     pub endings: Option<(RunEnding, RunEnding)>,
     /// The cause of a failed candidate, without secrets.
     pub cause: Option<String>,
+    /// Sketches of both responses, if they differ or the candidate failed.
+    pub replies: Option<Box<ReplyPair>>,
     /// The time that the control's response took, if it is known.
     pub control_time: Option<Duration>,
     /// The time that the candidate's response took.

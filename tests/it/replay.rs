@@ -1,6 +1,7 @@
 //! Recorded calls, made again and compared: `dualgauge replay`.
 
 mod files;
+mod learned;
 mod noise;
 mod planted;
 mod safety;

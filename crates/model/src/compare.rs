@@ -19,9 +19,11 @@ mod parts;
 mod path;
 mod pointer;
 mod redacted;
+mod replies;
 mod response;
 mod rules;
 mod stream;
+mod tally;
 mod verdict;
 
 #[cfg(test)]
@@ -31,13 +33,15 @@ pub use comparison::{Comparison, DIFFERENCES, Difference, Kind, Terms};
 pub use control_repeat::{Confidence, ControlRepeats, RepeatOutcome};
 pub use failed::{FailedCandidate, RunEnding};
 pub use mismatches::{
-    CallInfo, Failed, Field, ForgottenDifference, MismatchDetail, MismatchSample, Mismatches, Tally,
+    CallInfo, Failed, Field, ForgottenDifference, MismatchDetail, MismatchSample, Mismatches,
 };
 pub use noise::{Judgement, Noise, NoiseCounts};
 pub use parts::compare;
 pub use path::{PLACES, Path, PathError, Token};
 pub use redacted::{RedactedValue, Salt};
+pub use replies::{ReplyPair, ReplyPairs, ReplySketch, Translated};
 pub use response::ComparedResponse;
 pub use rules::{RuleSource, Rules, Show, Tolerance};
 pub use stream::{EventCounter, STREAM_BYTES, STREAM_EVENTS, StreamBound, StreamPair, StreamPart};
+pub use tally::Tally;
 pub use verdict::{Run, Skip, Verdict};

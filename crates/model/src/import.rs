@@ -89,6 +89,7 @@ pub use rest_api::{
 use sources::Sources;
 pub use swagger::upgrade as upgrade_swagger;
 pub use tools::{ToolDraftOptions, draft_as_tools};
+pub(crate) use write::{bare, quoted};
 
 /// A document to draft from.
 #[derive(Debug, Clone, PartialEq)]

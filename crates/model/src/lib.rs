@@ -40,6 +40,7 @@ pub mod pending;
 pub mod plan;
 pub mod posted;
 mod precedence;
+pub mod proposal;
 pub mod record;
 pub mod redact;
 pub mod rejections;

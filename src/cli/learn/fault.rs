@@ -27,6 +27,9 @@ pub(in crate::cli) enum LearnFault {
         format: &'static str,
         fault: String,
     },
+    /// Mismatches need the configuration of their routes.
+    #[error("a file is a report of mismatches; `--config` names the configuration of its routes")]
+    NoConfiguration,
     /// No call can be a route.
     #[error("no call can become a route; standard error says why calls were left out")]
     Nothing,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use dualgauge_model::proposal::MismatchReport;
 use dualgauge_patterns::percent::{Plus, decode};
 use dualgauge_recording::access_log::LoggedCall;
 use dualgauge_recording::recording::{RecordedBody, RecordedCall};
@@ -67,6 +68,8 @@ pub(super) struct RpcCall {
 pub(super) struct Observed {
     pub(super) rest: Vec<RestCall>,
     pub(super) rpc: Vec<RpcCall>,
+    /// The mismatches of reports.
+    pub(super) mismatches: MismatchReport,
     /// The calls that were left out, by the reason.
     pub(super) left_out: BTreeMap<&'static str, u64>,
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::fault::LearnFault;
 use super::observed::Observed;
+use dualgauge_model::proposal::MismatchReport;
 use dualgauge_recording::recording::{FORMAT, Reader, RecordedCall, Unread};
 use dualgauge_recording::{access_log, har};
 
@@ -52,6 +53,7 @@ pub(super) fn read(path: &Path, which: Which, observed: &mut Observed) -> Result
     }
     let (format, fault) = match format_of(&bytes) {
         FileFormat::Recording => ("a recording", recording(&bytes, which, observed)),
+        FileFormat::Report => ("a report of mismatches", report(&bytes, observed)),
         FileFormat::Har => ("a HAR file", har_file(&bytes, which, observed)),
         FileFormat::Log => ("an access log", log(&bytes, observed)),
     };
@@ -67,6 +69,8 @@ pub(super) fn read(path: &Path, which: Which, observed: &mut Observed) -> Result
 enum FileFormat {
     Recording,
     Har,
+    /// Of a replay, or of `dualgauge mismatches`.
+    Report,
     Log,
 }
 
@@ -82,6 +86,9 @@ fn format_of(bytes: &[u8]) -> FileFormat {
     let text = String::from_utf8_lossy(&line[..line.len().min(1024)]);
     if text.contains(FORMAT) {
         return FileFormat::Recording;
+    }
+    if bytes.first() == Some(&b'{') && MismatchReport::is_report(bytes) {
+        return FileFormat::Report;
     }
     // A HAR file is one object; a line of a log is one object, too.
     let is_line = serde_json::from_slice::<serde_json::Value>(line);
@@ -121,6 +128,16 @@ fn recording(bytes: &[u8], which: Which, observed: &mut Observed) -> Option<Stri
         observed.leave_out("the file ends inside it");
     }
     fault.filter(|_| calls == 0)
+}
+
+fn report(bytes: &[u8], observed: &mut Observed) -> Option<String> {
+    match MismatchReport::read(bytes) {
+        Ok(report) => {
+            observed.mismatches.extend(report);
+            None
+        }
+        Err(fault) => Some(fault.to_string()),
+    }
 }
 
 fn har_file(bytes: &[u8], which: Which, observed: &mut Observed) -> Option<String> {

@@ -79,6 +79,7 @@ fn of_route(route: &RouteSummary) -> Value {
         "fields": fields.collect::<Map<_, _>>(),
         "more": route.more,
         "failed": failed.collect::<Vec<_>>(),
+        "replies": route.replies,
         "control_us": times(&route.control_times),
         "candidate_us": times(&route.candidate_times),
     })

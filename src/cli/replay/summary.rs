@@ -9,7 +9,7 @@ use super::latencies::Latencies;
 use super::prepare::{Redacted, Unsendable};
 use super::way::ReplayWay;
 use crate::gateway::{NotRun, ReplayReport, ReplayedCall};
-use dualgauge_model::compare::{Difference, Verdict};
+use dualgauge_model::compare::{Difference, ReplyPairs, Verdict};
 use dualgauge_patterns::side::Side;
 
 /// The most samples of a field, and of failed candidates of a route.
@@ -100,6 +100,8 @@ pub(super) struct RouteSummary {
     /// Differences in fields beyond the limit, and places that were not stored.
     pub(super) more: u64,
     pub(super) failed: Vec<FailedSample>,
+    /// Responses that differ, by their endings.
+    pub(super) replies: ReplyPairs,
     pub(super) control_times: Latencies,
     pub(super) candidate_times: Latencies,
 }
@@ -142,7 +144,13 @@ impl RouteSummary {
         found - self.uncertain.min(found)
     }
 
-    fn add(&mut self, place: &CallPlace, redacted: IsRedacted, report: ReplayReport) {
+    fn add(
+        &mut self,
+        place: &CallPlace,
+        redacted: IsRedacted,
+        report: ReplayReport,
+        way: ReplayWay,
+    ) {
         *self.verdicts.entry(report.verdict.as_str()).or_default() += 1;
         let is_difference = matches!(report.verdict, Verdict::Mismatch | Verdict::CandidateFailed);
         self.redacted += u64::from(redacted != IsRedacted::No);
@@ -153,6 +161,13 @@ impl RouteSummary {
             self.control_times.add(time);
         }
         self.candidate_times.add(report.candidate_time);
+        if let Some(pair) = report.replies
+            && redacted != IsRedacted::Uncertain
+            && let Some(translated) = way.translated()
+        {
+            self.replies
+                .add(*pair, (place.side, translated), 0, usize::MAX);
+        }
         if report.verdict == Verdict::CandidateFailed {
             let endings = report.endings;
             self.failed.push(FailedSample {
@@ -231,7 +246,7 @@ impl Summary {
             (_, Err(NotRun::NotSelected)) => self.not_selected += 1,
             (Some(route), Ok(report)) => {
                 let summary = self.routes.entry(route).or_default();
-                summary.add(place, redacted, report);
+                summary.add(place, redacted, report, self.way);
             }
             (route, Err(why)) => {
                 let of = route.map_or_else(|| request_line(place), |route| route.to_string());

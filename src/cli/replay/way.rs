@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use dualgauge_model::compare::Translated;
+
 /// The servers that receive the calls, and the responses to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ReplayWay {
@@ -11,4 +13,14 @@ pub(in crate::cli) enum ReplayWay {
     Old,
     /// To both sides; compared with each other
     Both,
+}
+
+impl ReplayWay {
+    /// Returns the response that the proxy translates, if it translates one.
+    pub(in crate::cli) fn translated(self) -> Option<Translated> {
+        match self {
+            ReplayWay::New | ReplayWay::Both => Some(Translated::Candidate),
+            ReplayWay::Old => None,
+        }
+    }
 }

@@ -9,8 +9,8 @@ use http::{HeaderMap, Method};
 use super::offload::{ComparePool, OffloadError};
 use super::recorded_response::{ParsedResponse, RecordedResponse};
 use dualgauge_model::compare::{
-    ComparedResponse, Comparison, Rules, RunEnding, Skip, StreamBound, StreamPair, Terms, Verdict,
-    compare,
+    ComparedResponse, Comparison, ReplyPair, Rules, RunEnding, Skip, StreamBound, StreamPair,
+    Terms, Verdict, compare,
 };
 use dualgauge_patterns::side::Side;
 
@@ -44,11 +44,13 @@ pub(super) struct Compared {
 }
 
 /// The reason why two responses were not compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NotCompared {
     pub(super) verdict: Verdict,
     /// The response of the control and that of the candidate, if both were parsed.
     pub(super) endings: Option<(RunEnding, RunEnding)>,
+    /// Sketches of both, if only the candidate failed.
+    pub(super) replies: Option<Box<ReplyPair>>,
 }
 
 impl From<Verdict> for NotCompared {
@@ -56,6 +58,7 @@ impl From<Verdict> for NotCompared {
         NotCompared {
             verdict,
             endings: None,
+            replies: None,
         }
     }
 }
@@ -92,13 +95,16 @@ impl ResponsePair {
         let depth = context.terms.depth;
         let streams = stream_pair(&control, &candidate, context);
         let control_parsed = control.clone().parse(context.side, depth);
-        let candidate_parsed = candidate.parse(context.side, depth);
+        let candidate_parsed = candidate.clone().parse(context.side, depth);
         let mut bound = None;
-        let found = match Verdict::of_failures(control_parsed.run(), candidate_parsed.run()) {
+        let mut found = match Verdict::of_failures(control_parsed.run(), candidate_parsed.run()) {
             Some(verdict) => {
+                let replies = (verdict == Verdict::CandidateFailed)
+                    .then(|| sketches(&control, &candidate, context));
                 return Err(NotCompared {
                     verdict,
                     endings: Some((control_parsed.describe(), candidate_parsed.describe())),
+                    replies: replies.flatten(),
                 });
             }
             None => match streams {
@@ -111,6 +117,9 @@ impl ResponsePair {
                 }
             },
         };
+        if !found.is_match() && candidate.stream.is_none() {
+            found.replies = sketches(&control, &candidate, context);
+        }
         Ok(Compared {
             control,
             decoded: context.decode_budget - decode_budget,
@@ -118,6 +127,20 @@ impl ResponsePair {
             bound,
         })
     }
+}
+
+/// Returns sketches of both responses; `None` if one is too long or no response.
+fn sketches(
+    control: &RecordedResponse,
+    candidate: &RecordedResponse,
+    context: &CompareContext,
+) -> Option<Box<ReplyPair>> {
+    let sketch =
+        |response: &RecordedResponse| response.sketch(context.side, &context.rules, &context.terms);
+    Some(Box::new(ReplyPair {
+        control: sketch(control)?,
+        candidate: sketch(candidate)?,
+    }))
 }
 
 /// Pairs the events of two responses that streamed; the inner value is `None` if nothing could be compared.

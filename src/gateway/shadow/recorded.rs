@@ -192,7 +192,7 @@ impl RecordedRun<'_> {
             ..
         } = control;
         let mut report = new_report(!has_body, time, sent.time);
-        let compared = match has_body {
+        let mut compared = match has_body {
             false => compare_statuses(info, &response, sent.response, &budget),
             true => {
                 let pair = ResponsePair {
@@ -202,6 +202,9 @@ impl RecordedRun<'_> {
                 info.compare(pair, &budget).await
             }
         };
+        if !redacted.is_empty() {
+            drop_replies(&mut compared);
+        }
         let Compared {
             control, mut found, ..
         } = match compared {
@@ -273,6 +276,7 @@ fn new_report(is_by_status: bool, control: Option<Duration>, candidate: Duration
         is_by_status,
         endings: None,
         cause: None,
+        replies: None,
         control_time: control,
         candidate_time: candidate,
     }
@@ -308,6 +312,14 @@ fn by_kind(found: &Comparison) -> Comparison {
         difference.field = format!("{} {}", difference.field, kind.as_str());
     }
     keyed
+}
+
+/// Removes the sketches of responses with placeholders, which tell nothing about the values.
+fn drop_replies(compared: &mut Result<Compared, NotCompared>) {
+    match compared {
+        Ok(compared) => compared.found.replies = None,
+        Err(not_compared) => not_compared.replies = None,
+    }
 }
 
 /// Fails if the calls of a route are not sent.
@@ -363,8 +375,8 @@ fn compare_statuses(
     };
     if let Some(verdict) = Verdict::of_failures(control_run, candidate_run) {
         return Err(NotCompared {
-            verdict,
             endings: Some(endings),
+            ..verdict.into()
         });
     }
     let (headers, body) = (http::HeaderMap::new(), Bytes::new());
@@ -398,6 +410,7 @@ fn uncompared(
     Ok(ReplayReport {
         verdict: not_compared.verdict,
         endings: not_compared.endings,
+        replies: not_compared.replies,
         cause: match (reason, cause) {
             (Some(reason), Some(cause)) => Some(format!("{reason}: {cause}")),
             (reason, cause) => cause.or(reason.map(str::to_owned)),
@@ -421,6 +434,9 @@ fn judge(
     report.verdict = judgement.verdict;
     report.more = judgement.more;
     report.noisy = found.differences.len() - judgement.pointers.len();
+    if judgement.verdict == Verdict::Mismatch {
+        report.replies = found.replies;
+    }
     let counted = found.differences.into_iter();
     report.differences = counted
         .filter(|difference| judgement.pointers.contains(&difference.pointer))

@@ -6,7 +6,9 @@ use http::{HeaderMap, Method, StatusCode};
 
 use crate::gateway::call_context::CallContext;
 use crate::gateway::call_response::FullResponse;
-use dualgauge_model::compare::{ComparedResponse, Run, RunEnding, Skip, StreamBound, StreamPart};
+use dualgauge_model::compare::{
+    ComparedResponse, ReplySketch, Rules, Run, RunEnding, Skip, StreamBound, StreamPart, Terms,
+};
 use dualgauge_model::failure::{Blame, Failure};
 use dualgauge_model::jsonrpc::{ResponseReply, parse_response};
 use dualgauge_model::shadow_limits;
@@ -130,6 +132,29 @@ impl RecordedResponse {
     pub(super) fn events(&self, side: Side, depth: u16) -> Option<StreamPart> {
         let RecordedStream { format, bound } = self.stream?;
         Some(StreamPart::read(&self.body, format, side, depth, bound))
+    }
+
+    /// Sketches the response to a call of `side`, also one that reports a failure; `None` if it is too long or not a
+    /// response.
+    pub(super) fn sketch(&self, side: Side, rules: &Rules, terms: &Terms) -> Option<ReplySketch> {
+        if side == Side::Rest {
+            let response = ComparedResponse::Rest {
+                status: self.status.as_u16(),
+                headers: &self.headers,
+                body: &self.body,
+            };
+            return ReplySketch::new(&response, rules, terms);
+        }
+        let response = parse_response(&self.body, terms.depth).ok()?;
+        let response = match &response.reply {
+            ResponseReply::Result(result) => ComparedResponse::Result(result),
+            ResponseReply::Error(error) => ComparedResponse::Error {
+                code: error.code,
+                message: &error.message,
+                data: error.data.as_ref(),
+            },
+        };
+        ReplySketch::new(&response, rules, terms)
     }
 
     /// Parses the response to a call of `side`.

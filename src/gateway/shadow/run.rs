@@ -106,8 +106,8 @@ impl RunnableCandidate {
             // Translation rejects the invalid message, so the candidate fails whatever the control returned.
             let endings = (info.describe(&control), info.describe(&candidate));
             let not_compared = NotCompared {
-                verdict: Verdict::CandidateFailed,
                 endings: Some(endings),
+                ..Verdict::CandidateFailed.into()
             };
             return Err(Uncompared { not_compared, why });
         }
@@ -408,7 +408,8 @@ impl CandidateInfo {
                 self.log_failed(&failed);
             }
             if self.is_current() {
-                self.runner().keep_failed(&self.route_name(), failed);
+                let (route, replies) = (self.route_name(), not_compared.replies);
+                self.runner().keep_failed(&route, failed, replies);
             }
         }
         self.report_verdict(not_compared.verdict);

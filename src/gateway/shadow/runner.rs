@@ -19,7 +19,7 @@ use crate::telemetry::clock;
 use crate::telemetry::metrics::{CallFields, LabelNames};
 use dualgauge_model::compare::{
     CallInfo, Comparison, Confidence, ControlRepeats, FailedCandidate, MismatchDetail, Mismatches,
-    Noise, RepeatOutcome, Verdict,
+    Noise, RepeatOutcome, ReplyPair, Verdict,
 };
 use dualgauge_model::shadow_limits::ShadowLimits;
 use dualgauge_net::{BodyCopy, CopyBudget, CountGuard};
@@ -218,7 +218,11 @@ impl ShadowRunner {
             && let Some(call_info) = call_info
         {
             let counted = judgement.counted.iter().copied();
-            self.mismatches.borrow_mut().keep(route, call_info, counted);
+            let mut mismatches = self.mismatches.borrow_mut();
+            mismatches.keep(route, call_info, counted);
+            if let Some(replies) = &found.replies {
+                mismatches.keep_replies(route, call_info, (**replies).clone());
+            }
             self.fields.borrow_mut().take();
         }
         let counted = judgement.counted.iter();
@@ -232,9 +236,19 @@ impl ShadowRunner {
         }
     }
 
-    /// Stores a failed candidate of a route.
-    pub(super) fn keep_failed(&self, route: &Arc<str>, failed: FailedCandidate) {
-        self.mismatches.borrow_mut().keep_failed(route, failed);
+    /// Stores a failed candidate of a route, with sketches of the responses.
+    pub(super) fn keep_failed(
+        &self,
+        route: &Arc<str>,
+        failed: FailedCandidate,
+        replies: Option<Box<ReplyPair>>,
+    ) {
+        let called = failed.called.clone();
+        let mut mismatches = self.mismatches.borrow_mut();
+        mismatches.keep_failed(route, failed);
+        if let Some(replies) = replies {
+            mismatches.keep_replies(route, &called, *replies);
+        }
     }
 
     /// Returns true when the log may take another line about the subject this second.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::telemetry::clock::rfc3339_ms;
 use dualgauge_model::compare::{
-    CallInfo, Failed, FailedCandidate, Field, MismatchSample, Mismatches, Tally,
+    CallInfo, Failed, FailedCandidate, Field, MismatchSample, Mismatches, ReplyPairs, Tally,
 };
 use dualgauge_model::rollout::Glob;
 
@@ -65,6 +65,8 @@ struct RouteView<'m> {
     failed: FailedView<'m>,
     /// The fields that differed.
     fields: Vec<FieldView<'m>>,
+    /// Responses that differ, with redacted values, by their endings.
+    replies: Option<&'m ReplyPairs>,
     /// The number of mismatches in fields beyond the limit.
     more: u64,
 }
@@ -138,6 +140,7 @@ impl<'m> MismatchesView<'m> {
                     .filter(|(_, field)| wanted.has_any(field.tally()))
                     .map(|(name, found)| field(name, found, wanted))
                     .collect(),
+                replies: mismatches.replies(route),
                 more: count(mismatches.more_of(route)),
             });
         MismatchesView {

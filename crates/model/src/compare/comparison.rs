@@ -1,6 +1,7 @@
 //! The result of a comparison: the places where two responses differ. Used throughout `compare`.
 
 use super::redacted::{RedactedValue, Salt};
+use super::replies::ReplyPair;
 
 /// The maximum number of stored differences per comparison, each in another field or of another kind.
 pub const DIFFERENCES: usize = 32;
@@ -119,6 +120,8 @@ pub struct Comparison {
     pub ignored: usize,
     /// The number of unordered lists that were too large and were compared in order.
     pub fallen_back: usize,
+    /// Sketches of both responses. [`super::compare`] makes none.
+    pub replies: Option<Box<ReplyPair>>,
 }
 
 impl Comparison {

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use super::comparison::{Difference, Kind};
 use super::failed::FailedCandidate;
 use super::redacted::RedactedValue;
+use super::replies::{ReplyPair, ReplyPairs, Translated};
+use super::tally::Tally;
 use crate::rollout::Stage;
 use dualgauge_patterns::side::Side;
 
@@ -21,6 +23,8 @@ const FIELDS: usize = 64;
 const ROUTES: usize = 1024;
 /// The maximum number of samples of all routes.
 const ALL_SAMPLES: usize = 8192;
+/// The maximum number of pairs of responses of all routes.
+const ALL_PAIRS: usize = 2048;
 /// The maximum number of forgotten differences; the earliest are dropped first.
 const FORGOTTEN: usize = 512;
 
@@ -54,22 +58,6 @@ pub struct MismatchSample {
     pub candidate: RedactedValue,
 }
 
-/// A number of calls, and the time of the last one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// The number.
-    pub count: u64,
-    /// The time of the last call in milliseconds since 1970; 0 without a call.
-    pub last_ms: u64,
-}
-
-impl Tally {
-    fn add(&mut self, other: Tally) {
-        self.count = self.count.saturating_add(other.count);
-        self.last_ms = self.last_ms.max(other.last_ms);
-    }
-}
-
 /// A tally of calls with samples of the last ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent<S> {
@@ -98,6 +86,7 @@ pub type Failed = Recent<FailedCandidate>;
 struct RouteMismatches {
     failed: Failed,
     fields: BTreeMap<String, Field>,
+    replies: ReplyPairs,
     more: Tally,
 }
 
@@ -118,6 +107,8 @@ type ForgottenPlace = (Arc<str>, Option<String>);
 pub struct Mismatches {
     routes: BTreeMap<Arc<str>, RouteMismatches>,
     samples: usize,
+    /// The number of pairs of responses.
+    pairs: usize,
     more: Tally,
     forgotten: BTreeMap<ForgottenPlace, ForgottenDifference>,
 }
@@ -198,6 +189,19 @@ impl Mismatches {
         self.add_failed(route, tally, [failed]);
     }
 
+    /// Records the responses of a call that has differences or a failed candidate.
+    pub fn keep_replies(&mut self, route: &Arc<str>, called: &CallInfo, pair: ReplyPair) {
+        let Some(translated) = Translated::of(called.stage) else {
+            return;
+        };
+        let room = ALL_PAIRS.saturating_sub(self.pairs);
+        // The call itself is in the entry already, or was counted as one too many.
+        if let Some(known) = self.routes.get_mut(route) {
+            let by = (called.side, translated);
+            self.pairs += known.replies.add(pair, by, called.at_ms, room);
+        }
+    }
+
     /// Adds the mismatches of another worker.
     pub fn merge(&mut self, other: &Mismatches) {
         self.more.add(other.more);
@@ -211,6 +215,8 @@ impl Mismatches {
             }
             if let Some(known) = self.routes.get_mut(route) {
                 known.more.add(entry_of_route.more);
+                let room = ALL_PAIRS.saturating_sub(self.pairs);
+                self.pairs += known.replies.merge(&entry_of_route.replies, room);
             }
         }
         for (place, difference) in &other.forgotten {
@@ -234,6 +240,7 @@ impl Mismatches {
             let counted = RouteMismatches {
                 failed: known.failed.without_samples(),
                 fields: fields.collect(),
+                replies: ReplyPairs::default(),
                 more: known.more,
             };
             (route.clone(), counted)
@@ -241,6 +248,7 @@ impl Mismatches {
         Mismatches {
             routes: routes.collect(),
             samples: 0,
+            pairs: 0,
             more: self.more,
             forgotten: self.forgotten.clone(),
         }
@@ -323,6 +331,12 @@ impl Mismatches {
         })
     }
 
+    /// Returns the pairs of responses of a route.
+    #[must_use]
+    pub fn replies(&self, route: &str) -> Option<&ReplyPairs> {
+        self.routes.get(route).map(|entry| &entry.replies)
+    }
+
     /// Returns the tally of the differences in a route's fields that exceeded the limit.
     #[must_use]
     pub fn more_of(&self, route: &str) -> Tally {
@@ -353,6 +367,7 @@ impl Mismatches {
         for (route, known) in gone {
             let samples = known.fields.values().map(|field| field.samples.len());
             self.samples = self.samples.saturating_sub(samples.sum());
+            self.pairs = self.pairs.saturating_sub(known.replies.len());
             let failed = known.failed.tally;
             let failed = (failed.count > 0).then_some((None, failed));
             let fields = known.fields.into_iter();

@@ -283,7 +283,7 @@ fn spread(pattern: &Pattern, depth: usize, text: &mut String) {
 }
 
 /// Renders a key, with quotes if needed.
-pub(super) fn bare(name: &str) -> String {
+pub(crate) fn bare(name: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     if !name.is_empty() && name.chars().all(plain) {
@@ -294,7 +294,7 @@ pub(super) fn bare(name: &str) -> String {
 }
 
 /// Renders a basic string.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {
