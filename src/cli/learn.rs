@@ -30,6 +30,7 @@ use documents::infer;
 use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft_observed};
 use dualgauge_model::lifecycle::UsageReport;
 use dualgauge_model::proposal::MismatchReport;
+use dualgauge_model::unrouted::UnroutedReport;
 pub(super) use fault::LearnFault;
 use observed::Observed;
 use read::{Which, read};
@@ -47,7 +48,7 @@ pub(super) struct LearnArguments {
     /// Also use recorded calls that had a route; by default only calls without one
     #[arg(long)]
     all: bool,
-    /// A running proxy, such as `http://127.0.0.1:9090`: also show how many calls without a route it has counted, by prefix
+    /// A running proxy, such as `http://127.0.0.1:9090`: also draft routes from the calls without a route that it has counted
     #[arg(long, value_name = "URL")]
     admin: Option<String>,
     /// A file with the token of the admin API; without it, the variable `DUALGAUGE_TOKEN`
@@ -78,14 +79,16 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
     for path in &arguments.files {
         read(path, which, &mut observed)?;
     }
-    let mut text = left_out(&observed);
+    let mut text = String::new();
     if let Some(url) = &arguments.admin {
         let admin = AdminClient::new(&AdminArguments::at(url, arguments.token_file.clone()))?;
         text.push_str(&unrouted(&admin)?);
+        counted(&admin, &mut observed)?;
         if arguments.config.is_some() {
             observed.mismatches.extend(mismatches(&admin)?);
         }
     }
+    text.insert_str(0, &left_out(&observed));
     let sets = match &arguments.config {
         Some(path) => {
             let Some(configuration) = read_configuration(path)? else {
@@ -102,6 +105,7 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
         .files
         .iter()
         .map(|path| path.display().to_string());
+    let names = names.chain(arguments.admin.clone());
     let drafted = drafted(&mut observed, &names.collect::<Vec<_>>().join(", "));
     if let Ok(draft) = &drafted {
         text.push_str(&summary(draft));
@@ -122,6 +126,20 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
         None => io::stdout().lock().write_all(toml.as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks a proxy for the calls without a route by path.
+fn counted(admin: &AdminClient, observed: &mut Observed) -> Result<(), AdminFault> {
+    let report = admin.get("/api/v1/unrouted")?;
+    let report: UnroutedReport = serde_json::from_value(report).map_err(|_| AdminFault::NoJson)?;
+    for path in &report.paths {
+        observed.add_counted(path);
+    }
+    if report.more > 0 {
+        let why = "counted by the proxy without their path";
+        *observed.left_out.entry(why).or_default() += report.more;
+    }
+    Ok(())
 }
 
 /// Asks a proxy for its mismatches.
@@ -196,7 +214,7 @@ fn write(path: &Path, toml: &str) -> Result<(), LearnFault> {
 fn left_out(observed: &Observed) -> String {
     let mut text = format!(
         "used: {}, {}\n",
-        count(observed.rest.len() as u64, "REST call"),
+        count(observed.rest_calls(), "REST call"),
         count(observed.rpc.len() as u64, "RPC call")
     );
     for (why, calls) in &observed.left_out {
@@ -221,7 +239,7 @@ fn summary(draft: &ImportDraft) -> String {
     text
 }
 
-/// Asks a proxy for the calls without a route. It counts them by the prefixes of its routes, and not by path.
+/// Asks a proxy for the calls without a route by the prefixes of its routes.
 fn unrouted(admin: &AdminClient) -> Result<String, AdminFault> {
     let report: UsageReport =
         serde_json::from_value(admin.get("/api/v1/usage")?).map_err(|_| AdminFault::NoJson)?;

@@ -38,6 +38,14 @@ impl Target {
             Target::Absent => "",
         }
     }
+
+    /// Returns the query of a valid target.
+    pub(super) fn query(&self) -> Option<&str> {
+        match self {
+            Target::Valid(target) => target.query(),
+            Target::Refused(_) | Target::Absent => None,
+        }
+    }
 }
 
 /// The recorded parts of a request line, with the peer it came from.

@@ -45,6 +45,7 @@ mod series;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod unrouted_counts;
 mod upstream_calls;
 mod usage;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::scene::json;
+use crate::scene::{json, json_with};
 use crate::support::{Proxy, Upstream, both, program, run_to_end};
 
 const LOG: &str = r#"10.0.0.1 - - [10/Oct/2026:13:55:36 -0700] "GET /items/7?full=true HTTP/1.1" 200 2326 "-" "curl/8"
@@ -38,7 +38,7 @@ fn an_access_log_becomes_a_table_that_serves_its_calls() {
     let ended = run_to_end(program(&arguments));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     for said in [
-        "used: 3 REST calls, 0 RPC calls",
+        "used: 4 REST calls, 0 RPC calls",
         "by prefix:\n  /items: 1",
         "2 of REST alone",
     ] {
@@ -56,7 +56,7 @@ fn an_access_log_becomes_a_table_that_serves_its_calls() {
         .and_then(|line| line.strip_prefix("#:schema "));
     assert!(table.parent().unwrap().join(schema.unwrap()).exists());
     assert!(
-        routes.contains("# guess: `id` varies: 2 values, type integer"),
+        routes.contains("# guess: `id` varies, type integer"),
         "{routes}"
     );
     let proxy = Proxy::start(&format!("{}{routes}", both(&server, &server)));
@@ -69,4 +69,78 @@ fn an_access_log_becomes_a_table_that_serves_its_calls() {
     );
     proxy.log_line(&["method=GET", "route=items.get", "status=200"]);
     proxy.log_line(&["method=POST", "route=items.create", "status=200"]);
+}
+
+/// Calls without a route that the server knows.
+const UNROUTED: [(&str, &str, &str); 4] = [
+    ("GET", "/orders/7?page=2&q=secret", ""),
+    ("GET", "/orders/8?page=3", ""),
+    ("GET", "/users/alice-1234/files", ""),
+    ("POST", "/orders", "{}"),
+];
+
+fn send(proxy: &Proxy, calls: &[(&str, &str, &str)]) {
+    for (method, target, body) in calls {
+        let headers = [("content-type", "application/json")];
+        proxy.rest(method, target, &headers, body);
+    }
+}
+
+/// Returns the method, path and number of the calls without a route.
+fn unrouted(proxy: &Proxy) -> Vec<String> {
+    let told = proxy.ask("GET", "/api/v1/unrouted", "").json();
+    assert!(!told.to_string().contains("secret"), "{told}");
+    let paths = told["paths"].as_array().unwrap().iter();
+    let shown = paths.map(|path| format!("{} {} {}", path["method"], path["path"], path["calls"]));
+    shown.map(|line| line.replace('"', "")).collect()
+}
+
+#[test]
+fn calls_without_a_route_that_a_proxy_has_counted_become_routes() {
+    let folder = TempDir::new().unwrap();
+    let table = folder.path().join("routes.toml");
+    let server = Upstream::serving(|request| match request.head.start.contains("unknown") {
+        true => json_with("404 Not Found", "{}"),
+        false => json("{}"),
+    });
+    let before = Proxy::start(&format!(
+        "{}[[route]]\nname = \"items\"\nrest = \"GET /items/{{id}}\"\nrpc = \"items\"\n",
+        both(&server, &server)
+    ));
+    send(&before, &UNROUTED);
+    send(
+        &before,
+        &[("GET", "/unknown/9", ""), ("GET", "/items/9", "")],
+    );
+    let paths = [
+        "GET /orders/{integer} 2",
+        "GET /users/{string}/files 1",
+        "POST /orders 1",
+    ];
+    assert_eq!(unrouted(&before), paths);
+    let admin = format!("http://{}", before.admin());
+    let arguments = [
+        "learn",
+        "--admin",
+        &admin,
+        "--write",
+        table.to_str().unwrap(),
+    ];
+    let ended = run_to_end(program(&arguments));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.errors.contains("used: 4 REST calls"), "{ended:?}");
+    let routes = fs::read_to_string(&table).unwrap();
+    for said in [
+        "# guess: `id` varies, type integer",
+        "# guess: `page` is required, its type is not known",
+        "# guess: `q` is optional, its type is not known: 1 of 2 calls have it",
+        "# guess: from 2 observed calls",
+    ] {
+        assert!(routes.contains(said), "{said}\n{routes}");
+    }
+    let proxy = Proxy::start(&format!("{}{routes}", both(&server, &server)));
+    send(&proxy, &UNROUTED);
+    proxy.log_line(&["method=GET", "path=/orders/7", "route=orders.get"]);
+    proxy.log_line(&["method=POST", "path=/orders", "route=orders.create"]);
+    assert!(unrouted(&proxy).is_empty());
 }

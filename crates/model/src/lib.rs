@@ -60,4 +60,5 @@ pub mod time;
 pub mod token;
 pub mod trace;
 pub mod translate;
+pub mod unrouted;
 pub mod websocket;

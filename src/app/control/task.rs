@@ -420,6 +420,11 @@ where
                     tell(reply, self.control.route(&name, &calls, at));
                 }
             }
+            ViewCommand::Unrouted(reply) => {
+                if let Some(calls) = self.calls().await {
+                    tell(reply, calls.unrouted());
+                }
+            }
             ViewCommand::FindRoute { name, reply } => tell(reply, self.control.find_route(&name)),
             ViewCommand::Preview {
                 name,

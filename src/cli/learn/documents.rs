@@ -131,7 +131,10 @@ fn operation(
         let kind = kind(&values);
         let values: BTreeSet<&str> = values.into_iter().collect();
         let values = count(values.len() as u64, "value");
-        guesses.push(format!("`{name}` varies: {values}, type {kind}"));
+        guesses.push(match calls.iter().any(|call| call.is_counted) {
+            true => format!("`{name}` varies, type {kind}"),
+            false => format!("`{name}` varies: {values}, type {kind}"),
+        });
         parameters.push(
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": kind } }),
         );
@@ -141,11 +144,13 @@ fn operation(
     if let Some(body) = body(calls, guesses) {
         operation["requestBody"] = body;
     }
-    guesses.push(format!(
-        "from {}",
-        count(calls.len() as u64, "observed call")
-    ));
+    guesses.push(format!("from {}", count(total(calls), "observed call")));
     operation
+}
+
+/// Returns the number of calls.
+fn total(calls: &[&RestCall]) -> u64 {
+    calls.iter().map(|call| call.times).sum()
 }
 
 /// Returns the JSON type of texts: integers only if each is written as the proxy writes it.
@@ -169,7 +174,7 @@ fn kind(values: &[&str]) -> &'static str {
 fn query(calls: &[&RestCall], guesses: &mut Vec<String>) -> Vec<Value> {
     /// The most names; a query with more is not an API of names.
     const MOST: usize = 100;
-    let mut names: BTreeMap<&str, (usize, Vec<&str>)> = BTreeMap::new();
+    let mut names: BTreeMap<&str, (u64, Vec<&str>)> = BTreeMap::new();
     let mut repeated = Vec::new();
     let mut has_data = false;
     for call in calls {
@@ -185,7 +190,7 @@ fn query(calls: &[&RestCall], guesses: &mut Vec<String>) -> Vec<Value> {
         }
         for (name, times) in own {
             if let Some(found) = names.get_mut(name) {
-                found.0 += 1;
+                found.0 += call.times;
             }
             if times > 1 {
                 repeated.push(name);
@@ -201,15 +206,20 @@ fn query(calls: &[&RestCall], guesses: &mut Vec<String>) -> Vec<Value> {
         ));
         return Vec::new();
     }
+    let calls_in_all = total(calls);
+    let is_counted = calls.iter().any(|call| call.is_counted);
     let parameters = names.into_iter().map(|(name, (found, values))| {
         let kind = kind(&values);
-        let is_required = found == calls.len();
+        let is_required = found == calls_in_all;
+        let known = match is_counted {
+            true => "its type is not known".to_owned(),
+            false => format!("type {kind}"),
+        };
         guesses.push(match is_required {
-            true => format!("`{name}` is required, type {kind}"),
-            false => format!(
-                "`{name}` is optional, type {kind}: {found} of {} calls have it",
-                calls.len()
-            ),
+            true => format!("`{name}` is required, {known}"),
+            false => {
+                format!("`{name}` is optional, {known}: {found} of {calls_in_all} calls have it")
+            }
         });
         let schema = match repeated.contains(&name) {
             true => json!({ "type": "array", "items": { "type": kind } }),

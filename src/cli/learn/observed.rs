@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use dualgauge_model::proposal::MismatchReport;
+use dualgauge_model::unrouted::UnroutedPath;
 use dualgauge_patterns::percent::{Plus, decode};
 use dualgauge_recording::access_log::LoggedCall;
 use dualgauge_recording::recording::{RecordedBody, RecordedCall};
@@ -52,6 +53,10 @@ pub(super) struct RestCall {
     pub(super) body: Content,
     pub(super) status: Option<u16>,
     pub(super) response: Content,
+    /// The number of calls that look like this.
+    pub(super) times: u64,
+    /// True if a proxy has counted the calls: values of segments and of the query are not known.
+    pub(super) is_counted: bool,
 }
 
 /// A JSON-RPC call.
@@ -126,7 +131,54 @@ impl Observed {
             body,
             status,
             response,
+            times: 1,
+            is_counted: false,
         });
+    }
+
+    /// Adds the calls without a route that a proxy has counted. Calls with fewer names in the query count as calls with
+    /// the most frequent ones.
+    pub(super) fn add_counted(&mut self, counted: &UnroutedPath) {
+        let path = counted.path.strip_prefix('/').unwrap_or_default();
+        let segments = path.split('/').map(|segment| match segment {
+            UnroutedPath::INTEGER => "1",
+            UnroutedPath::STRING => "a1b2c3",
+            word => word,
+        });
+        let segments: Vec<String> = segments.map(str::to_owned).collect();
+        let mut names: Vec<(&String, u64)> = counted
+            .query
+            .iter()
+            .map(|(name, calls)| (name, (*calls).min(counted.calls)))
+            .collect();
+        names.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+        for at in 0..=names.len() {
+            let has = at
+                .checked_sub(1)
+                .map_or(counted.calls, |last| names[last].1);
+            let times = has - names.get(at).map_or(0, |(_, calls)| *calls);
+            if times == 0 {
+                continue;
+            }
+            let query = names[..at]
+                .iter()
+                .map(|(name, _)| ((*name).clone(), String::new()));
+            self.rest.push(RestCall {
+                method: counted.method.clone(),
+                segments: segments.clone(),
+                query: query.collect(),
+                body: Content::Unknown,
+                status: None,
+                response: Content::Unknown,
+                times,
+                is_counted: true,
+            });
+        }
+    }
+
+    /// Returns the number of REST calls.
+    pub(super) fn rest_calls(&self) -> u64 {
+        self.rest.iter().map(|call| call.times).sum()
     }
 
     fn add_rpc(&mut self, body: &Value, response: &Content) {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::observed::RestCall;
+use dualgauge_model::unrouted::is_word;
 
 /// The number of different words at one place that make it a varying segment.
 const VARYING: usize = 12;
@@ -74,19 +75,4 @@ fn merge(found: Templates<'_>, at: usize) -> Templates<'_> {
         merged.entry(key).or_default().extend(calls);
     }
     merged
-}
-
-/// Returns true for a segment that is a word of an API: not an id, an address, a time or a file name with digits.
-fn is_word(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c);
-    if text.is_empty() || text.len() > 40 || !text.chars().all(plain) {
-        return false;
-    }
-    let digits = text.chars().filter(char::is_ascii_digit).count();
-    if digits == 0 {
-        return true;
-    }
-    // `v1`, `2.0` of a version, `oauth2`, `s3`: a word with at most two digits at its end.
-    let trimmed = text.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    digits <= 2 && !trimmed.is_empty() && trimmed.chars().all(|c| !c.is_ascii_digit())
 }

@@ -176,9 +176,22 @@ impl AccessRecord {
             shard.seen(labels, stage.control(), self.context.start.wall_time);
         } else if self.context.side == Side::Rest
             && self.outcome.reason != Some(Reason::MalformedHttp)
-            && let Some(prefix) = self.context.runtime_plan.prefix_label(self.path())
         {
-            shard.unrouted(prefix, self.context.start.wall_time);
+            self.count_unrouted(shard);
+        }
+    }
+
+    /// Counts a REST call without a route by the prefix of routes, and by its path if the server knows that.
+    fn count_unrouted(&self, shard: &mut Shard) {
+        let at = self.context.start.wall_time;
+        if let Some(prefix) = self.context.runtime_plan.prefix_label(self.path()) {
+            shard.unrouted(prefix, at);
+        }
+        if !matches!(self.outcome.status, None | Some(404 | 405)) {
+            let path = self.context.runtime_plan.plan.redaction.path(self.path());
+            let (method, query) = (self.context.method.as_str(), self.context.target.query());
+            let calls = shard.unrouted_calls();
+            calls.count(method, &path, query, at);
         }
     }
 

@@ -62,6 +62,8 @@ pub(super) enum View {
     Verdict(String),
     Performance,
     Differences,
+    /// Returns calls without a route.
+    Unrouted,
     /// Previews new values of a flag.
     Preview(String),
 }
@@ -116,6 +118,7 @@ pub(super) fn parse(method: &Method, path: &str) -> Result<AdminEndpoint, NotFou
         "/api/v1/recording" => return recording(method),
         "/api/v1/plan" => AdminEndpoint::Plan,
         "/api/v1/usage" => AdminEndpoint::Usage,
+        "/api/v1/unrouted" => AdminEndpoint::View(View::Unrouted),
         "/api/v1/mismatches" => return mismatches_endpoint(method),
         "/api/v1/explain" => return ask(method),
         "/ofrep/v1/evaluate/flags" => return post(method, AdminEndpoint::Evaluate(None)),

@@ -11,6 +11,7 @@ use crate::server::admin::{
 };
 use dualgauge_model::flag_preview::FlagValues;
 use dualgauge_model::plan::Plan;
+use dualgauge_model::unrouted::UnroutedReport;
 
 /// A command that reads a part of the state.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub enum ViewCommand {
         /// The plan and the index.
         reply: Sender<Result<(Arc<Plan>, usize), Refusal>>,
     },
+    /// Returns the calls without a route.
+    Unrouted(Sender<UnroutedReport>),
     /// Returns the effect that new values of a flag would have.
     Preview {
         /// The name of the flag.

@@ -85,6 +85,7 @@ impl AdminApi {
                 let found = self.ask(AdminCommand::Mismatches).await?;
                 Ok(ok(&query.cut(differences(&found, &routes, &query))))
             }
+            View::Unrouted => Ok(ok(&self.show(ViewCommand::Unrouted).await?)),
             View::Preview(name) => {
                 let values = query::preview(text)?;
                 let ask = |reply| ViewCommand::Preview {

@@ -9,6 +9,7 @@ use super::labels::{CallLabels, LabelId, LabelNames, NONE, Outcome};
 use super::shard::Snapshot;
 use dualgauge_model::compare::Verdict;
 use dualgauge_model::rollout::{Stage, Way};
+use dualgauge_model::unrouted::{UnroutedCalls, UnroutedReport};
 use dualgauge_patterns::side::Side;
 
 /// A number of calls, and of those that ended with an error.
@@ -154,6 +155,16 @@ impl CallTable {
     #[must_use]
     pub fn began(&self) -> SystemTime {
         self.began
+    }
+
+    /// Returns the calls without a route.
+    #[must_use]
+    pub fn unrouted(&self) -> UnroutedReport {
+        let mut all = UnroutedCalls::default();
+        for snapshot in &self.snapshots {
+            all.merge(&snapshot.counts.unrouted.paths);
+        }
+        all.report()
     }
 
     /// Returns the performance of all calls.

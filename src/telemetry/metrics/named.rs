@@ -217,7 +217,7 @@ fn usage(
     let sunsets = shown.table(&family::SUNSET, sunsets).into_iter();
     let sunsets =
         sunsets.map(|(labels, Earliest(at))| gauge(&family::SUNSET, &labels, at.unix() as f64));
-    let unrouted = sum.counts.unrouted.iter();
+    let unrouted = sum.counts.unrouted.prefixes.iter();
     let unrouted = unrouted.map(|(prefix, count)| ([texts.text(*prefix)], count.calls));
     vec![
         metric_family(&family::MISMATCHING_FIELDS, fields.collect()),

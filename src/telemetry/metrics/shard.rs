@@ -12,18 +12,20 @@ use super::hasher::IdHasher;
 use super::histogram::{Histogram, LATENCY, OVERHEAD};
 use super::labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
 use super::mcp_calls::{McpCall, McpCounts};
+use super::unrouted_counts::UnroutedCounts;
 use dualgauge_model::agent_card::CardNaming;
 use dualgauge_model::compare::{Skip, StreamBound};
 use dualgauge_model::dialect::OldTransport;
 use dualgauge_model::failure::Reason;
 use dualgauge_model::frame::Undelivered;
-use dualgauge_model::lifecycle::{ClientUsage, UsageCount};
+use dualgauge_model::lifecycle::ClientUsage;
 use dualgauge_model::mcp::{BridgeAction, ResourceNaming, SessionEvent, SuspensionEvent};
 use dualgauge_model::posted::{Handling, MessageFault};
 use dualgauge_model::rollout::{CredentialFault, Stage, Tallies, Tally, Way};
 use dualgauge_model::stream;
 use dualgauge_model::time::Timestamp;
 use dualgauge_model::token::TokenFault;
+use dualgauge_model::unrouted::UnroutedCalls;
 use dualgauge_model::websocket::EventSocketStep;
 use dualgauge_net::{AddressCounts, UpstreamCalls};
 use dualgauge_patterns::side::Side;
@@ -202,7 +204,13 @@ impl Shard {
 
     /// Counts an unrouted REST call under a prefix of routes.
     pub fn unrouted(&mut self, prefix: LabelId, at: Timestamp) {
-        self.counts.unrouted.entry(prefix).or_default().add(at);
+        let prefixes = &mut self.counts.unrouted.prefixes;
+        prefixes.entry(prefix).or_default().add(at);
+    }
+
+    /// Returns the calls without a route by path.
+    pub fn unrouted_calls(&mut self) -> &mut UnroutedCalls {
+        &mut self.counts.unrouted.paths
     }
 
     /// Counts a call of an MCP client by its era, with the program that it declares.
@@ -363,8 +371,7 @@ pub(super) struct ShardCounts {
     pub(super) candidates: HashMap<(LabelId, Side, Stage), Histogram, BuildHasherDefault<IdHasher>>,
     /// By route, client and side.
     pub(super) seen: HashMap<(LabelId, LabelId, Side), ClientUsage, BuildHasherDefault<IdHasher>>,
-    /// By prefix.
-    pub(super) unrouted: HashMap<LabelId, UsageCount, BuildHasherDefault<IdHasher>>,
+    pub(super) unrouted: UnroutedCounts,
     pub(super) mcp: McpCounts,
     pub(super) refused_connections: u64,
     pub(super) failed_handshakes: u64,
@@ -402,7 +409,7 @@ impl Default for ShardCounts {
             failed_candidates: HashMap::default(),
             candidates: HashMap::default(),
             seen: HashMap::default(),
-            unrouted: HashMap::default(),
+            unrouted: UnroutedCounts::default(),
             mcp: McpCounts::default(),
             refused_connections: 0,
             failed_handshakes: 0,
@@ -452,9 +459,7 @@ impl ShardCounts {
         for (caller, seen) in &other.seen {
             self.seen.entry(*caller).or_default().merge(seen);
         }
-        for (prefix, count) in &other.unrouted {
-            self.unrouted.entry(*prefix).or_default().merge(count);
-        }
+        self.unrouted.add(&other.unrouted);
         self.mcp.add(&other.mcp);
         self.refused_connections += other.refused_connections;
         self.failed_handshakes += other.failed_handshakes;

@@ -14,7 +14,7 @@ pub fn usage(names: &LabelNames, snapshots: &[Snapshot]) -> Usage {
         for ((route, client, side), seen) in &snapshot.counts.seen {
             usage.note(text(*route), text(*client), *side, seen);
         }
-        for (prefix, count) in &snapshot.counts.unrouted {
+        for (prefix, count) in &snapshot.counts.unrouted.prefixes {
             usage.note_unrouted(text(*prefix), count);
         }
         let eras = usage.eras_mut();

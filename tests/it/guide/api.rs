@@ -158,6 +158,9 @@ fn each_example_of_the_api_is_what_a_live_proxy_answers() {
         proxy.rest("GET", "/items/7", &headers, "");
     }
     becomes(|| failed(&proxy), &2.0);
+    for target in ["/orders/7?page=2", "/orders/8"] {
+        proxy.rest("GET", target, &[], "");
+    }
     let text = page("reference/admin-api.md");
     let api = proxy.ask("GET", "/api/v1/admin.json", "").json();
     let mut asked = BTreeSet::new();
