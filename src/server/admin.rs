@@ -19,6 +19,7 @@
 //! GET               /api/v1/plan           routes, clients, upstreams and defaults
 //! GET, POST         /api/v1/explain        explain a call without making it; POST is read-only too
 //! GET               /api/v1/usage          usage of routes by client, and the routes that may be deleted
+//! GET               /api/v1/unrouted       calls without a route, by method and path template
 //! GET, DELETE       /api/v1/mismatches     the last mismatches; delete them; `?route=GLOB` for some routes
 //! GET               /api/v1/overview       the state of the migration, and what needs attention
 //! GET               /api/v1/live           the overview as server-sent events, again whenever it changes
