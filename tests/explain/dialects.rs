@@ -212,3 +212,65 @@ fn pages_and_value_maps_show_the_values_of_the_other_side() {
     let words = "query parameter `page`: it must be a page, at least 1";
     assert!(refused.contains(words), "{refused}");
 }
+
+#[test]
+fn the_elements_of_a_batch_are_no_events_of_their_own() {
+    let bench = bench();
+    let reply = bench.write("reply.json", r#"{"jsonrpc":"2.0","id":1,"result":[1.0]}"#);
+    let batch =
+        r#"[{"method":"follow","task":"t","tag":5},{"method":"follow","task":"u","tag":6}]"#;
+    let told = bench.explain(&[
+        "/rpc",
+        "-d",
+        batch,
+        "-H",
+        "accept: text/event-stream",
+        "--reply",
+        reply.to_str().unwrap(),
+    ]);
+    for part in [
+        "stream     a response that streams is refused with `upstream_stream`: the call is part of a batch\n",
+        "{\"ok\":[1.0],\"tag\":5}\n",
+        "{\"ok\":[1.0],\"tag\":6}\n",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("as one event"), "{told}");
+    assert!(!told.contains("data: "), "{told}");
+}
+
+/// A command that is a frame on sockets, beside the routes with old messages over HTTP.
+const COMMAND: &str = r#"
+[[route]]
+name = "stop"
+frame = { command = "stop", request_id = "{id?}" }
+rpc = "stop"
+[[route.outcome]]
+lossy = "any result"
+frame = { event = "stopped", request_id = "{>id}" }
+rpc = { result = "{_}" }
+"#;
+
+#[test]
+fn a_posted_message_of_an_old_dialect_is_no_frame() {
+    let bench = Bench::new();
+    bench.write("dualgauge.toml", MAIN);
+    bench.write("routes.toml", &format!("{ROUTES}{COMMAND}"));
+    let explain = |call: &str| bench.explain(&["/rpc", "-d", call]);
+    let old = explain(r#"{"method":"follow","task":"t","tag":5}"#);
+    assert!(old.contains("route      follow"), "{old}");
+    let frame = explain(r#"{"command":"stop","request_id":1}"#);
+    assert!(frame.contains("route      stop"), "{frame}");
+}
+
+#[test]
+fn a_frame_is_explained_for_a_response_without_a_result() {
+    let bench = Bench::new();
+    bench.write("dualgauge.toml", MAIN);
+    bench.write("routes.toml", &format!("{ROUTES}{COMMAND}"));
+    let reply = bench.write("reply.json", r#"{"jsonrpc":"2.0","id":1}"#);
+    let call = r#"{"command":"stop","request_id":1}"#;
+    let told = bench.explain(&["/rpc", "-d", call, "--reply", reply.to_str().unwrap()]);
+    let frame = r#"{"event":"stopped","request_id":1}"#;
+    assert!(told.contains(frame), "{told}");
+}

@@ -171,12 +171,18 @@ fn draft_of_a_document() -> String {
 }
 
 #[test]
-fn a_response_without_a_result_is_null_where_a_row_reads_none() {
+fn a_response_without_a_result_is_null_where_a_row_reads_null() {
     let upstream = saying(r#""more":1"#);
-    for (result, status) in [("{_}", 204), ("{_:null}", 502)] {
+    let rows = [
+        ("'{_}'", 204),
+        ("'{_:null}'", 502),
+        ("'{_:string?}'", 502),
+        ("{ next = '{_?}', items = '{_?}' }", 502),
+    ];
+    for (result, status) in rows {
         let routes = format!(
             "[[route]]\nname = 'end'\nrest = 'DELETE /end'\nrpc = 'end'\n[[route.outcome]]\nlossy = 'any result'\n\
-             rest = {{ status = 204 }}\nrpc = {{ result = '{result}' }}\n"
+             rest = {{ status = 204 }}\nrpc = {{ result = {result} }}\n"
         );
         let proxy = before_rpc(&upstream, &routes);
         let came = proxy.rest("DELETE", "/end", &[], "");

@@ -6,7 +6,8 @@
 //! With `rpc.agent_card_versions`, a card also gets the members of another version of A2A.
 //!
 //! Laws: a card that names the proxy stays as it is; members that name no interface keep their bytes, except for
-//! signatures, which are valid for the server's card only, and for security schemes in the form of another version.
+//! signatures, which are valid for the server's card only, and for skills and security schemes with members of another
+//! version.
 //!
 //! Used by `explain` and `gateway`.
 

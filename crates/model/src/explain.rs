@@ -37,6 +37,7 @@ use super::routing::{self, RequestHead, classify_request};
 use super::token::Tokens;
 use super::translate::TranslateContext;
 use case::Case;
+use dualgauge_patterns::json::Json;
 use dualgauge_patterns::pattern::Now;
 use dualgauge_patterns::side::Side;
 
@@ -126,6 +127,7 @@ fn explain_calls(
             depth: plan.limits.depth,
             now: environment.now,
         },
+        in_old_batch: false,
     };
     if clients.authentication() == Authentication::Required
         && !identity.is_authenticated()
@@ -146,8 +148,10 @@ fn explain_calls(
 
 /// Explains a request to an RPC path: a frame, a message of an old dialect, or JSON-RPC.
 fn explain_posted(mut case: Case<'_>) -> Vec<Explanation> {
-    let frame = frame::parse(&case);
-    if frame.is_none() && !rest::is_old(&case) {
+    let is_old = rest::is_old(&case);
+    let of_route = |frame: &Json| case.plan.routes.select_frame(frame).is_some();
+    let frame = frame::parse(&case).filter(|frame| !is_old || of_route(frame));
+    if frame.is_none() && !is_old {
         return rpc::explain(&case);
     }
     // Frames and old messages are calls of the REST side.

@@ -62,13 +62,13 @@ pub fn read_rpc(
     Ok((response.reply, code))
 }
 
-/// Parses the response of an RPC server to a call of a route. A response without a result is `null` if a row reads none.
+/// Parses the response of an RPC server to a call of a route. A response without a result is `null` if a row reads `null`.
 ///
 /// # Errors
 /// [`ResponseFault`] describes the content.
 pub fn parse_for(route: &Route, body: &Bytes, depth: u16) -> Result<Response, ResponseFault> {
     parse_response(body, depth).or_else(|fault| {
-        if route.outcomes.reads_no_result() {
+        if route.outcomes.reads_no_result(depth) {
             parse_response_with(body, depth, NoResult::Null)
         } else {
             Err(fault)

@@ -150,10 +150,11 @@ fn a_guard_trips_on_the_verdicts_of_frames() {
         }
         match verdict {
             "match" => {
-                eventually("a ruling", || {
+                eventually("the guard is content", || {
                     let labels = ["flag", "ruling"];
                     let rulings = proxy.metrics().table("dualgauge_guard_ruling", &labels);
-                    (!rulings.is_empty()).then_some(())
+                    let content = rulings.get("compare content");
+                    content.is_some_and(|value| *value >= 1.0).then_some(())
                 });
                 assert_eq!(tripped(), None);
             }

@@ -53,6 +53,8 @@ pub(super) struct Case<'a> {
     pub(super) token: Option<TokenFault>,
     pub(super) side: Side,
     pub(super) context: TranslateContext,
+    /// The message is an element of a batch of an old dialect.
+    pub(super) in_old_batch: bool,
 }
 
 impl<'a> Case<'a> {

@@ -8,9 +8,10 @@ use super::view::{ExplainedAnswer, Explanation, RowLine, SentRequest, Value};
 use crate::dialect::{self, OldRequest};
 use crate::failure::{Failure, Reason};
 use crate::frame::{FrameReply, SocketMessage, answer_to_frame, command_to_rpc};
-use crate::jsonrpc::{ResponseReply, parse_response};
+use crate::jsonrpc::ResponseReply;
 use crate::plan::{Plan, SocketProtocol, Unrouted, UpstreamPlan};
 use crate::rejections;
+use crate::reply::parse_for;
 use crate::rollout::{DecisionReason, Way};
 use crate::route::Route;
 use crate::routing::{self, refused};
@@ -142,7 +143,7 @@ fn answer(
         return Ok(None);
     };
     let limits = &case.plan.limits;
-    let response = parse_response(&reply.body, limits.depth)
+    let response = parse_for(route, &reply.body, limits.depth)
         .map_err(|fault| rejections::no_response(reply, fault, limits.error_text))?;
     if let ResponseReply::Result(result) = &response.reply {
         rejections::unless_valid(route, result)?;

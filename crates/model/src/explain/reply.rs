@@ -68,10 +68,13 @@ pub(super) fn answer_rest(
     let status = StatusCode::from_u16(answer.status).unwrap_or_default();
     let mut note = None;
     let client = case.request.head.headers;
-    if becomes_event(route, client, status, headers.get(CONTENT_TYPE)) {
+    // The messages of a batch are parts of one array.
+    if !case.in_old_batch && becomes_event(route, client, status, headers.get(CONTENT_TYPE)) {
         body = single_event(&body).into();
         let kind = const { HeaderValue::from_static(EVENT_STREAM) };
         headers.insert(CONTENT_TYPE, kind);
+        let unbuffered = const { HeaderValue::from_static("no") };
+        headers.entry("x-accel-buffering").or_insert(unbuffered);
         note = Some("a complete response, as the only event".into());
     }
     Ok(Some(ExplainedAnswer {

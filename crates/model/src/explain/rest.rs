@@ -64,7 +64,12 @@ fn explain_content(case: &Case<'_>) -> Vec<Explanation> {
             body: &body,
             ..case.request
         };
-        let mut explanation = explain_call(&Case { request, ..*case }, None);
+        let element = Case {
+            request,
+            in_old_batch: true,
+            ..*case
+        };
+        let mut explanation = explain_call(&element, None);
         explanation.message = Some(format!("{} of {count}", index + 1));
         explanation
     });
@@ -202,7 +207,7 @@ fn translate(case: &Case<'_>, index: usize, explanation: &mut Explanation) -> Re
             | Transport::WebSocket(_)
             | Transport::Frames(_) => route.subscription.is_some(),
         };
-        let described = || response_stream::describe(case, route, Side::Rest, true);
+        let described = || response_stream::describe(case, route, Side::Rest, !case.in_old_batch);
         explanation.stream = streams.then(described).flatten();
         explanation.answer = answer_rest(case, route, &bindings)?;
     }

@@ -181,11 +181,14 @@ impl Outcomes {
         &self.rows
     }
 
-    /// Returns true if a row also reads a response without a result: its pattern of the result may be absent.
+    /// Returns true if a row reads a response without a result: its pattern may be absent, and reads `null`.
     #[must_use]
-    pub fn reads_no_result(&self) -> bool {
+    pub fn reads_no_result(&self, depth: u16) -> bool {
+        let null = ResponseReply::Result(Json::literal("null"));
         self.rows.iter().any(|row| match &row.rpc {
-            RpcReplyPattern::Result(pattern) => pattern.may_be_absent(),
+            RpcReplyPattern::Result(pattern) => {
+                pattern.may_be_absent() && row.read_rpc(&null, depth).is_ok()
+            }
             RpcReplyPattern::Error { .. } => false,
         })
     }
