@@ -174,15 +174,23 @@ fn draft_of_a_document() -> String {
 fn a_response_without_a_result_is_null_where_a_row_reads_null() {
     let upstream = saying(r#""more":1"#);
     let rows = [
-        ("'{_}'", 204),
-        ("'{_:null}'", 502),
-        ("'{_:string?}'", 502),
-        ("{ next = '{_?}', items = '{_?}' }", 502),
+        ("{ status = 204 }", "'{_}'", 204),
+        ("{ status = 204 }", "'{_:null}'", 502),
+        (
+            "{ status = 200, body = '{x:string?}' }",
+            "'{x:string?}'",
+            502,
+        ),
+        (
+            "{ status = 200, body = { next = '{next?}', items = '{items?}' } }",
+            "{ next = '{next?}', items = '{items?}' }",
+            502,
+        ),
     ];
-    for (result, status) in rows {
+    for (rest, result, status) in rows {
         let routes = format!(
             "[[route]]\nname = 'end'\nrest = 'DELETE /end'\nrpc = 'end'\n[[route.outcome]]\nlossy = 'any result'\n\
-             rest = {{ status = 204 }}\nrpc = {{ result = {result} }}\n"
+             rest = {rest}\nrpc = {{ result = {result} }}\n"
         );
         let proxy = before_rpc(&upstream, &routes);
         let came = proxy.rest("DELETE", "/end", &[], "");

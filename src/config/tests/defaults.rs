@@ -13,6 +13,8 @@ const REST: &str = "[upstream.old]\nside = 'rest'\nurls = ['http://127.0.0.1:1',
 const RPC: &str = "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
 const SERVED: &str =
     "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n[rpc]\nwebsocket = true\n";
+const CARD: &str = "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n[rpc]\nagent_card = '/card'\n[listen]\n\
+    public_url = 'https://agent.example'\n";
 const ROUTED: &str = "[upstream.old]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n[[route]]\nname = 'a'\nrest = 'GET /a'\n\
     rpc = 'tools/call'\n";
 const CHILD: &str = "[upstream.old]\nside = 'rpc'\ncommand = ['a']\n";
@@ -45,7 +47,7 @@ const TABLES: [Documented; 6] = [
         page: "reference/configuration.md",
         heading: "## Main file",
         prefix: "",
-        mains: &[REST, RPC, SERVED, SOCKET, ROUTED],
+        mains: &[REST, RPC, SERVED, CARD, SOCKET, ROUTED],
     },
     Documented {
         page: "reference/configuration.md",
@@ -201,6 +203,7 @@ fn others(default: &str) -> Vec<String> {
         "[]",
         "['/other']",
         "['x']",
+        "['1.0']",
         "{ x-a = 'b' }",
         "{ A = 'b' }",
     ];
