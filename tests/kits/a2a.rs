@@ -201,13 +201,13 @@ fn rest_clients_of_a2a_1_0_get_the_results_of_an_agent_of_a2a_0_3() {
 
 #[test]
 #[ignore = "needs .ci/install-kits"]
-fn clients_of_a2a_0_3_get_the_results_of_their_agent_before_which_the_kit_is() {
+fn clients_of_a2a_0_3_get_the_same_results_through_the_kit() {
     let (_agent, agent) = Sdk::Former.agent(&["JSONRPC"]);
-    let direct = Sdk::Former.client(&agent, &["JSONRPC"]);
+    let direct = Sdk::Former.client(&agent, &["JSONRPC", "0.3"]);
     let folder = tempfile::tempdir().unwrap();
     let main = written_for_v03_agent(folder.path(), &agent);
     let (_proxy, url) = named_proxy(&main);
-    assert_equal_results(&direct, &Sdk::Former.client(&url, &["JSONRPC"]));
+    assert_equal_results(&direct, &Sdk::Former.client(&url, &["JSONRPC", "0.3"]));
 }
 
 /// Takes the comment signs from the tables that a file has as comments.

@@ -1,6 +1,6 @@
 """Calls operations of A2A 0.3 with a2a-sdk 0.3 over one binding, `JSONRPC` or `HTTP+JSON`, and prints the results as JSON.
 
-The client starts from the agent card at the URL.
+The client starts from the agent card at the URL. With a third argument, the agent knows A2A 0.3 only, and may repeat an event.
 
 Ids are replaced in the order in which they appear, times by a word, because they differ between servers.
 """
@@ -38,6 +38,7 @@ from a2a.types import (
 )
 
 url, binding = sys.argv[1], sys.argv[2]
+old = len(sys.argv) > 3
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)")
 results = {}
@@ -60,7 +61,7 @@ async def keep(name, result):
         if hasattr(result, "__aiter__"):
             async for last in result:
                 # A task of the agent of A2A 0.3 that waits repeats its state.
-                if not (found and plain(dumped(last)) == plain(found[-1])):
+                if not (old and found and plain(dumped(last)) == plain(found[-1])):
                     found.append(dumped(last))
         else:
             last = await result
