@@ -135,17 +135,23 @@ impl LeftSide {
     }
 }
 
-/// Decodes the left form of a route; `None` if it is `rest`.
-pub(super) fn old(table: &mut Table<'_>, key: &SubTable, short: &Tree) -> Option<LeftSide> {
+/// Decodes the left form of a route with these rules; `None` if it is `rest`.
+pub(super) fn old(
+    table: &mut Table<'_>,
+    key: &SubTable,
+    short: &Tree,
+    rules: &'static [Rule],
+) -> Option<LeftSide> {
     let form = left_form(table);
-    let excluded = match form {
-        "rest" => return None,
-        "frame" => &["rest", "query", "headers", "body"][..],
-        _ => &["rest", "query", "headers", "body", "frame", "body_format"],
-    };
-    for key in excluded {
-        reject_beside(table, key, form);
+    if form == "rest" {
+        return None;
     }
+    for other in ["rest", "frame"] {
+        if other != form {
+            reject_beside(table, other, form);
+        }
+    }
+    reject_excluded(table, rules);
     let here = table.at(form);
     if form == "frame" {
         return Some(LeftSide::of_message(table.tree(short), here));
@@ -191,7 +197,7 @@ fn over_http(old: &mut Table<'_>, here: &Spanned<()>) -> Option<LeftSide> {
     })
 }
 
-/// Reports the keys that the first present key of these rules excludes.
+/// Finds the first rule whose key is present, and reports the keys that it excludes.
 pub(super) fn reject_excluded(table: &mut Table<'_>, rules: &'static [Rule]) {
     for rule in rules {
         if let Rule::Excludes(key, others) = rule

@@ -201,7 +201,7 @@ pub(super) fn route(table: &mut Table<'_>) -> Option<RawRoute> {
 
 /// Decodes the left form of a route.
 fn left_side(table: &mut Table<'_>) -> LeftSide {
-    let old = old::old(table, &OLD, &FRAME);
+    let old = old::old(table, &OLD, &FRAME, ROUTE.rules);
     let (query, headers) = (table.trees(&QUERY), table.trees(&HEADERS));
     let body = table.tree(&BODY);
     old.unwrap_or_else(|| LeftSide {

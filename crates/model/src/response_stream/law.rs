@@ -142,7 +142,7 @@ pub fn check_any_complete(data: &[u8]) {
     let event = event.as_ref().filter(|event| event.event() == MESSAGE);
     let read = event.and_then(RawEvent::data).unwrap_or_default();
     assert!(is_json(read.as_bytes()), "no JSON: {piece:?}");
-    // Spaces within strings are left out of both.
+    // The comparison ignores spaces and line ends, also those within strings.
     let packed = |text: &str| text.replace(['\r', '\n', ' '], "");
     assert_eq!(packed(&read), packed(&String::from_utf8_lossy(data)));
     assert_eq!(reader.next(), None, "more than one event");

@@ -23,7 +23,7 @@ use dualgauge_patterns::pattern::{
 };
 use dualgauge_patterns::side::Side;
 
-/// The presence of routes with old messages over HTTP.
+/// The presence of routes with old messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OldRoutes {
     /// True if a route has them.
@@ -60,7 +60,7 @@ pub enum BodyContent {
 /// The member that JSON-RPC 2.0 added to each message (JSON-RPC 2.0 §4).
 const VERSION: &str = "jsonrpc";
 
-/// The hole of a frame that is the id of the call.
+/// The hole of an old message that is the id of the call.
 pub(super) const ID: &str = "id";
 
 /// Placeholder for the method of a frame; never compared with that of an HTTP call.

@@ -102,7 +102,7 @@ pub struct OldSource {
 }
 
 impl OldSource {
-    /// Returns that of messages on a socket.
+    /// Returns the source of a route whose messages are on a socket.
     #[must_use]
     pub fn on_socket() -> OldSource {
         OldSource {
