@@ -168,6 +168,7 @@ impl ServeArguments {
             path: path.clone(),
             is_saved: true,
             variables: Vec::new(),
+            new_schemas: Vec::new(),
         })
     }
 }
@@ -179,6 +180,8 @@ pub(super) struct ConfigFolder {
     is_saved: bool,
     /// Keys with secrets, as variables of the configuration: only the memory of this process contains them.
     variables: Vec<(String, String)>,
+    /// The schemas that were not in the folder before.
+    new_schemas: Vec<DescribedFile>,
 }
 
 impl ConfigFolder {
@@ -192,6 +195,7 @@ impl ConfigFolder {
             path,
             is_saved: false,
             variables: Vec::new(),
+            new_schemas: Vec::new(),
         })
     }
 
@@ -205,21 +209,21 @@ impl ConfigFolder {
     }
 
     /// Writes a file that the main file includes.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DraftedServerFault> {
+    pub(super) fn write(&mut self, name: &str, text: &str) -> Result<(), DraftedServerFault> {
         let path = self.path.join(name);
         let text = self.with_schema(DescribedFile::Routes, text)?;
         fs::write(&path, &*text).map_err(unwritten(&path))
     }
 
     /// Writes the main file, which only the user may read: it may contain credentials.
-    pub(super) fn write_main(&self, text: &str) -> Result<(), DraftedServerFault> {
+    pub(super) fn write_main(&mut self, text: &str) -> Result<(), DraftedServerFault> {
         let text = self.with_schema(DescribedFile::Config, text)?;
         write_private(&self.path.join(MAIN), &text)
     }
 
     /// Returns the text of a file with the name of its schema, which is written too. Nobody edits a temporary folder.
     fn with_schema<'t>(
-        &self,
+        &mut self,
         file: DescribedFile,
         text: &'t str,
     ) -> Result<Cow<'t, str>, DraftedServerFault> {
@@ -227,7 +231,9 @@ impl ConfigFolder {
             return Ok(text.into());
         }
         let written = schema::write_schema(file, &self.path);
-        written.map_err(unwritten(&self.path.join(file.file_name())))?;
+        if written.map_err(unwritten(&self.path.join(file.file_name())))? {
+            self.new_schemas.push(file);
+        }
         Ok(schema::name_schema(file, text).into())
     }
 
@@ -295,11 +301,11 @@ impl ConfigFolder {
 
     /// Removes the configuration of a command that failed.
     pub(super) fn discard(&self, names: &[&str]) {
-        for name in names {
+        let schemas = self.new_schemas.iter().map(|file| file.file_name());
+        for name in names.iter().copied().chain(schemas).chain([MAIN]) {
+            // A leftover does no harm.
             let _ = fs::remove_file(self.path.join(name));
         }
-        let _ = fs::remove_file(self.path.join(MAIN));
-        schema::remove_schemas(&self.path);
     }
 }
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::cli::command_error::CommandError;
-use crate::cli::schema::{DescribedFile, name_schema, write_schema};
+use crate::cli::schema::{DescribedFile, name_schema, write_schema, write_with_schema};
 use dualgauge_model::import::{
     DocumentKind, ImportDraft, ImportReport, SourceDocument, ToolDraftOptions, draft,
     draft_as_tools, printable,
@@ -199,13 +199,15 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<ExitCode, CommandErr
                 if refreshed.has_conflicts() {
                     code = ExitCode::from(IN_CONFLICT);
                 }
+                // A table of a former version has no schema beside it.
+                let folder = path.parent().unwrap_or(Path::new(""));
+                let written = write_schema(DescribedFile::Routes, folder);
+                let schema = folder.join(DescribedFile::Routes.file_name());
+                written.map_err(|source| unwritten(&schema, source))?;
             } else {
-                write(path, &toml, arguments.force)?;
+                write_beside_schema(path, &toml, arguments.force)?;
                 text.push_str(&format!("written: {}\n", path.display()));
             }
-            let folder = path.parent().unwrap_or(Path::new(""));
-            let written = write_schema(DescribedFile::Routes, folder);
-            written.map_err(|source| unwritten(path, source))?;
         }
         None => io::stdout().lock().write_all(draft.toml.as_bytes())?,
     }
@@ -277,11 +279,18 @@ fn document(
     })
 }
 
-/// Writes the draft. A missing folder is created. An existing file is replaced if `is_forced`, else it is an error.
-fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), ImportFault> {
+/// Writes the draft, and its schema before it. A missing folder is created.
+fn write_beside_schema(path: &Path, toml: &str, is_forced: bool) -> Result<(), ImportFault> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| unwritten(path, source))?;
     }
+    let write = || write(path, toml, is_forced);
+    let unwritten = |path: PathBuf, source| unwritten(&path, source);
+    write_with_schema(DescribedFile::Routes, path, unwritten, write)
+}
+
+/// Writes the draft. An existing file is replaced if `is_forced`, else it is an error.
+fn write(path: &Path, toml: &str, is_forced: bool) -> Result<(), ImportFault> {
     let mut options = OpenOptions::new();
     options.write(true);
     match is_forced {

@@ -25,7 +25,7 @@ use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
 use crate::cli::configuration::read_configuration;
 use crate::cli::plural::count;
-use crate::cli::schema::{DescribedFile, name_schema, write_schema};
+use crate::cli::schema::{DescribedFile, name_schema, write_with_schema};
 use documents::infer;
 use dualgauge_model::import::{DocumentKind, ImportDraft, SourceDocument, draft_observed};
 use dualgauge_model::lifecycle::UsageReport;
@@ -189,26 +189,19 @@ fn drafted(observed: &mut Observed, name: &str) -> Result<ImportDraft, LearnFaul
     })
 }
 
+/// Writes the draft into a new file, and its schema before it.
 fn write(path: &Path, toml: &str) -> Result<(), LearnFault> {
-    let mut options = OpenOptions::new();
-    let unwritable = |cause: io::Error| {
-        if cause.kind() == io::ErrorKind::AlreadyExists {
-            return LearnFault::Exists(path.to_path_buf());
-        }
-        LearnFault::Unwritable {
-            path: path.to_path_buf(),
-            cause,
-        }
-    };
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(unwritable)?;
-    let text = name_schema(DescribedFile::Routes, toml);
-    file.write_all(text.as_bytes()).map_err(unwritable)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    write_schema(DescribedFile::Routes, folder).map_err(unwritable)
+    let unwritable = |path: PathBuf, cause| LearnFault::Unwritable { path, cause };
+    write_with_schema(DescribedFile::Routes, path, unwritable, || {
+        let own = |cause: io::Error| match cause.kind() == io::ErrorKind::AlreadyExists {
+            true => LearnFault::Exists(path.to_path_buf()),
+            false => unwritable(path.to_path_buf(), cause),
+        };
+        let opened = OpenOptions::new().write(true).create_new(true).open(path);
+        let text = name_schema(DescribedFile::Routes, toml);
+        let mut file = opened.map_err(own)?;
+        file.write_all(text.as_bytes()).map_err(own)
+    })
 }
 
 fn left_out(observed: &Observed) -> String {

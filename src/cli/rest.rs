@@ -100,7 +100,7 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     let mut loading = None;
     let sources = folder.sources(arguments.serve.address(None));
     let result = run::run(sources, ProcessEnvironment::default(), |started| {
-        let drafted = arguments.draft(&folder, &started, key.as_deref());
+        let drafted = arguments.draft(&mut folder, &started, key.as_deref());
         let drafted = drafted.and_then(|api| {
             folder.write_main(&main.replace(UNAVAILABLE, ""))?;
             Ok(api)
@@ -251,7 +251,7 @@ answer = "docs"
     /// Asks the server for its tools, and writes the routes and the document.
     fn draft(
         &self,
-        folder: &ConfigFolder,
+        folder: &mut ConfigFolder,
         started: &StartupSummary,
         key: Option<&str>,
     ) -> Result<RestApi, RestFault> {

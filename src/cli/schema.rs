@@ -5,7 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -94,25 +94,35 @@ pub(super) fn name_schema(file: DescribedFile, text: &str) -> String {
     format!("{DIRECTIVE}./{}\n{text}", file.file_name())
 }
 
-/// Writes the schema of a drafted file into its folder, unless there is one.
-pub(super) fn write_schema(file: DescribedFile, folder: &Path) -> io::Result<()> {
+/// Writes the schema of a drafted file into its folder, unless there is one. Returns true if the file of the schema is new.
+pub(super) fn write_schema(file: DescribedFile, folder: &Path) -> io::Result<bool> {
     let path = folder.join(file.file_name());
     match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut opened) => opened.write_all(file.schema().as_bytes()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Ok(mut opened) => opened.write_all(file.schema().as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Removes the schemas that are beside a draft, unless they are those of another version.
-pub(super) fn remove_schemas(folder: &Path) {
-    for (name, schema) in all() {
-        let path = folder.join(name);
-        if fs::read_to_string(&path).is_ok_and(|text| text == schema) {
-            // A leftover does no harm.
-            let _ = fs::remove_file(path);
-        }
+/// Writes the schema of a drafted file beside it, and then the file. Without the file, a new schema does not stay.
+pub(super) fn write_with_schema<E>(
+    file: DescribedFile,
+    path: &Path,
+    unwritten: impl FnOnce(PathBuf, io::Error) -> E,
+    write: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let schema = folder.join(file.file_name());
+    let is_new = match write_schema(file, folder) {
+        Ok(is_new) => is_new,
+        Err(error) => return Err(unwritten(schema, error)),
+    };
+    let written = write();
+    if is_new && written.is_err() {
+        // A leftover does no harm.
+        let _ = fs::remove_file(schema);
     }
+    written
 }
 
 /// Returns the name and the text of each schema.
@@ -157,15 +167,33 @@ mod tests {
         let named = "#:schema ./routes.schema.json\n# Routes.\n";
         let routes = DescribedFile::Routes;
         assert_eq!(name_schema(routes, "# Routes.\n"), named);
-        write_schema(routes, folder.path()).unwrap();
+        assert!(write_schema(routes, folder.path()).unwrap());
         let written = fs::read_to_string(&schema).unwrap();
         assert_eq!(written, routes.schema());
         fs::write(&schema, "{}").unwrap();
-        write_schema(routes, folder.path()).unwrap();
-        remove_schemas(folder.path());
+        assert!(!write_schema(routes, folder.path()).unwrap());
         assert_eq!(fs::read_to_string(&schema).unwrap(), "{}");
-        fs::write(&schema, written).unwrap();
-        remove_schemas(folder.path());
+    }
+
+    #[test]
+    fn a_schema_is_written_before_its_file_and_does_not_stay_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/routes.toml");
+        let schema = folder.path().join("new/routes.schema.json");
+        let write = |write: fn() -> Result<(), PathBuf>| {
+            write_with_schema(DescribedFile::Routes, &path, |path, _| path, write)
+        };
+        // There is no such folder yet.
+        let fault = write(|| panic!("the file is written without its schema"));
+        assert_eq!(fault, Err(schema.clone()));
+        fs::create_dir(folder.path().join("new")).unwrap();
+        let failing = || Err(PathBuf::from("the file"));
+        assert_eq!(write(failing), Err(PathBuf::from("the file")));
         assert!(!schema.exists());
+        assert_eq!(write(|| Ok(())), Ok(()));
+        assert!(schema.exists());
+        // This one was there before.
+        assert!(write(failing).is_err());
+        assert!(schema.exists());
     }
 }

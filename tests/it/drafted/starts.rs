@@ -37,6 +37,26 @@ fn a_url_that_is_no_mcp_server_is_reported_with_its_status() {
 }
 
 #[test]
+fn a_start_that_fails_removes_only_the_schemas_that_it_wrote() {
+    let server = Upstream::answering(answer("404 Not Found", &[], ""));
+    let url = format!("http://{}/wrong", server.address());
+    let folder = tempfile::tempdir().unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/schema");
+    // The user has these two.
+    for name in ["flags.schema.json", "routes.schema.json"] {
+        fs::copy(shipped.join(name), folder.path().join(name)).unwrap();
+    }
+    let place = folder.path().to_str().unwrap();
+    let arguments = [&["rest", "--mcp", &url, "--save", place], &LOOPBACK[..]].concat();
+    let ended = run_to_end(program(&arguments));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["flags.schema.json", "routes.schema.json"]);
+}
+
+#[test]
 fn a_command_without_a_server_names_both_ways() {
     let ended = run_to_end(program(&["rest"]));
     assert_eq!(ended.code, Some(2), "{ended:?}");
