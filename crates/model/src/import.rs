@@ -11,6 +11,7 @@
 //! media_type  media types of bodies
 //! model       operations as plain values, the same for all kinds of documents
 //! name_words  names split into words, and their comparison
+//! method_prefix    prefixes that methods share
 //! pair        pairs of a REST operation and an RPC operation, with the reason
 //! hole        names and spellings of holes
 //! matching    pairs of a param and a part of a REST call
@@ -49,6 +50,7 @@ mod hole;
 mod keys;
 mod matching;
 mod media_type;
+mod method_prefix;
 mod model;
 mod name_words;
 mod openapi;

@@ -2,13 +2,15 @@
 //!
 //! Rules are tried from the surest to the weakest. Under a rule, two operations are a pair if each is the only
 //! candidate for the other. With several candidates the names of their parameters decide; if they do not, none is
-//! paired and the report names all of them. Law: the result does not depend on the order of members in the documents.
+//! paired and the report names all of them. For observed calls, the operations that are left are tried again without the
+//! prefixes that methods share. Law: the result does not depend on the order of members in the documents.
 //!
 //! Used by `import::route` and `import::table`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::matching::ParamNames;
+use super::method_prefix;
 use super::model::{BodyModel, Parameter, RestOperation, RpcOperation};
 use super::name_words::{self, NameWords};
 
@@ -67,6 +69,8 @@ pub(super) struct OperationPair {
     pub(super) rule: PairRule,
     /// True if the names of parameters chose among several candidates.
     pub(super) decided_by_parameters: bool,
+    /// The prefix of the method without which the names match.
+    pub(super) prefix: Option<String>,
 }
 
 /// The pairs, and the operations with several candidates.
@@ -81,13 +85,41 @@ pub(super) struct Pairs {
 }
 
 /// Pairs the operations of both sides.
-pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
+pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation], mismatches: Mismatches) -> Pairs {
     let mut found = Pairs {
         pairs: Vec::new(),
         rest_doubts: vec![Vec::new(); rest.len()],
         rpc_doubts: vec![Vec::new(); rpc.len()],
         ..Pairs::default()
     };
+    let names: Vec<&str> = rpc.iter().map(|one| one.name.as_str()).collect();
+    let whole: Vec<Option<&str>> = names.iter().copied().map(Some).collect();
+    pair_by_names(&whole, rest, rpc, &mut found);
+    match mismatches {
+        // The names of a document are those that its author wants to pair.
+        Mismatches::Noted => {}
+        Mismatches::Refused => {
+            let path_words: BTreeSet<String> =
+                rest.iter().flat_map(name_words::spelled_by_path).collect();
+            let stripped = method_prefix::strip(&names, &path_words);
+            let short: Vec<Option<&str>> = stripped.iter().map(|it| Some((*it)?.name)).collect();
+            let before = found.pairs.len();
+            pair_by_names(&short, rest, rpc, &mut found);
+            for pair in &mut found.pairs[before..] {
+                pair.prefix = stripped[pair.rpc].map(|stripped| stripped.prefix.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Pairs the operations that are left, by these names of RPC operations.
+fn pair_by_names(
+    names: &[Option<&str>],
+    rest: &[RestOperation],
+    rpc: &[RpcOperation],
+    found: &mut Pairs,
+) {
     for rule in RULES {
         let mut groups: BTreeMap<PairKey, PairGroup> = BTreeMap::new();
         for (at, one) in rest.iter().enumerate() {
@@ -97,18 +129,18 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation]) -> Pairs {
                 groups.entry(key).or_default().rest.push(at);
             }
         }
-        for (at, one) in rpc.iter().enumerate() {
+        for (at, name) in names.iter().enumerate() {
             if found.rpc_is_free(at)
-                && let Some(group) = rpc_key(rule, one).and_then(|key| groups.get_mut(&key))
+                && let Some(name) = name
+                && let Some(group) = rpc_key(rule, name).and_then(|key| groups.get_mut(&key))
             {
                 group.rpc.push(at);
             }
         }
         for group in groups.values().filter(|group| !group.rpc.is_empty()) {
-            pair_group(rule, group, rest, rpc, &mut found);
+            pair_group(rule, group, rest, rpc, found);
         }
     }
-    found
 }
 
 impl Pairs {
@@ -146,13 +178,13 @@ fn rest_key(rule: PairRule, one: &RestOperation) -> Option<PairKey> {
     informative(key)
 }
 
-fn rpc_key(rule: PairRule, one: &RpcOperation) -> Option<PairKey> {
+fn rpc_key(rule: PairRule, name: &str) -> Option<PairKey> {
     let key = match rule {
-        PairRule::SameName => PairKey::Name(one.name.clone()),
+        PairRule::SameName => PairKey::Name(name.to_owned()),
         PairRule::SameMeaning | PairRule::WholePath | PairRule::LastLiteral => {
-            PairKey::Meaning(name_words::from_name(&one.name))
+            PairKey::Meaning(name_words::from_name(name))
         }
-        PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_name(&one.name)),
+        PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_name(name)),
     };
     informative(key)
 }
@@ -192,6 +224,7 @@ fn pair_group(
                 rpc: *other,
                 rule,
                 decided_by_parameters: scores.len() != 1,
+                prefix: None,
             });
         }
     }

@@ -15,6 +15,7 @@ use super::pair::{Mismatches, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::reply;
+use super::schema::Type;
 use super::tool_rows::{self, RestDeclaration};
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use crate::stream_format::StreamFormat;
@@ -31,6 +32,9 @@ pub(super) fn from_pair(
 ) -> Result<(Drafted, RouteKeys), String> {
     let (rest, rpc, mismatches) = operations;
     let bind = |rpc: &RpcOperation| {
+        if let Some(why) = unsure_value(rpc, pair) {
+            return Err(why);
+        }
         let bindings = bind::pair(rest, rpc)?;
         match bindings
             .mismatch()
@@ -59,6 +63,19 @@ pub(super) fn from_pair(
         }
         (Err(why), None) => Err(why),
     }
+}
+
+/// Returns the reason why a pair by a guessed prefix is refused: clients often omit a boolean that is false, so a call
+/// with the value and a call without it may be the same.
+fn unsure_value(rpc: &RpcOperation, pair: &OperationPair) -> Option<String> {
+    let prefix = pair.prefix.as_ref()?;
+    let mut params = rpc.params.iter();
+    let unsure = params.find(|it| it.kind == Type::Boolean && !it.is_required)?;
+    let name = shown(&unsure.name);
+    Some(format!(
+        "the prefix `{}` is a guess, and the default of the boolean `{name}` is not known",
+        shown(prefix)
+    ))
 }
 
 impl Drafted {
@@ -92,6 +109,9 @@ fn bound_pair(
     };
     let mut comments = notes(&rest.notes, &rpc.notes);
     comments.push(format!("paired: {}{decided}", pair.rule.reason()));
+    let prefix = pair.prefix.iter();
+    comments
+        .extend(prefix.map(|it| format!("guess: `{}` is a prefix of several methods", shown(it))));
     let mut drafted = assemble(rest, rpc, &bindings);
     comments.extend(bindings.notes.iter().cloned());
     match rpc.call {

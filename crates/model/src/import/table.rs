@@ -31,7 +31,7 @@ pub(super) struct Table {
 
 /// Drafts all routes.
 pub(super) fn table(found: Operations, sources: &Sources<'_>, mismatches: Mismatches) -> Table {
-    let mut pairs = pair::pair(&found.rest, &found.rpc);
+    let mut pairs = pair::pair(&found.rest, &found.rpc, mismatches);
     let mut drafts: Vec<(usize, Drafted, RouteKeys)> = Vec::new();
     let mut claimed = ClaimedKeys::default();
     let mut refusals: Vec<(usize, usize, String)> = Vec::new();
