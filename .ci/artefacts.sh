@@ -36,7 +36,7 @@ fresh_root() {
                 sources+=("$file")
             fi
         done
-        mmdebstrap --quiet --variant=minbase --include=python3-venv,npm --dpkgopt='path-exclude=/usr/share/man/*' \
+        mmdebstrap --quiet --format=tar --variant=minbase --include=python3-venv,npm --dpkgopt='path-exclude=/usr/share/man/*' \
             "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$base.new" "${sources[@]}"
         mv "$base.new" "$base"
     fi
