@@ -157,10 +157,9 @@ impl Control {
             overrides: &begun.overrides,
             tripped_here: &BTreeMap::new(),
             kill: begun.overrides.kill.as_ref(),
-            source: &SourcedFlags::new(),
+            source: &source.values,
         };
-        let sourced = std::mem::take(&mut source.values);
-        let compiled = compile_with(config, file_flags, changes, sourced)
+        let compiled = compile_with(config, file_flags, changes)
             .map_err(|problems| with_way_out(problems, begun.way_out))?;
         let settled = compiled.settled;
         source.values = settled.values;
@@ -276,7 +275,7 @@ impl Control {
         match said.and_then(|(config, flags)| self.compile_again(config, flags)) {
             Ok(Some(compiled)) => {
                 self.replace(compiled);
-                Box::pin(self.source.follow(&self.config)).await;
+                Box::pin(self.source.follow(&self.config, at)).await;
                 self.forget(at).await;
                 self.reloads.succeeded += 1;
                 self.reloads.loaded_at = at;
@@ -316,17 +315,17 @@ impl Control {
         }
         let here = self.still_tripped_here(&file_flags);
         let kill = self.kill_over(self.overrides.kill.as_ref());
+        let none = SourcedFlags::new();
         let changes = RuntimeChanges {
             overrides: &self.overrides,
             tripped_here: &here,
             kill: kill.as_ref(),
-            source: &SourcedFlags::new(),
+            source: match config.rollout.source {
+                Some(_) => &self.source.values,
+                None => &none,
+            },
         };
-        let sourced = match config.rollout.source {
-            Some(_) => self.source.values.clone(),
-            None => SourcedFlags::new(),
-        };
-        compile_with(config, file_flags, changes, sourced).map(Some)
+        compile_with(config, file_flags, changes).map(Some)
     }
 
     /// Returns the flags tripped in this process only, without those that were edited since.
@@ -398,13 +397,14 @@ fn with_way_out(problems: Problems, way_out: Option<&str>) -> Problems {
     Problems::new(problems)
 }
 
+/// Compiles the files. A flag whose value of the source is impossible with them is off, because another value could
+/// take more callers.
 fn compile_with(
     config: Box<RawConfig>,
     file_flags: Vec<RawFlag>,
     changes: RuntimeChanges<'_>,
-    sourced: SourcedFlags,
 ) -> Result<Compiled, Problems> {
-    let settled = settle(&config, &file_flags, changes, sourced)?;
+    let settled = settle(&config, &file_flags, changes, changes.source.clone())?;
     Ok(Compiled {
         config,
         file_flags,

@@ -91,6 +91,12 @@ pub enum PollError {
     /// The response cannot be used.
     #[error(transparent)]
     Invalid(#[from] ResponseFault),
+    /// The response does not mention the flags that follow the source.
+    #[error("the response has none of the flags that follow the source")]
+    Empty,
+    /// There is no plan with the values, but the values are not the reason.
+    #[error("no plan can be compiled with the values of the source: {0}")]
+    NoPlan(String),
 }
 
 impl PollError {
@@ -105,7 +111,9 @@ impl PollError {
             | PollError::Unauthorized(_)
             | PollError::Status(_)
             | PollError::TooLong
-            | PollError::Invalid(_) => None,
+            | PollError::Invalid(_)
+            | PollError::Empty
+            | PollError::NoPlan(_) => None,
         }
     }
 }

@@ -52,9 +52,17 @@ pub struct SnapshotDir {
     store_id: String,
     /// True if the last copy failed.
     is_failing: bool,
-    /// The state to copy, and the time at which it was noted.
-    due: Option<(Versioned, String)>,
+    due: Option<Pending>,
     work: Background<Done>,
+}
+
+/// A state to copy.
+#[derive(Debug)]
+struct Pending {
+    store_id: String,
+    state: Versioned,
+    /// The time at which it was noted.
+    at: String,
 }
 
 /// The result of writing a copy.
@@ -63,7 +71,7 @@ enum Done {
     /// This process owns the folder; the copy was written, or failed.
     Written(StateDir, Result<(), StoreError>),
     /// Another process still owns the folder.
-    NotOwned(Versioned, String),
+    NotOwned(Pending),
     /// The folder cannot be locked.
     LockFailed(StoreError),
 }
@@ -162,9 +170,15 @@ impl SnapshotDir {
         }
     }
 
-    /// Sets the identity of another store or source, for later copies.
-    pub fn identify(&mut self, store_id: String) {
-        self.store_id = store_id;
+    /// Sets the identity of the store or source for later copies. Returns true if it is another one; the pending copy is
+    /// dropped then.
+    pub fn identify(&mut self, store_id: String) -> bool {
+        let is_other = store_id != self.store_id;
+        if is_other {
+            self.store_id = store_id;
+            self.due = None;
+        }
+        is_other
     }
 
     /// Releases the folder for the next process.
@@ -181,7 +195,11 @@ impl SnapshotDir {
     /// Schedules a copy of a state, in place of one that is still pending.
     pub fn note(&mut self, state: &Versioned, at: String) {
         if state.revision > 0 && self.folder.is_some() {
-            self.due = Some((state.clone(), at));
+            self.due = Some(Pending {
+                store_id: self.store_id.clone(),
+                state: state.clone(),
+                at,
+            });
         }
     }
 
@@ -207,7 +225,7 @@ impl SnapshotDir {
             let Ok(Some(done)) = timeout(LIMIT, self.work.ended()).await else {
                 return;
             };
-            let is_not_owned = matches!(done, Done::NotOwned(..));
+            let is_not_owned = matches!(done, Done::NotOwned(_));
             self.settle(done);
             if is_not_owned {
                 return;
@@ -220,9 +238,9 @@ impl SnapshotDir {
         let Some(folder) = self.folder.clone().filter(|_| self.work.is_idle()) else {
             return;
         };
-        if let Some((state, at)) = self.due.take() {
-            let (kind, id) = (self.kind, self.store_id.clone());
-            self.work.begin(move || copy(kind, folder, &id, state, at));
+        if let Some(pending) = self.due.take() {
+            let kind = self.kind;
+            self.work.begin(move || copy(kind, folder, pending));
         }
     }
 
@@ -230,8 +248,8 @@ impl SnapshotDir {
     fn settle(&mut self, done: Done) {
         let file = self.kind.file();
         let result = match done {
-            Done::NotOwned(state, at) => {
-                self.due.get_or_insert((state, at));
+            Done::NotOwned(pending) => {
+                self.due.get_or_insert(pending);
                 return;
             }
             Done::LockFailed(error) => {
@@ -298,37 +316,30 @@ fn read(kind: SnapshotKind, folder: &StateDir, store_id: &str) -> Option<Snapsho
 }
 
 /// Locks the folder if the previous process has released it, and copies a state.
-fn copy(
-    kind: SnapshotKind,
-    mut folder: StateDir,
-    store_id: &str,
-    state: Versioned,
-    at: String,
-) -> Done {
+fn copy(kind: SnapshotKind, mut folder: StateDir, pending: Pending) -> Done {
     match folder.acquire() {
         Ok(_) if folder.is_owned() => {
-            let result = write(kind.file(), &folder, store_id, &state, at);
+            let result = write(kind.file(), &folder, pending);
             Done::Written(folder, result)
         }
-        Ok(_) => Done::NotOwned(state, at),
+        Ok(_) => Done::NotOwned(pending),
         Err(error) => Done::LockFailed(error),
     }
 }
 
-fn write(
-    name: &str,
-    folder: &StateDir,
-    store_id: &str,
-    state: &Versioned,
-    at: String,
-) -> Result<(), StoreError> {
+fn write(name: &str, folder: &StateDir, pending: Pending) -> Result<(), StoreError> {
+    let Pending {
+        store_id,
+        state,
+        at,
+    } = pending;
     let not_json = |error: serde_json::Error| StoreError::Damaged {
         path: folder.file(name),
         source: error.into(),
     };
     let file = SnapshotFile {
         version: VERSION,
-        store: store_id.to_owned(),
+        store: store_id,
         at,
         revision: state.revision,
         state: serde_json::from_str(&state.text).map_err(not_json)?,

@@ -85,6 +85,11 @@ impl GuardedFlag {
         }
     }
 
+    /// Forgets the time for which the current step of the ramp has been healthy.
+    pub(super) const fn stop_ramp(&mut self) {
+        self.ramp = None;
+    }
+
     /// Returns the action that the last decision requires.
     pub(super) fn next_action(
         &mut self,

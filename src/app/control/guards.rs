@@ -88,13 +88,15 @@ impl Control {
             }
             let stands = self.overrides.of(&flag.name, &raw.text_hash);
             watched.ruling = Some(ruling);
-            let governed = self.source.of(&flag.name).is_some();
-            let action = watched.next_action(flag, guard, stands, at);
-            // The source replaces the ramp.
-            let action = action.filter(|action| match action {
-                GuardAction::Trip { .. } => true,
-                GuardAction::Advance { .. } => !governed,
-            });
+            let mut action = watched.next_action(flag, guard, stands, at);
+            if self.source.of(&flag.name).is_some() {
+                // The source replaces the ramp, as a manual override does.
+                watched.stop_ramp();
+                action = action.filter(|action| match action {
+                    GuardAction::Trip { .. } => true,
+                    GuardAction::Advance { .. } => false,
+                });
+            }
             due.extend(action.map(|action| (flag.name.clone(), action)));
         }
         due

@@ -89,8 +89,9 @@ pub(super) struct Settled {
     pub(super) refused: BTreeMap<String, String>,
 }
 
-/// Compiles the plan with new values of the source. A flag whose value is impossible has that of `changes.source`, or
-/// none.
+/// Compiles the plan with new values of the source. A flag whose new value is impossible keeps that of
+/// `changes.source`; if that is impossible too, the flag is off. A flag without a former value does not follow the source
+/// then. A flag that the source has dropped keeps its former value if there is no plan without it.
 ///
 /// # Errors
 /// All problems that are not due to the source.
@@ -117,28 +118,80 @@ pub(super) fn settle(
             }
             Err(problems) => problems,
         };
-        let blamed = problems.iter().filter_map(|problem| match &problem.place {
-            SourceLocation::Source(flag) => Some((flag.to_string(), problem.message.clone())),
-            SourceLocation::Default
-            | SourceLocation::File { .. }
-            | SourceLocation::Variable(_)
-            | SourceLocation::Argument(_)
-            | SourceLocation::Flip(_) => None,
-        });
-        let blamed: BTreeMap<_, _> = blamed.collect();
+        let blamed = blamed_values(&problems);
         if blamed.is_empty() {
-            return Err(problems);
+            // Each flag returns once.
+            let returned = needed(before, &problems, |flag| {
+                !values.contains_key(flag) && !refused.contains_key(flag)
+            });
+            if returned.is_empty() {
+                return Err(problems);
+            }
+            for (flag, problem) in returned {
+                values.extend(before.get(&flag).map(|known| (flag.clone(), known.clone())));
+                refused.insert(flag, problem);
+            }
         }
-        // Each round replaces at least one value by the one before, or removes it.
+        // Each round replaces at least one value: by the former one, then by `Off`, then by none.
         for (flag, problem) in blamed {
             let tried = values.remove(&flag);
-            let other = before
-                .get(&flag)
-                .filter(|known| Some(*known) != tried.as_ref());
-            values.extend(other.map(|known| (flag.clone(), known.clone())));
+            let other = match before.get(&flag) {
+                Some(known) if !refused.contains_key(&flag) && tried.as_ref() != Some(known) => {
+                    Some(known.clone())
+                }
+                Some(_) => tried.and_then(off),
+                None => None,
+            };
+            values.extend(other.map(|other| (flag.clone(), other)));
             refused.entry(flag).or_insert(problem);
         }
     }
+}
+
+/// Returns the flags whose values of the source are impossible, with the reasons.
+fn blamed_values(problems: &Problems) -> BTreeMap<String, String> {
+    let blamed = problems.iter().filter_map(|problem| match &problem.place {
+        SourceLocation::Source(flag) => Some((flag.to_string(), problem.message.clone())),
+        SourceLocation::Default
+        | SourceLocation::File { .. }
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Flip(_) => None,
+    });
+    blamed.collect()
+}
+
+/// Returns the flags that the source has dropped and whose former values avoid the problems, with the reasons: those
+/// with an impossible flip, or else all of them, because the problems are in the files.
+fn needed(
+    before: &SourcedFlags,
+    problems: &Problems,
+    is_dropped: impl Fn(&str) -> bool,
+) -> BTreeMap<String, String> {
+    let reason = |message: &str| format!("it has none now, and without one: {message}");
+    let dropped = before.keys().filter(|flag| is_dropped(flag));
+    let flipped = problems.iter().filter_map(|problem| match &problem.place {
+        SourceLocation::Flip(flag) => Some((flag.to_string(), reason(&problem.message))),
+        SourceLocation::Default
+        | SourceLocation::File { .. }
+        | SourceLocation::Variable(_)
+        | SourceLocation::Argument(_)
+        | SourceLocation::Source(_) => None,
+    });
+    let mut needed: BTreeMap<_, _> = flipped.collect();
+    needed.retain(|flag, _| before.contains_key(flag) && is_dropped(flag));
+    if needed.is_empty() {
+        let first = problems.iter().next();
+        let first = reason(first.map_or("", |problem| &problem.message));
+        needed.extend(dropped.map(|flag| (flag.clone(), first.clone())));
+    }
+    needed
+}
+
+/// Returns the value with which a flag takes no caller, unless that was tried.
+fn off(tried: SourcedFlag) -> Option<SourcedFlag> {
+    let value = SourcedValue::Off;
+    (tried.value != value).then_some(SourcedFlag { value, ..tried })
 }
 
 /// Compiles the plan of the configuration with these flags, which have the runtime changes already, and with the other

@@ -1,11 +1,13 @@
 //! The flags that a source outside of this proxy governs.
 //!
 //! Laws: a poll that fails changes nothing; a value that no plan can have changes nothing for its flag, and is logged
-//! once; neither the kill switch nor a trip of a guard is affected by the source.
+//! once; a flag whose value the files no longer allow takes no caller; neither the kill switch nor a trip of a guard is
+//! affected by the source.
 //!
-//! Used by `control::replication` and `control::task`.
+//! Used by `control`, `control::state` and `control::replication`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::HeaderValue;
@@ -16,7 +18,7 @@ use super::state::{Control, Tenure};
 use crate::config::raw::RawConfig;
 use crate::server::admin::{Readiness, Refusal};
 use crate::store::{PollError, PolledFlags, SnapshotDir, SnapshotKind, SourceSettings, Versioned};
-use crate::telemetry::clock::{Rfc3339, rfc3339, unix_ms};
+use crate::telemetry::clock::{Rfc3339, rfc3339};
 use crate::telemetry::metrics::{FlagSourceState, PollCounts, PollResult};
 use dualgauge_model::ofrep::poll_delay;
 use dualgauge_model::rollout::overrides::{Change, ChangeMeta, Overrides};
@@ -39,7 +41,7 @@ pub(super) struct FlagSource {
     tag: Option<HeaderValue>,
     /// The time of the last good response, of the copy, or of the start.
     answered: SystemTime,
-    /// Whether the values are known.
+    /// The origin of the values.
     origin: Origin,
     error: Option<String>,
     failures: u32,
@@ -47,6 +49,10 @@ pub(super) struct FlagSource {
     copies: Option<SnapshotDir>,
     /// The revision of the copy.
     revision: u64,
+    /// True if the copy is of another source.
+    is_copy_foreign: bool,
+    /// The seed of the delays after failures, which differs between processes.
+    seed: u64,
 }
 
 /// The origin of the values.
@@ -79,8 +85,11 @@ impl FlagSource {
             polls: PollCounts::default(),
             copies: None,
             revision: 0,
+            is_copy_foreign: false,
+            seed: RandomState::new().build_hasher().finish(),
         });
         Box::pin(source.open_copies(config, tenure)).await;
+        Box::pin(source.load()).await;
         source
     }
 
@@ -95,6 +104,14 @@ impl FlagSource {
         };
         let id = settings.identity();
         let copies = SnapshotDir::open_in_background(SnapshotKind::Source, folder, id, open).await;
+        self.copies = Some(copies);
+    }
+
+    /// Loads the values that an earlier process received.
+    async fn load(&mut self) {
+        let Some(copies) = &self.copies else {
+            return;
+        };
         if let Some(copied) = copies.load().await {
             match serde_json::from_str(&copied.state.text) {
                 Ok(values) => {
@@ -110,11 +127,11 @@ impl FlagSource {
                 }
             }
         }
-        self.copies = Some(copies);
     }
 
-    /// Follows the settings after a reload. The values of another source stay until it has answered.
-    pub(super) async fn follow(&mut self, config: &RawConfig) {
+    /// Follows the settings after a reload. The values of another source stay until it has answered. A source that is
+    /// new governs nothing until then, and no call waits for it.
+    pub(super) async fn follow(&mut self, config: &RawConfig, at: SystemTime) {
         let settings = config.rollout.source.as_ref().map(SourceSettings::new);
         // A value that no plan could have may be possible now, so the next response is read again.
         self.tag = None;
@@ -127,16 +144,23 @@ impl FlagSource {
             (None, _) => {
                 self.values.clear();
                 self.refused.clear();
-                self.error = None;
                 self.copies = None;
+                self.begin_anew(at);
             }
-            (Some(settings), Some(copies)) => copies.identify(settings.identity()),
+            (Some(settings), Some(copies)) => {
+                self.is_copy_foreign |= copies.identify(settings.identity());
+            }
             (Some(_), None) => {
-                let values = std::mem::take(&mut self.values);
+                self.begin_anew(at);
                 Box::pin(self.open_copies(config, Tenure::Own)).await;
-                self.values = values;
             }
         }
+    }
+
+    fn begin_anew(&mut self, at: SystemTime) {
+        self.origin = Origin::Files;
+        self.answered = at;
+        self.error = None;
     }
 
     /// Returns the settings and the tag for the next poll.
@@ -150,14 +174,16 @@ impl FlagSource {
         self.values.get(flag).map(|value| (value, url))
     }
 
-    /// Records the values that no plan can have.
+    /// Records the values that no plan can have. The values in force are known already.
     pub(super) fn refuse(&mut self, refused: BTreeMap<String, String>) {
         for (flag, problem) in &refused {
             if self.refused.get(flag) != Some(problem) {
+                let in_force = self.values.get(flag).map(|known| known.value.to_string());
                 tracing::error!(
                     flag,
                     problem,
-                    "the value of a flag at the source cannot be used; the flag stays as it is"
+                    in_force,
+                    "the value of a flag at the source cannot be used"
                 );
             }
         }
@@ -201,6 +227,7 @@ impl FlagSource {
         let text = serde_json::to_string(&self.values).unwrap_or_default();
         let revision = self.revision;
         copies.note(&Versioned { revision, text }, rfc3339());
+        self.is_copy_foreign = false;
     }
 
     /// Writes the pending copy, without waiting.
@@ -259,9 +286,7 @@ impl FlagSource {
         readiness
             .notes
             .extend(self.refused.iter().map(|(flag, problem)| {
-                format!(
-                    "the source has a value for the flag `{flag}` that cannot be used: {problem}"
-                )
+                format!("the value of the flag `{flag}` at the source cannot be used: {problem}")
             }));
     }
 }
@@ -274,15 +299,17 @@ impl Control {
             // The settings have changed meanwhile.
             return Duration::ZERO;
         }
-        let after = match result {
-            Ok(PolledFlags::Values { values, tag }) => {
-                let result = self.take_values(values, at);
+        let taken = result.and_then(|polled| match polled {
+            PolledFlags::Values { values, tag } => {
+                let result = self.take_values(values, at)?;
                 self.source.tag = tag;
-                self.source.note_good(result, at);
-                None
+                Ok(result)
             }
-            Ok(PolledFlags::Unchanged) => {
-                self.source.note_good(PollResult::Unchanged, at);
+            PolledFlags::Unchanged => Ok(PollResult::Unchanged),
+        });
+        let after = match taken {
+            Ok(result) => {
+                self.source.note_good(result, at);
                 None
             }
             Err(error) => {
@@ -290,13 +317,24 @@ impl Control {
                 error.retry_after()
             }
         };
-        poll_delay(settings.interval, self.source.failures, after, unix_ms())
+        let FlagSource { failures, seed, .. } = *self.source;
+        poll_delay(settings.interval, failures, after, seed)
     }
 
     /// Puts the values of a response in force.
-    fn take_values(&mut self, mut received: ReceivedValues, at: SystemTime) -> PollResult {
-        let flags = &self.file_flags;
-        received.retain(|name, _| flags.iter().any(|flag| flag.name.value == *name));
+    fn take_values(
+        &mut self,
+        mut received: ReceivedValues,
+        at: SystemTime,
+    ) -> Result<PollResult, PollError> {
+        let names = self.file_flags.iter().map(|flag| flag.name.value.as_str());
+        let names: BTreeSet<&str> = names.collect();
+        received.retain(|name, _| names.contains(name.as_str()));
+        let mut governed = self.source.values.keys();
+        if received.is_empty() && governed.any(|name| names.contains(name.as_str())) {
+            // The source may have just started, or may have lost its flags.
+            return Err(PollError::Empty);
+        }
         let mut values = follow(&self.source.values, &received, &Rfc3339(at).to_string());
         let unread = received.into_iter();
         let mut refused: BTreeMap<_, _> = unread
@@ -319,21 +357,27 @@ impl Control {
                         self.plan = settled.plan;
                     }
                 }
-                // Cannot happen: the files have compiled without the values.
+                // The problems are those of other changes, such as changes of other replicas that do not apply here.
                 Err(problems) => {
-                    tracing::error!(%problems, "cannot compile a plan with the values of the source");
-                    return PollResult::Unchanged;
+                    let first = problems.iter().next();
+                    let first = first.map(|problem| problem.message.clone());
+                    return Err(PollError::NoPlan(first.unwrap_or_default()));
                 }
             }
         }
-        self.source.refuse(refused);
-        if values == self.source.values {
-            return PollResult::Unchanged;
+        let is_changed = values != self.source.values;
+        if is_changed {
+            self.log_values(&values);
+            self.source.values = values;
         }
-        self.log_values(&values);
-        self.source.values = values;
-        self.source.copy();
-        PollResult::Changed
+        self.source.refuse(refused);
+        if is_changed || self.source.is_copy_foreign {
+            self.source.copy();
+        }
+        Ok(match is_changed {
+            true => PollResult::Changed,
+            false => PollResult::Unchanged,
+        })
     }
 
     fn log_values(&self, values: &SourcedFlags) {
@@ -401,6 +445,6 @@ const fn result_of(error: &PollError) -> PollResult {
         PollError::Busy { .. } => PollResult::Busy,
         PollError::Status(_) => PollResult::Status,
         PollError::TooLong => PollResult::TooLong,
-        PollError::Invalid(_) => PollResult::Invalid,
+        PollError::Invalid(_) | PollError::Empty | PollError::NoPlan(_) => PollResult::Invalid,
     }
 }

@@ -6,6 +6,7 @@ mod kill;
 mod rearmed;
 mod reload;
 mod source;
+mod source_changes;
 mod task;
 mod timeline;
 

@@ -84,8 +84,12 @@ async fn a_poll_asks_for_all_flags_and_reads_those_with_the_prefix() {
     };
     assert_eq!(tag.unwrap(), "\"7\"");
     let names: Vec<_> = values.keys().map(String::as_str).collect();
-    assert_eq!(names, ["a", "c"]);
-    assert_eq!(values["a"].as_ref().unwrap().to_string(), "translate 5 %");
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(values["b"], Ok(None));
+    assert_eq!(
+        values["a"].clone().unwrap().unwrap().to_string(),
+        "translate 5 %"
+    );
     assert!(values["c"].is_err());
 }
 

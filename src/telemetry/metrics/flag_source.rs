@@ -67,7 +67,7 @@ impl PollCounts {
     }
 
     /// Returns each result with its count.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
         PollResult::ALL
             .iter()
             .map(|result| result.as_str())

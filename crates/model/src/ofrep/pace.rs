@@ -10,8 +10,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
 /// Returns the delay of the next poll: the interval; after failures it doubles with each one, and is shortened by up to
-/// a quarter, so that replicas that lost the same source do not return at the same time. A source may ask for a longer
-/// one.
+/// a quarter, so that replicas that lost the same source do not return at the same time. Each process has a seed of its
+/// own. A source may ask for a longer delay.
 #[must_use]
 pub fn poll_delay(
     interval: Duration,
@@ -24,10 +24,17 @@ pub fn poll_delay(
     };
     let longest = MAX_BACKOFF.max(interval);
     let whole = interval.saturating_mul(1 << doubled.min(16)).min(longest);
-    let share = seed.rotate_left(failures.wrapping_mul(8)) % 256;
+    let share = mixed(seed ^ u64::from(failures)) % 256;
     let backoff = whole - whole.mul_f64(share as f64 / 1024.0);
     let asked = retry_after.unwrap_or_default().min(MAX_RETRY_AFTER);
     backoff.max(asked)
+}
+
+/// Returns a number in which each bit depends on all bits of `seed`: the finalizer of SplitMix64.
+const fn mixed(seed: u64) -> u64 {
+    let seed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let seed = (seed ^ (seed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    seed ^ (seed >> 31)
 }
 
 /// Reads `Retry-After`: seconds or an HTTP date (RFC 9110 §10.2.3), or an RFC 3339 time, as in the OpenAPI document of
@@ -71,6 +78,18 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in ".{0,40}") {
             let _ = retry_after(&text, Timestamp::from_unix(0));
+        }
+    }
+
+    #[test]
+    fn processes_return_at_different_times() {
+        let second = Duration::from_secs(1);
+        for failures in 1..8 {
+            // Neighbours, and seeds with the same high or low bits.
+            let seeds = (0..64).map(|number| 1_u64 << number).chain(0..64);
+            let delays = seeds.map(|seed| poll_delay(second, failures, None, seed));
+            let delays: std::collections::BTreeSet<_> = delays.collect();
+            assert!(delays.len() > 64, "{failures}: {}", delays.len());
         }
     }
 

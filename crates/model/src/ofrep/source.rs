@@ -23,8 +23,8 @@ pub const MOST_SOURCED: usize = 10_000;
 #[derive(Debug, thiserror::Error)]
 pub enum ResponseFault {
     /// It is not the response of OFREP.
-    #[error("the response is not one of OFREP")]
-    Form(#[from] serde_json::Error),
+    #[error("the response is not one of OFREP: {0}")]
+    Form(String),
     /// It has too many flags.
     #[error("the response has more than {MOST_SOURCED} flags with this prefix")]
     TooMany,
@@ -61,17 +61,20 @@ struct Values<'t> {
 /// # Errors
 /// [`ResponseFault`] if the response cannot be used at all.
 pub fn read_sourced(body: &[u8], prefix: &str) -> Result<ReceivedValues, ResponseFault> {
-    let bulk: Bulk<'_> = serde_json::from_slice(body)?;
+    let bulk: Bulk<'_> =
+        serde_json::from_slice(body).map_err(|error| ResponseFault::Form(shown(&error)))?;
     let mut values = ReceivedValues::new();
     for evaluation in bulk.flags {
         let key = evaluation.key.as_deref();
         let Some(name) = key.and_then(|key| key.strip_prefix(prefix)) else {
             continue;
         };
-        let Some(value) = evaluation.value() else {
+        let value = evaluation.value().transpose();
+        let known = values.get(name).filter(|known| **known != Ok(None));
+        if value == Ok(None) && known.is_some() {
             continue;
-        };
-        if values.get(name).is_some_and(|known| *known != value) {
+        }
+        if known.is_some_and(|known| *known != value) {
             let twice = "the source has two values for it".to_owned();
             values.insert(name.to_owned(), Err(twice));
             continue;
@@ -102,7 +105,7 @@ impl Evaluation<'_> {
 fn read(text: &str) -> Result<SourcedValue, String> {
     match text.as_bytes().first() {
         Some(b'"') => {
-            let word: String = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let word: String = serde_json::from_str(text).map_err(|error| shown(&error))?;
             Ok(SourcedValue::On {
                 stage: Some(stage(&word)?),
                 percent: Percent::ALL,
@@ -121,7 +124,7 @@ fn read(text: &str) -> Result<SourcedValue, String> {
 }
 
 fn object(text: &str) -> Result<SourcedValue, String> {
-    let values: Values<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let values: Values<'_> = serde_json::from_str(text).map_err(|error| shown(&error))?;
     if values.stage.is_none() && values.percent.is_none() {
         return Err("neither `stage` nor `percent`".to_owned());
     }
@@ -146,8 +149,16 @@ fn percent(text: &str) -> Result<Percent, String> {
 
 /// Returns the beginning of a text that is shown to people.
 fn cut(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut shown: String = text.chars().take(LONGEST).collect();
+    cut_to(60, text)
+}
+
+/// Describes an error of the reader, which may quote a name or a text of any length.
+fn shown(error: &serde_json::Error) -> String {
+    cut_to(90, &error.to_string())
+}
+
+fn cut_to(longest: usize, text: &str) -> String {
+    let mut shown: String = text.chars().take(longest).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
@@ -159,14 +170,20 @@ fn cut(text: &str) -> String {
 /// # Panics
 /// If a law does not hold.
 pub fn check_any_response(data: &[u8]) {
-    let Ok(values) = read_sourced(data, "flag:") else {
-        return;
+    let values = match read_sourced(data, "flag:") {
+        Ok(values) => values,
+        Err(fault) => {
+            let text = fault.to_string();
+            assert!(text.len() < 1000, "{text}");
+            return;
+        }
     };
     for value in values.values() {
         match value {
             Ok(value) => {
                 let text = serde_json::to_string(value);
-                let again = text.and_then(|text| serde_json::from_str::<SourcedValue>(&text));
+                let again =
+                    text.and_then(|text| serde_json::from_str::<Option<SourcedValue>>(&text));
                 assert!(again.is_ok_and(|again| again == *value), "{value:?}");
             }
             Err(problem) => assert!(problem.len() < 1000, "{problem}"),
@@ -181,7 +198,7 @@ mod tests {
     fn one(evaluation: &str) -> Option<Result<String, String>> {
         let body = format!(r#"{{"flags":[{{"key":"flag:a",{evaluation}}}]}}"#);
         let mut values = read_sourced(body.as_bytes(), "flag:").unwrap();
-        let value = values.remove("a")?;
+        let value = values.remove("a")?.transpose()?;
         Some(value.map(|value| value.to_string()))
     }
 

@@ -57,8 +57,9 @@ pub struct SourcedFlag {
 /// The flags that a source governs, by name.
 pub type SourcedFlags = BTreeMap<String, SourcedFlag>;
 
-/// The values in a response of a source, by the name of the flag, or the reasons why they cannot be used.
-pub type ReceivedValues = BTreeMap<String, Result<SourcedValue, String>>;
+/// The flags in a response of a source, by name: their values, `None` for a flag without one, or the reasons why they
+/// cannot be used.
+pub type ReceivedValues = BTreeMap<String, Result<Option<SourcedValue>, String>>;
 
 /// Returns the flags that the source governs after a response at a time. A flag whose value cannot be used stays as it
 /// was before.
@@ -68,8 +69,9 @@ pub fn follow(before: &SourcedFlags, received: &ReceivedValues, at: &str) -> Sou
         let known = before.get(name);
         let flag = match (value, known) {
             (Err(_), known) => known?.clone(),
-            (Ok(value), Some(known)) if known.value == *value => known.clone(),
-            (Ok(value), _) => SourcedFlag {
+            (Ok(None), _) => return None,
+            (Ok(Some(value)), Some(known)) if known.value == *value => known.clone(),
+            (Ok(Some(value)), _) => SourcedFlag {
                 value: *value,
                 at: at.to_owned(),
             },
@@ -95,7 +97,10 @@ mod tests {
     }
 
     fn any_values() -> impl Strategy<Value = ReceivedValues> {
-        let value = prop_oneof![any_value().prop_map(Ok), Just(Err("wrong".to_owned()))];
+        let value = prop_oneof![
+            prop::option::of(any_value()).prop_map(Ok),
+            Just(Err("wrong".to_owned()))
+        ];
         prop::collection::btree_map("[abc]", value, 0..4)
     }
 
@@ -109,7 +114,8 @@ mod tests {
                 let found = after.get(name);
                 match value {
                     Err(_) => prop_assert_eq!(found, before.get(name)),
-                    Ok(value) => {
+                    Ok(None) => prop_assert_eq!(found, None),
+                    Ok(Some(value)) => {
                         let found = found.unwrap();
                         prop_assert_eq!(&found.value, value);
                         let same = before.get(name).is_some_and(|known| known.value == *value);

@@ -13,20 +13,20 @@ use crate::server::admin::{FlagView, HypotheticalCall, Refusal};
 use crate::store::{PollError, PolledFlags};
 use crate::telemetry::clock::now;
 use dualgauge_model::ofrep::read_sourced;
-use dualgauge_model::rollout::Stage;
 use dualgauge_model::rollout::overrides::Change;
+use dualgauge_model::rollout::{Arming, Kill, Stage};
 
-const SOURCE: &str = "[rollout.source]\nurl = 'http://127.0.0.1:1'\n[[client]]";
+pub(super) const SOURCE: &str = "[rollout.source]\nurl = 'http://127.0.0.1:1'\n[[client]]";
 const URL: &str = "http://127.0.0.1:1/";
 
-fn folder() -> Folder {
+pub(super) fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("main.toml", &MAIN.replace("[[client]]", SOURCE));
     folder
 }
 
 /// Applies a response with these values of flags.
-fn take(control: &mut Control, flags: &serde_json::Value, seconds: u64) -> Duration {
+pub(super) fn take(control: &mut Control, flags: &serde_json::Value, seconds: u64) -> Duration {
     let flags = flags.as_object().unwrap();
     let rows = flags.iter().map(|(name, value)| {
         let mut row = value.clone();
@@ -44,7 +44,7 @@ fn end(control: &mut Control, result: Result<PolledFlags, PollError>, seconds: u
     control.take_polled(PollOutcome { settings, result }, at(seconds))
 }
 
-fn fail(control: &mut Control, seconds: u64) -> Duration {
+pub(super) fn fail(control: &mut Control, seconds: u64) -> Duration {
     end(
         control,
         Err(PollError::Late(Duration::from_secs(2))),
@@ -52,20 +52,20 @@ fn fail(control: &mut Control, seconds: u64) -> Duration {
     )
 }
 
-fn half(percent: u32) -> serde_json::Value {
+pub(super) fn half(percent: u32) -> serde_json::Value {
     json!({"ios-first": {"value": {"stage": "translate", "percent": percent}}})
 }
 
-fn flag(control: &Control, name: &str) -> FlagView {
+pub(super) fn flag(control: &Control, name: &str) -> FlagView {
     control.flag(name).unwrap()
 }
 
-fn in_force(control: &Control) -> (Stage, String) {
+pub(super) fn in_force(control: &Control) -> (Stage, String) {
     let view = flag(control, "ios-first");
     (view.stage, view.percent.to_string())
 }
 
-fn translate(percent: &str) -> (Stage, String) {
+pub(super) fn translate(percent: &str) -> (Stage, String) {
     (Stage::Translate, percent.to_owned())
 }
 
@@ -126,15 +126,19 @@ async fn trips_and_the_kill_switch_win() {
     take(&mut control, &half(6), 3);
     let is_tripped = |control: &Control| flag(control, "ios-first").tripped.is_some();
     assert!(is_tripped(&control));
+    let arming = |control: &Control| control.plan().rollout.flags[0].arming;
+    assert_eq!(arming(&control), Arming::Tripped);
     assert_eq!(in_force(&control), translate("6"));
     let rearm = Change::Rearm {
         flag: "ios-first".to_owned(),
     };
     control.change(&asked(rearm), at(4)).await.unwrap();
     assert!(!is_tripped(&control));
+    assert_eq!(arming(&control), Arming::Armed);
     control.change(&asked(Change::Kill), at(5)).await.unwrap();
     take(&mut control, &half(7), 6);
     assert!(control.flags().kill.is_some());
+    assert_eq!(control.plan().rollout.kill, Kill::On);
     control.change(&asked(Change::Revive), at(7)).await.unwrap();
     assert_eq!(in_force(&control), translate("7"));
 }
@@ -237,14 +241,14 @@ async fn the_last_good_values_survive_failures_and_a_restart() {
     assert_eq!(in_force(&control), translate("5"));
     assert_eq!(control.readiness().obstacles.len(), 0);
     drop(control);
-    // A value that the files no longer allow does not keep the process from starting.
+    // A value that the files no longer allow does not keep the process from starting. The flag takes no caller.
     let text = MAIN.replace("[[client]]", SOURCE);
     folder.write(
         "main.toml",
         &text.replace("key = { header = 'x-device-id' }", ""),
     );
     let control = folder.begin(at(600)).await.unwrap();
-    assert_eq!(in_force(&control), (Stage::Passthrough, "100".to_owned()));
+    assert_eq!(in_force(&control), (Stage::Passthrough, "0".to_owned()));
     assert_eq!(control.facts().source.unwrap().refused, 1);
 }
 
