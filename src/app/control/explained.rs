@@ -76,7 +76,7 @@ impl Control {
         }
         if let Some((sourced, url)) = self.source.of(flag) {
             let SourcedFlag { value, at } = sourced;
-            return Some(format!("set to {value} by the source {url} {at}"));
+            return Some(format!("set to {value} by the source {url} at {at}"));
         }
         if let Some(flip) = stands.and_then(|stands| stands.flip.as_ref()) {
             let (stage, percent) = (flip.stage.as_str(), flip.percent);

@@ -167,6 +167,7 @@ impl Control {
 
     /// Continues background writes. A change that was refused as late but then stored is put in force.
     pub(super) async fn tend(&mut self) {
+        self.source.tend().await;
         let before = self.store.health();
         self.store.tend().await;
         match (before, self.store.health()) {

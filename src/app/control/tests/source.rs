@@ -300,7 +300,8 @@ async fn an_explanation_names_the_source() {
         from: None,
     };
     let found = control.explained(&call).remove(0).decision.unwrap();
-    let expected = format!("set to translate 100 % by the source {URL} 1970-01-01T00:00:01.000Z");
+    let expected =
+        format!("set to translate 100 % by the source {URL} at 1970-01-01T00:00:01.000Z");
     assert_eq!(found.changed, Some(expected));
 }
 
