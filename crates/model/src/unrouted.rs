@@ -1,8 +1,9 @@
 //! Calls without a route, by method and path template: the material for a draft of routes.
 //!
-//! A segment that looks like an id is a placeholder at once. If many words were seen at one place, they become one
-//! placeholder when the table is full. All numbers and lengths are bounded; values of the query and bodies are never
-//! kept. Law: the calls of all entries and of the excess are the calls that were counted.
+//! A segment that looks like an id or a name is a placeholder at once. If many words were seen at one place, they become
+//! one placeholder when the table is full and in reports. Few words suffice where other calls show that the place
+//! varies. All numbers and lengths are bounded; values of the query and bodies are never kept. Law: the calls of all
+//! entries and of the excess are the calls that were counted.
 //!
 //! Used by `telemetry`, `server`, `app` and `cli`.
 
@@ -24,7 +25,15 @@ const WORD: usize = 40;
 const NAMES: usize = 24;
 /// The number of different words at one place that make it a placeholder.
 const VARYING: usize = 12;
-/// The number of calls without room between two attempts to make room.
+/// The number of different words that make a place a placeholder in reports, if other calls show that it varies.
+const FEW: usize = 3;
+/// The maximum number of pairs of a query that are read.
+const PAIRS: usize = 64;
+/// The number of letters of a segment without a hyphen that make it a token.
+const LETTERS: usize = 20;
+/// The number of letters of a query name without a separator that make it a token.
+const NAME_LETTERS: usize = 24;
+/// The number of calls that find a full table between two attempts to make room.
 const ATTEMPT: u64 = 512;
 
 /// The methods of calls that are kept.
@@ -48,6 +57,9 @@ struct PathKey {
     segments: Vec<TemplateSegment>,
 }
 
+/// A template without one place: the method, and the segments before and after the place.
+type Around<'k> = (&'static str, &'k [TemplateSegment], &'k [TemplateSegment]);
+
 /// The calls of one method and template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct PathCount {
@@ -62,8 +74,10 @@ pub struct UnroutedCalls {
     entries: BTreeMap<PathKey, PathCount>,
     /// The templates that many words have become.
     merged: BTreeSet<PathKey>,
-    /// Calls that had no room.
+    /// Calls that were not kept.
     more: u64,
+    /// Calls with a new path that found a full table.
+    full: u64,
 }
 
 /// Calls without a route, as the admin API shows them.
@@ -71,7 +85,8 @@ pub struct UnroutedCalls {
 pub struct UnroutedReport {
     /// The paths, in order.
     pub paths: Vec<UnroutedPath>,
-    /// The number of calls beyond the limits.
+    /// The number of calls beyond the limits, with other methods (`HEAD` and `OPTIONS`, for example), with more than 24
+    /// segments or with `//` in the path.
     pub more: u64,
 }
 
@@ -106,10 +121,11 @@ impl UnroutedCalls {
         };
         let mut key = self.folded(key);
         if !self.entries.contains_key(&key) && self.entries.len() >= ENTRIES {
-            if self.more.is_multiple_of(ATTEMPT) {
+            if self.full.is_multiple_of(ATTEMPT) {
                 self.compact();
                 key = self.folded(key);
             }
+            self.full += 1;
             if !self.entries.contains_key(&key) && self.entries.len() >= ENTRIES {
                 self.more += 1;
                 return;
@@ -117,7 +133,7 @@ impl UnroutedCalls {
         }
         let count = self.entries.entry(key).or_default();
         count.calls.add(at);
-        let names = query.unwrap_or_default().split('&');
+        let names = query.unwrap_or_default().split('&').take(PAIRS);
         let names = names.filter_map(|pair| decode(pair.split('=').next()?, Plus::Space).ok());
         let names: BTreeSet<Box<str>> = names
             .filter(|name| is_query_name(name))
@@ -153,6 +169,7 @@ impl UnroutedCalls {
     #[must_use]
     pub fn report(mut self) -> UnroutedReport {
         self.compact();
+        self.merge_few();
         let paths = self.entries.iter().map(|(key, count)| UnroutedPath {
             method: key.method.to_owned(),
             path: key.path(),
@@ -176,9 +193,11 @@ impl UnroutedCalls {
             return key;
         }
         for at in 0..key.segments.len() {
-            let folded = key.with_text(at);
-            if key.has_word(at) && self.merged.contains(&folded) {
-                key = folded;
+            if key.has_word(at) {
+                let word = std::mem::replace(&mut key.segments[at], TemplateSegment::Text);
+                if !self.merged.contains(&key) {
+                    key.segments[at] = word;
+                }
             }
         }
         key
@@ -193,23 +212,59 @@ impl UnroutedCalls {
     }
 
     fn compact_at(&mut self, at: usize) {
-        let mut words: BTreeMap<PathKey, usize> = BTreeMap::new();
+        let mut words: BTreeMap<Around<'_>, (&PathKey, usize)> = BTreeMap::new();
         for key in self.entries.keys().filter(|key| key.has_word(at)) {
-            *words.entry(key.with_text(at)).or_default() += 1;
+            words.entry(key.around(at)).or_insert((key, 0)).1 += 1;
         }
-        words.retain(|key, count| *count >= VARYING || self.merged.contains(key));
-        if words.is_empty() {
+        let is_merged =
+            |key: &PathKey| !self.merged.is_empty() && self.merged.contains(&key.with_text(at));
+        let words = words.into_values();
+        let words = words.filter(|(key, count)| *count >= VARYING || is_merged(key));
+        let words: BTreeSet<PathKey> = words.map(|(key, _)| key.with_text(at)).collect();
+        self.replace_at(at, words);
+    }
+
+    /// Merges few words at a place if the collection before it is called, or if other calls have a placeholder there: with
+    /// such neighbours, a word is rather a value than a part of the API.
+    fn merge_few(&mut self) {
+        let longest = self.entries.keys().map(|key| key.segments.len()).max();
+        for at in 1..longest.unwrap_or_default() {
+            let mut varying: BTreeSet<&[TemplateSegment]> = BTreeSet::new();
+            for key in self.entries.keys() {
+                if key.segments.len() == at && key.is_collection() {
+                    varying.insert(&key.segments);
+                } else if key.segments.len() > at && !key.is_literal(at) {
+                    varying.insert(&key.segments[..at]);
+                }
+            }
+            let mut words: BTreeMap<Around<'_>, (&PathKey, usize)> = BTreeMap::new();
+            for key in self.entries.keys().filter(|key| key.has_word(at)) {
+                if varying.contains(&key.segments[..at]) {
+                    words.entry(key.around(at)).or_insert((key, 0)).1 += 1;
+                }
+            }
+            let words = words.into_values().filter(|(_, count)| *count >= FEW);
+            let words: BTreeSet<PathKey> = words.map(|(key, _)| key.with_text(at)).collect();
+            self.replace_at(at, words);
+        }
+    }
+
+    /// Replaces the words at one place of entries by a placeholder, if that gives one of the templates.
+    fn replace_at(&mut self, at: usize, templates: BTreeSet<PathKey>) {
+        if templates.is_empty() {
             return;
         }
-        let known = std::mem::take(&mut self.entries);
-        for (key, count) in known {
-            let merged = key.with_text(at);
-            let is_merged = key.has_word(at) && words.contains_key(&merged);
-            let key = if is_merged { merged } else { key };
+        for (mut key, count) in std::mem::take(&mut self.entries) {
+            if key.has_word(at) {
+                let word = std::mem::replace(&mut key.segments[at], TemplateSegment::Text);
+                if !templates.contains(&key) {
+                    key.segments[at] = word;
+                }
+            }
             self.entries.entry(key).or_default().add(&count);
         }
         // A merged template of an earlier place has changed, too.
-        self.merged.extend(words.into_keys());
+        self.merged.extend(templates);
         self.merged.retain(|key| self.entries.contains_key(key));
     }
 }
@@ -245,6 +300,21 @@ impl PathKey {
         matches!(segment, Some(TemplateSegment::Word(word)) if !word.is_empty())
     }
 
+    fn is_literal(&self, at: usize) -> bool {
+        matches!(self.segments.get(at), Some(TemplateSegment::Word(_)))
+    }
+
+    /// Returns true if the last segment is the name of a collection, as opposed to a root such as `/api/v1`.
+    fn is_collection(&self) -> bool {
+        matches!(self.segments.last(), Some(TemplateSegment::Word(word))
+            if !word.is_empty() && &**word != "api" && !word.contains(|c: char| c.is_ascii_digit()))
+    }
+
+    /// Returns the template without one of its places.
+    fn around(&self, at: usize) -> Around<'_> {
+        (self.method, &self.segments[..at], &self.segments[at + 1..])
+    }
+
     /// Returns the template with a placeholder at one place.
     fn with_text(&self, at: usize) -> PathKey {
         let mut key = self.clone();
@@ -274,7 +344,7 @@ impl TemplateSegment {
         if number.is_ok_and(|number| number.to_string() == segment) {
             return TemplateSegment::Integer;
         }
-        match segment.is_empty() || is_word(segment) {
+        match segment.is_empty() || (is_word(segment) && !is_name(segment)) {
             true => TemplateSegment::Word(Box::from(segment)),
             false => TemplateSegment::Text,
         }
@@ -297,124 +367,53 @@ pub fn is_word(text: &str) -> bool {
     digits <= 2 && !trimmed.is_empty() && trimmed.chars().all(|c| !c.is_ascii_digit())
 }
 
+/// Returns true for a word that is likely a person, an account or a token: `alice.smith`, `anna42`, `dGVzdA`.
+fn is_name(word: &str) -> bool {
+    const ENDINGS: [&str; 10] = [
+        "json", "xml", "csv", "txt", "html", "pdf", "php", "do", "aspx", "svc",
+    ];
+    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).count();
+    if word.contains('~') || (letters(word) > LETTERS && !word.contains('-')) {
+        return true;
+    }
+    // A file such as `report.json` and versions such as `v1.2` are no names.
+    let stem = word.rsplit_once('.');
+    let stem = stem.filter(|(_, end)| ENDINGS.contains(end));
+    let stem = stem.map_or(word, |(stem, _)| stem);
+    if stem.contains('.') && stem.split('.').all(|part| letters(part) > 0) {
+        return true;
+    }
+    // Short words have versions: `v1`, `s3`, `api2`, `oauth2`.
+    let word = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_version = word.len() <= 2 || matches!(word, "api" | "oauth" | "version");
+    (word != stem && !is_version) || !stem.split(['-', '_', '.']).all(is_one_case)
+}
+
+/// Returns true for `users`, `getItems`, `userID` and `URL`, as opposed to a mix such as `dGVzdA`: a capital follows two
+/// small letters at least.
+fn is_one_case(text: &str) -> bool {
+    let mut small = 0;
+    for byte in text.bytes() {
+        if !byte.is_ascii_uppercase() {
+            small += 1;
+        } else if small == 1 {
+            return false;
+        } else {
+            small = 0;
+        }
+    }
+    true
+}
+
 /// Returns true for a name of an API, as opposed to an id or a token.
 fn is_query_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.~[]$@:".contains(c);
     let digits = name.bytes().filter(u8::is_ascii_digit).count();
     let is_short = name.len() <= WORD && (digits == 0 || name.len() <= 16);
-    !name.is_empty() && is_short && digits <= 2 && name.chars().all(plain)
+    let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_token = parts.any(|part| part.len() > NAME_LETTERS || !is_one_case(part));
+    !name.is_empty() && is_short && !is_token && digits <= 2 && name.chars().all(plain)
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn report(calls: &UnroutedCalls) -> UnroutedReport {
-        calls.clone().report()
-    }
-
-    fn counted(calls: &[&str]) -> UnroutedCalls {
-        let mut found = UnroutedCalls::default();
-        for call in calls {
-            let (method, target) = call.split_once(' ').unwrap();
-            let (path, query) = target.split_once('?').unzip();
-            let path = path.unwrap_or(target);
-            found.count(method, path, query, Timestamp::from_unix(7));
-        }
-        found
-    }
-
-    fn lines(calls: &UnroutedCalls) -> Vec<String> {
-        let paths = report(calls).paths.into_iter();
-        let line = |path: UnroutedPath| format!("{} {} {}", path.method, path.path, path.calls);
-        paths.map(line).collect()
-    }
-
-    #[test]
-    fn ids_are_placeholders_and_values_of_the_query_are_not_kept() {
-        let calls = counted(&[
-            "GET /users/7/orders/a1b2c3?page=2&q=secret",
-            "GET /users/8/orders/x9y8z7?page=3",
-            "GET /users/alice%40example.com/orders/1",
-            "GET /v1/health",
-            "POST /v1/health/",
-            "GET /reset?eyJhbGciOiJIUzI1NiJ9=1&0193f1c0-aaaa=2",
-            "TRACE /v1/health",
-            "GET //x",
-        ]);
-        assert_eq!(
-            lines(&calls),
-            [
-                "GET /reset 1",
-                "GET /users/{integer}/orders/{string} 2",
-                "GET /users/{string}/orders/{integer} 1",
-                "GET /v1/health 1",
-                "POST /v1/health/ 1",
-            ]
-        );
-        let report = report(&calls);
-        assert_eq!(report.more, 2);
-        let query = &report.paths[1].query;
-        assert_eq!((query["page"], query["q"]), (2, 1));
-        assert!(report.paths[0].query.is_empty());
-        assert_eq!(
-            report.paths[0].last.as_deref(),
-            Some("1970-01-01T00:00:07Z")
-        );
-    }
-
-    #[test]
-    fn a_full_table_merges_many_words_and_counts_the_rest() {
-        let mut calls = UnroutedCalls::default();
-        let word = |number: usize| -> String {
-            let letter = |digit: usize| char::from(b'a' + (digit % 26) as u8);
-            [letter(number / 676), letter(number / 26), letter(number)]
-                .iter()
-                .collect()
-        };
-        let at = Timestamp::from_unix(1);
-        for number in 0..3 * ENTRIES {
-            calls.count("GET", &format!("/users/{}", word(number)), None, at);
-        }
-        assert_eq!(
-            lines(&calls),
-            [format!("GET /users/{{string}} {}", 3 * ENTRIES)]
-        );
-        // Words of different depths are no values of one place.
-        let mut scanned = UnroutedCalls::default();
-        for number in 0..3 * ENTRIES {
-            let path: String = (0..=number % 20).map(|_| "/x").collect();
-            let path = format!("{path}/{}{}", word(number / 11), "/y".repeat(number % 3));
-            scanned.count("GET", &path, None, at);
-        }
-        assert!(scanned.entries.len() <= ENTRIES);
-        let kept = report(&scanned);
-        let counted: u64 = kept.paths.iter().map(|path| path.calls).sum();
-        assert_eq!(counted + kept.more, 3 * ENTRIES as u64);
-    }
-
-    #[test]
-    fn workers_add_up() {
-        let mut one = counted(&["GET /a?x=1", "GET /b"]);
-        one.merge(&counted(&["GET /a?x=1&y=2", "PUT /b"]));
-        assert_eq!(lines(&one), ["GET /a 2", "GET /b 1", "PUT /b 1"]);
-        assert_eq!(report(&one).paths[0].query["x"], 2);
-    }
-
-    proptest! {
-        #[test]
-        fn no_target_panics_and_every_call_is_counted(
-            targets in prop::collection::vec("(/|[a-z0-9%{}.]|é){0,30}", 0..20)
-        ) {
-            let mut calls = UnroutedCalls::default();
-            for target in &targets {
-                calls.count("GET", target, Some(target), Timestamp::from_unix(1));
-            }
-            let report = report(&calls);
-            let counted: u64 = report.paths.iter().map(|path| path.calls).sum();
-            prop_assert_eq!(counted + report.more, targets.len() as u64);
-        }
-    }
-}
+mod tests;
