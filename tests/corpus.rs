@@ -78,10 +78,11 @@ fn import() {
 
 #[test]
 fn mismatch_report() {
+    let is_toml = |text: &str| toml::from_str::<toml::Table>(text).is_ok();
     for input in corpus("mismatch_report") {
-        dualgauge_model::proposal::check_any_report(&input);
+        dualgauge_model::proposal::check_any_report(&input, is_toml);
         for end in 0..input.len() {
-            dualgauge_model::proposal::check_any_report(&input[..end]);
+            dualgauge_model::proposal::check_any_report(&input[..end], is_toml);
         }
     }
 }

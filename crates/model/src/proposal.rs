@@ -28,15 +28,23 @@ pub use no_row::NoRow;
 pub use report::{MismatchReport, ReplyGroup, ReportFault, RouteMismatches};
 pub use row::{ProposedRow, propose};
 
-/// Reads a report and proposes rows; for tests with any bytes.
-pub fn check_any_report(data: &[u8]) {
+/// Renders a text as a string of TOML.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    crate::import::quoted(text)
+}
+
+/// Reads a report and proposes rows, which a reader of TOML must accept; for tests with any bytes.
+pub fn check_any_report(data: &[u8], is_toml: impl Fn(&str) -> bool) {
     let Ok(report) = MismatchReport::read(data) else {
         return;
     };
     for route in &report.routes {
         for group in &route.groups {
             if let Ok(row) = propose(group) {
-                assert!(!row.toml().contains(['\n', '\r']), "{}", row.toml());
+                let toml = row.toml();
+                assert!(!toml.contains(['\n', '\r']), "{toml}");
+                assert!(is_toml(&format!("row = {toml}")), "{toml}");
             }
         }
         for field in &route.fields {

@@ -30,21 +30,57 @@ impl RowPattern {
     pub(super) fn toml(&self) -> String {
         match self {
             RowPattern::Hole(name) => quoted(&format!("{{{name}}}")),
-            RowPattern::Literal(Value::Null) => quoted("{_:null}"),
-            RowPattern::Literal(Value::String(text)) => {
-                quoted(&text.replace('{', "{{").replace('}', "}}"))
-            }
-            RowPattern::Literal(value) => value.to_string(),
-            RowPattern::Object(members) if members.is_empty() => "{}".to_owned(),
+            RowPattern::Literal(value) => literal(value),
             RowPattern::Object(members) => {
-                let members = members.iter();
-                let members = members.map(|(name, one)| format!("{} = {}", bare(name), one.toml()));
-                format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+                object(members.iter().map(|(name, one)| (name, one.toml())))
             }
-            RowPattern::List(elements) => {
-                let elements: Vec<String> = elements.iter().map(RowPattern::toml).collect();
-                format!("[{}]", elements.join(", "))
-            }
+            RowPattern::List(elements) => list(elements.iter().map(RowPattern::toml)),
         }
+    }
+}
+
+/// Renders a value as a pattern that is equal to it alone.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => quoted("{_:null}"),
+        Value::Bool(value) => value.to_string(),
+        // TOML has no integers beyond 64 bits with a sign.
+        Value::Number(number) if number.is_u64() && !number.is_i64() => quoted("{_}"),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(&text.replace('{', "{{").replace('}', "}}")),
+        Value::Array(elements) => list(elements.iter().map(literal)),
+        Value::Object(members) => object(members.iter().map(|(name, one)| (name, literal(one)))),
+    }
+}
+
+fn object<'n>(members: impl Iterator<Item = (&'n String, String)>) -> String {
+    let members = members.map(|(name, value)| format!("{} = {value}", bare(name)));
+    let members: Vec<String> = members.collect();
+    match members.is_empty() {
+        true => "{}".to_owned(),
+        false => format!("{{ {} }}", members.join(", ")),
+    }
+}
+
+fn list(elements: impl Iterator<Item = String>) -> String {
+    format!("[{}]", elements.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn literals_are_toml() {
+        let value = json!({ "ok": true, "a b": ["{x}", "b", "c", "d", "e", null, { "in": {} }], "n": 1.5e3, "u": u64::MAX });
+        let text = RowPattern::Literal(value).toml();
+        assert_eq!(
+            text,
+            r#"{ "a b" = ["{{x}}", "b", "c", "d", "e", "{_:null}", { in = {} }], n = 1500.0, ok = true, u = "{_}" }"#
+        );
+        let read: toml::Table = toml::from_str(&format!("row = {text}")).unwrap();
+        assert_eq!(read["row"]["ok"].as_bool(), Some(true));
     }
 }
