@@ -210,7 +210,7 @@ impl Shard {
 
     /// Returns the calls without a route by path.
     pub fn unrouted_calls(&mut self) -> &mut UnroutedCalls {
-        &mut self.counts.unrouted.paths
+        Arc::make_mut(&mut self.counts.unrouted.paths)
     }
 
     /// Counts a call of an MCP client by its era, with the program that it declares.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 use super::hasher::IdHasher;
 use super::labels::LabelId;
@@ -12,7 +13,8 @@ use dualgauge_model::unrouted::UnroutedCalls;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct UnroutedCounts {
     pub(super) prefixes: HashMap<LabelId, UsageCount, BuildHasherDefault<IdHasher>>,
-    pub(super) paths: UnroutedCalls,
+    /// Shared with the last snapshot, until the next such call.
+    pub(super) paths: Arc<UnroutedCalls>,
 }
 
 impl UnroutedCounts {
@@ -20,6 +22,8 @@ impl UnroutedCounts {
         for (prefix, count) in &other.prefixes {
             self.prefixes.entry(*prefix).or_default().merge(count);
         }
-        self.paths.merge(&other.paths);
+        if !other.paths.is_empty() {
+            Arc::make_mut(&mut self.paths).merge(&other.paths);
+        }
     }
 }
