@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use http::StatusCode;
 
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
@@ -130,7 +131,11 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
 
 /// Asks a proxy for the calls without a route by path.
 fn counted(admin: &AdminClient, observed: &mut Observed) -> Result<(), AdminFault> {
-    let report = admin.get("/api/v1/unrouted")?;
+    let report = match admin.get("/api/v1/unrouted") {
+        // An older proxy does not have the list.
+        Err(AdminFault::Refused { status, .. }) if status == StatusCode::NOT_FOUND => return Ok(()),
+        report => report?,
+    };
     let report: UnroutedReport = serde_json::from_value(report).map_err(|_| AdminFault::NoJson)?;
     for path in &report.paths {
         observed.add_counted(path);

@@ -6,7 +6,7 @@
 use dualgauge_model::import::printable;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::proposal::{
-    MismatchReport, NoRow, ProposedRow, ReplyGroup, RouteMismatches, propose,
+    MismatchReport, NoRow, ProposedRow, ReplyGroup, RouteMismatches, propose, quoted,
 };
 
 use crate::cli::check::problems_of;
@@ -14,7 +14,7 @@ use crate::cli::plural::count;
 use crate::config::compile::compile;
 use crate::config::configuration::Configuration;
 use crate::config::outcome_document;
-use crate::config::problem::{Problems, Spanned};
+use crate::config::problem::{Problem, Problems, Spanned};
 
 /// The proposed sets of all routes.
 #[derive(Debug, Default)]
@@ -142,8 +142,8 @@ impl<'c> Attempt<'c> {
     /// Returns the key of the route that names its sets.
     fn key_of_sets(&self) -> String {
         let sets = self.configuration.raw.routes[self.index].sets.iter();
-        let mut names: Vec<String> = sets.map(|set| format!("{:?}", set.value)).collect();
-        names.push(format!("\"{}\"", self.name));
+        let mut names: Vec<String> = sets.map(|set| quoted(&set.value)).collect();
+        names.push(quoted(&self.name));
         match &names[..] {
             [name] => format!("outcomes = {name}"),
             names => format!("outcomes = [{}]", names.join(", ")),
@@ -194,8 +194,9 @@ impl<'c> Attempt<'c> {
         }
         for path in ignored {
             set.left.push(format!(
-                "no row: {path}: the other response has no such value; `compare.ignore = [{path:?}]` of the route fits if \
-                 clients do not read it"
+                "no row: {path}: the other response has no such value; `compare.ignore = [{}]` of the route fits if \
+                 clients do not read it",
+                quoted(&path)
             ));
         }
         set
@@ -225,13 +226,14 @@ impl<'c> Attempt<'c> {
         let first = |problems: &Problems| {
             let mut new = problems.iter().filter(|problem| {
                 let known = self.known.into_iter().flatten();
-                !known
-                    .into_iter()
-                    .any(|known| known.message == problem.message)
+                !known.into_iter().any(|known| is_same(known, problem))
             });
             new.next().map(|problem| problem.message.clone())
         };
-        let first_of = |problems: Problems| first(&problems).unwrap_or_default();
+        let first_of = |problems: Problems| {
+            first(&problems)
+                .unwrap_or_else(|| "the configuration has problems without it".to_owned())
+        };
         let sets = outcome_document::read(text).map_err(first_of)?;
         let mut raw = self.configuration.raw.clone();
         raw.sets.extend(sets);
@@ -251,6 +253,11 @@ impl<'c> Attempt<'c> {
             None => Ok(()),
         }
     }
+}
+
+/// Returns true for the same problem at the same place.
+fn is_same(one: &Problem, other: &Problem) -> bool {
+    (&one.place, &one.key, &one.message) == (&other.place, &other.key, &other.message)
 }
 
 fn try_with(plan: &Plan, route: &str, row: &ProposedRow) -> Result<(), String> {
