@@ -73,6 +73,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_known_result_beside_a_204_is_a_literal() {
+        let report = include_bytes!("../../../../fuzz/corpus/mismatch_report/literal");
+        let report = crate::proposal::MismatchReport::read(report).unwrap();
+        let row = crate::proposal::propose(&report.routes[0].groups[0]).unwrap();
+        assert!(row.rpc().contains("ok = true"), "{}", row.rpc());
+        assert!(row.rest().contains("status = 204"), "{}", row.rest());
+        let read: toml::Table = toml::from_str(&format!("row = {}", row.toml())).unwrap();
+        assert_eq!(read["row"]["rpc"]["result"]["ok"].as_bool(), Some(true));
+    }
+
+    #[test]
     fn literals_are_toml() {
         let value = json!({ "ok": true, "a b": ["{x}", "b", "c", "d", "e", null, { "in": {} }], "n": 1.5e3, "u": u64::MAX });
         let text = RowPattern::Literal(value).toml();
