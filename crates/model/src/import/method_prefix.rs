@@ -1,10 +1,13 @@
-//! Prefixes that methods of an RPC side share, such as `mcp.` and `kuzu_`, which the paths of the REST side do not have.
+//! Prefixes that methods of an RPC side share, such as `tools.` and `shop_`, which the paths of the REST side do not have.
 //!
-//! Used by `import::pair`.
+//! Used by `import::pair` and `import::route`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::model::RpcOperation;
 use super::name_words;
+use super::refs::shown;
+use super::schema::Type;
 
 /// The signs after which a prefix ends.
 const SIGNS: [char; 5] = ['.', '/', ':', '_', '-'];
@@ -52,6 +55,19 @@ fn split<'n>(name: &'n str, path_words: &BTreeSet<String>) -> Option<StrippedNam
     (is_prefix && !name.is_empty()).then_some(StrippedName { prefix, name })
 }
 
+/// Returns the reason why a pair by a guessed prefix is refused: clients often omit a boolean that is false, so a call
+/// with the value and a call without it may be the same.
+pub(super) fn unsure_value(rpc: &RpcOperation, prefix: Option<&str>) -> Option<String> {
+    let prefix = prefix?;
+    let mut params = rpc.params.iter();
+    let unsure = params.find(|it| it.kind == Type::Boolean && !it.is_required)?;
+    let name = shown(&unsure.name);
+    Some(format!(
+        "the prefix `{}` is a guess, and the default of the boolean `{name}` is not known",
+        shown(prefix)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,17 +83,17 @@ mod tests {
     #[test]
     fn a_prefix_of_most_methods_and_a_namespace_of_several_are_stripped() {
         assert_eq!(
-            stripped(&["kuzu_recall", "kuzu_learn", "kuzu_stats", "ping"]),
+            stripped(&["shop_recall", "shop_learn", "shop_stats", "ping"]),
             ["recall", "learn", "stats", "ping"]
         );
         assert_eq!(
             stripped(&[
-                "mcp.list_tools",
-                "mcp.reload_tools",
-                "agent.chat",
+                "rpc.list_tools",
+                "rpc.reload_tools",
+                "other.chat",
                 "web_search"
             ]),
-            ["list_tools", "reload_tools", "agent.chat", "web_search"]
+            ["list_tools", "reload_tools", "other.chat", "web_search"]
         );
         for names in [
             ["get_users", "get_items", "get_orders"],

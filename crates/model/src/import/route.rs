@@ -10,12 +10,12 @@ use super::bind;
 use super::drafted::{Drafted, DraftedResult, Pattern};
 use super::form;
 use super::keys::{ClaimedKeys, RouteKeys, RouteOrigin, rpc_key};
+use super::method_prefix;
 use super::model::{BodyModel, CallModel, ReplyModel, RestOperation, RpcOperation, Segment};
 use super::pair::{Mismatches, OperationPair};
 use super::param_patterns::ParamPatterns;
 use super::refs::shown;
 use super::reply;
-use super::schema::Type;
 use super::tool_rows::{self, RestDeclaration};
 use super::values::{Bindings, BoundParameter, RestLocation, RpcLocation};
 use crate::stream_format::StreamFormat;
@@ -32,7 +32,7 @@ pub(super) fn from_pair(
 ) -> Result<(Drafted, RouteKeys), String> {
     let (rest, rpc, mismatches) = operations;
     let bind = |rpc: &RpcOperation| {
-        if let Some(why) = unsure_value(rpc, pair) {
+        if let Some(why) = method_prefix::unsure_value(rpc, pair.prefix.as_deref()) {
             return Err(why);
         }
         let bindings = bind::pair(rest, rpc)?;
@@ -63,19 +63,6 @@ pub(super) fn from_pair(
         }
         (Err(why), None) => Err(why),
     }
-}
-
-/// Returns the reason why a pair by a guessed prefix is refused: clients often omit a boolean that is false, so a call
-/// with the value and a call without it may be the same.
-fn unsure_value(rpc: &RpcOperation, pair: &OperationPair) -> Option<String> {
-    let prefix = pair.prefix.as_ref()?;
-    let mut params = rpc.params.iter();
-    let unsure = params.find(|it| it.kind == Type::Boolean && !it.is_required)?;
-    let name = shown(&unsure.name);
-    Some(format!(
-        "the prefix `{}` is a guess, and the default of the boolean `{name}` is not known",
-        shown(prefix)
-    ))
 }
 
 impl Drafted {
