@@ -155,6 +155,7 @@ fn mismatches(admin: &AdminClient) -> Result<MismatchReport, AdminFault> {
 
 /// Drafts the routes of all calls; `name` names their sources.
 fn drafted(observed: &mut Observed, name: &str) -> Result<ImportDraft, LearnFault> {
+    observed.leave_out_old_messages();
     if observed.rest.is_empty() && observed.rpc.is_empty() {
         return Err(LearnFault::Nothing);
     }

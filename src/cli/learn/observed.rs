@@ -2,7 +2,7 @@
 //!
 //! All numbers are bounded; calls beyond a limit are counted and left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -14,6 +14,10 @@ use dualgauge_recording::recording::{RecordedBody, RecordedCall};
 
 /// The most calls that a draft is made of.
 pub(super) const MAX_CALLS: usize = 200_000;
+
+/// The reason why messages of old dialects are left out.
+const OLD_MESSAGE: &str =
+    "a message of an old RPC dialect; `old` and `frame` of a route are written by hand";
 
 /// A body.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +77,8 @@ pub(super) struct RpcCall {
 pub(super) struct Observed {
     pub(super) rest: Vec<RestCall>,
     pub(super) rpc: Vec<RpcCall>,
+    /// The paths of JSON-RPC messages.
+    rpc_paths: BTreeSet<Vec<String>>,
     /// The mismatches of reports.
     pub(super) mismatches: MismatchReport,
     /// The calls that were left out, by the reason.
@@ -99,10 +105,18 @@ impl Observed {
         let response = call.response.as_ref();
         let status = response.map(|response| response.status);
         let response = response.map_or(Content::Unknown, |it| Content::new(&it.body));
-        if let Content::Json(body) = &request
-            && is_rpc(body)
-        {
-            return self.add_rpc(body, &response);
+        if let Content::Json(body) = &request {
+            if is_rpc(body) {
+                if self.rpc_paths.len() < MAX_CALLS
+                    && let Some((path, _)) = split(&call.request.target)
+                {
+                    self.rpc_paths.insert(path);
+                }
+                return self.add_rpc(body, &response);
+            }
+            if is_old_message(body) {
+                return self.leave_out(OLD_MESSAGE);
+            }
         }
         let target = (call.request.method.as_str(), call.request.target.as_str());
         self.add_rest(target, (request, status, response));
@@ -176,6 +190,20 @@ impl Observed {
         }
     }
 
+    /// Leaves out the REST calls that were posted to a path of JSON-RPC messages: frames and other messages of old
+    /// dialects.
+    pub(super) fn leave_out_old_messages(&mut self) {
+        let paths = std::mem::take(&mut self.rpc_paths);
+        let is_message = |call: &RestCall| call.method == "POST" && paths.contains(&call.segments);
+        let (messages, rest) = std::mem::take(&mut self.rest)
+            .into_iter()
+            .partition::<Vec<_>, _>(is_message);
+        self.rest = rest;
+        for _ in messages {
+            self.leave_out(OLD_MESSAGE);
+        }
+    }
+
     /// Returns the number of REST calls.
     pub(super) fn rest_calls(&self) -> u64 {
         self.rest.iter().map(|call| call.times).sum()
@@ -209,12 +237,22 @@ impl Observed {
 
 /// Returns true for a JSON-RPC 2.0 message or a batch of them.
 fn is_rpc(body: &Value) -> bool {
-    let is_message = |message: &Value| message["jsonrpc"] == "2.0";
-    let batch = body.as_array();
-    batch.map_or_else(
-        || is_message(body),
-        |messages| !messages.is_empty() && messages.iter().all(is_message),
-    )
+    are_messages(body, |message| message["jsonrpc"] == "2.0")
+}
+
+/// Returns true for a message of an old RPC dialect that names its method, or a batch of them.
+fn is_old_message(body: &Value) -> bool {
+    are_messages(body, |message| {
+        let has = |name: &str| message.get(name).is_some();
+        message["method"].is_string() && ["id", "params", "arguments"].into_iter().any(has)
+    })
+}
+
+fn are_messages(body: &Value, is_message: impl Fn(&Value) -> bool) -> bool {
+    match body.as_array() {
+        Some(messages) => !messages.is_empty() && messages.iter().all(is_message),
+        None => is_message(body),
+    }
 }
 
 type Target = (Vec<String>, Vec<(String, String)>);

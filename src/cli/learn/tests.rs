@@ -79,6 +79,47 @@ fn recorded(side: Side, called: (&str, &str), bodies: (Value, Value)) -> Recorde
 }
 
 #[test]
+fn messages_of_old_dialects_become_no_rest_routes() {
+    let mut observed = Observed::default();
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "item.get", "params": { "id": 7 } });
+    let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": { "name": "x" } });
+    for (side, target, body) in [
+        (Side::Rpc, "/rpc", message),
+        (
+            Side::Rest,
+            "/rpc",
+            json!({ "command": "get_item", "request_id": 1 }),
+        ),
+        (
+            Side::Rest,
+            "/old",
+            json!({ "method": "get_item", "arguments": {}, "tag": 3 }),
+        ),
+        (
+            Side::Rest,
+            "/old",
+            json!([{ "method": "get_item", "params": [7], "id": 3 }]),
+        ),
+        (
+            Side::Rest,
+            "/payments",
+            json!({ "method": "card", "amount": 5 }),
+        ),
+    ] {
+        let bodies = (body, answer.clone());
+        observed.add_recorded(&recorded(side, ("POST", target), bodies));
+    }
+    let draft = drafted(&mut observed, "calls.jsonl").unwrap().toml;
+    let plan = plan(&draft);
+    assert!(route_of(&plan, "POST", "/payments").is_some(), "{draft}");
+    for target in ["/rpc", "/old"] {
+        assert_eq!(route_of(&plan, "POST", target), None, "{draft}");
+    }
+    let left_out: u64 = observed.left_out.values().sum();
+    assert_eq!(left_out, 3, "{:?}", observed.left_out);
+}
+
+#[test]
 fn calls_of_both_sides_become_pairs_with_their_guesses() {
     let mut observed = Observed::default();
     for id in [7, 8, 9] {
