@@ -30,7 +30,22 @@ await withPage(async (page) => {
   await page.locator(".steps .stage.shadow").waitFor();
   assert((await page.getByLabel("Body", { exact: true }).inputValue()).includes("list_tables"), "the body of the entry");
 
-  for (const [text, fault] of [["wget x", "not a curl command"], ["curl 'x", "not closed"], ['{"a":1}', "no HAR request"]]) {
+  // Credentials and encoded data are part of the call; other bodies of a HAR entry are read as well.
+  const body = page.getByLabel("Body", { exact: true });
+  await paste.fill(`curl -sSL -u 'ann:é' --data-urlencode 'a=b c' ${base}/mcp/v1/tools/call`);
+  await read.click();
+  await page.waitForFunction((label) => [...document.querySelectorAll("textarea")].some((area) => area.value === label), "a=b%20c");
+  assert((await page.locator("textarea").evaluateAll((areas) => areas.map((area) => area.value))).join("\n").includes("Basic YW5uOsOp"), "the credentials of the command");
+  const params = { request: { ...HAR.request, postData: { params: [{ name: "a", value: "b c" }] } } };
+  const encoded = { request: { ...HAR.request, postData: { text: "w6k=", encoding: "base64" } } };
+  for (const [entry, text] of [[params, "a=b+c"], [encoded, "é"]]) {
+    await paste.fill(JSON.stringify(entry));
+    await read.click();
+    await page.waitForFunction((label) => [...document.querySelectorAll("textarea")].some((area) => area.value === label), text);
+    equal(await body.inputValue(), text, "the body of the entry");
+  }
+
+  for (const [text, fault] of [["wget x", "not a curl command"], ["curl 'x", "not closed"], ["curl -F a=b /x", "-F is not supported"], ["curl -d @file /x", "reads a file"], ['{"a":1}', "no HAR request"]]) {
     await paste.fill(text);
     await read.click();
     await page.getByRole("alert").filter({ hasText: fault }).waitFor();

@@ -1,7 +1,11 @@
 // Reads a curl command as it is copied from a browser's developer tools or a terminal.
 
-const WITH_VALUE = new Set(["-o", "-u", "-A", "-e", "-b", "-c", "-x", "-m", "-w", "--user", "--user-agent", "--referer", "--cookie", "--proxy", "--max-time", "--output", "--connect-timeout", "--write-out", "--cacert", "--cert", "--key", "--resolve", "--retry"]);
-const DATA = new Set(["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"]);
+// Options that change nothing here: those with a value, and those without one.
+const WITH_VALUE = new Set(["-o", "-c", "-x", "-m", "-w", "-T", "-K", "--cookie-jar", "--proxy", "--max-time", "--output", "--connect-timeout", "--write-out", "--cacert", "--cert", "--key", "--resolve", "--retry"]);
+const ALONE = new Set(["--compressed", "--fail", "--globoff", "--http1.1", "--http2", "--include", "--insecure", "--ipv4", "--ipv6", "--location", "--no-buffer", "--path-as-is", "--silent", "--show-error", "--verbose"]);
+const SHORT_ALONE = /^-[SNfgikLsv#46]+$/;
+const LONGEST = 1 << 20;
+const DATA = new Set(["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json"]);
 
 // Splits a command into words as a POSIX shell does, with $'…' of bash.
 export function words(text) {
@@ -70,8 +74,14 @@ export function target(url) {
   return at.pathname + at.search;
 }
 
+// Fails for a text that no person copies.
+export function checkLength(text) {
+  if (text.length > LONGEST) throw new Error("The text has more than 1 MiB.");
+}
+
 // Returns { method, target, headers: [[name, value]], body } of a curl command.
 export function parseCurl(text) {
+  checkLength(text);
   const [program, ...rest] = words(text);
   if (program !== "curl") throw new Error("This is not a curl command.");
   const call = { method: "", url: "", headers: [], bodies: [], isGet: false };
@@ -87,7 +97,7 @@ export function parseCurl(text) {
 // Splits `-XPOST` and `--name=value` into the option and its value.
 function option(word) {
   if (word.startsWith("--") && word.includes("=")) return [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)];
-  if (/^-[XHdAeub]./.test(word)) return [word.slice(0, 2), word.slice(2)];
+  if (/^-[XHdAeubF]./.test(word)) return [word.slice(0, 2), word.slice(2)];
   return [word, null];
 }
 
@@ -98,14 +108,31 @@ function take(rest, call) {
   else if (name === "-H" || name === "--header") addHeader(call, value());
   else if (DATA.has(name)) {
     call.isJson ||= name === "--json";
-    call.bodies.push(value());
+    call.bodies.push(data(name, value()));
   } else if (name === "-G" || name === "--get") call.isGet = true;
   else if (name === "-I" || name === "--head") call.method = "HEAD";
   else if (name === "--url") call.url = value();
   else if (name === "-b" || name === "--cookie") call.headers.push(["cookie", value()]);
   else if (name === "-A" || name === "--user-agent") call.headers.push(["user-agent", value()]);
+  else if (name === "-e" || name === "--referer") call.headers.push(["referer", value()]);
+  else if (name === "-u" || name === "--user") call.headers.push(["authorization", `Basic ${base64(value())}`]);
   else if (WITH_VALUE.has(name)) value();
   else if (!name.startsWith("-")) call.url ||= name;
+  else if (!ALONE.has(name) && !SHORT_ALONE.test(name)) throw new Error(`The option ${name} is not supported here. Remove it, or fill in the form.`);
+}
+
+// Returns the text that a data option adds to the body.
+function data(name, value) {
+  const isEncoded = name === "--data-urlencode";
+  const isFile = name !== "--data-raw" && (value.startsWith("@") || (isEncoded && /^[^=@]*@/.test(value)));
+  if (isFile) throw new Error(`${name} reads a file. Fill its content into the form.`);
+  if (!isEncoded) return value;
+  const sign = value.indexOf("=");
+  return value.slice(0, Math.max(sign, 0)) + (sign > 0 ? "=" : "") + encodeURIComponent(value.slice(sign + 1));
+}
+
+function base64(text) {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
 function addHeader(call, text) {
