@@ -29,14 +29,20 @@ const [first, second] = results.accounts;
 await call('gasPrice', () => provider.send('eth_gasPrice', []));
 await call('feeData', () => provider.getFeeData());
 await call('feeHistory', () => provider.send('eth_feeHistory', ['0x1', 'latest', [25, 75]]));
+await call('blobBaseFee', () => provider.send('eth_blobBaseFee', []));
 await call('balance', () => provider.getBalance(first));
 await call('balanceAtBlock', () => provider.getBalance(first, 0));
 await call('nonce', () => provider.getTransactionCount(first));
 await call('code', () => provider.getCode(first));
 await call('storage', () => provider.getStorage(first, 0));
+const slots = [`0x${'00'.repeat(32)}`, `0x${'01'.repeat(32)}`];
+await call('proof', () => provider.send('eth_getProof', [first, slots, 'latest']));
+await call('proofOfAccount', () => provider.send('eth_getProof', [first, [], '0x0']));
 await call('blockMissing', () => provider.getBlock(999999));
 await call('transactionMissing', () => provider.getTransaction(`0x${'11'.repeat(32)}`));
 await call('receiptMissing', () => provider.getTransactionReceipt(`0x${'11'.repeat(32)}`));
+await call('countMissing', () => provider.send('eth_getBlockTransactionCountByHash', [`0x${'11'.repeat(32)}`]));
+await call('blockTransactionMissing', () => provider.send('eth_getTransactionByBlockHashAndIndex', [`0x${'11'.repeat(32)}`, '0x0']));
 
 const signer = await provider.getSigner(0);
 let sent;
@@ -51,6 +57,11 @@ await call('blockFull', async () => (await provider.getBlock(1, true)).prefetche
 await call('blockByHash', async () => (await provider.getBlock((await provider.getBlock(1)).hash)).number);
 await call('blockCount', () => provider.send('eth_getBlockTransactionCountByNumber', ['0x1']));
 await call('blockTransaction', async () => (await provider.send('eth_getTransactionByBlockNumberAndIndex', ['0x1', '0x0'])).hash === sent.hash);
+await call('byBlockHash', async () => {
+  const { hash } = await provider.getBlock(1);
+  const count = await provider.send('eth_getBlockTransactionCountByHash', [hash]);
+  return [count, (await provider.send('eth_getTransactionByBlockHashAndIndex', [hash, '0x0'])).hash === sent.hash];
+});
 await call('blockReceipts', async () => (await provider.send('eth_getBlockReceipts', ['0x1'])).length);
 await call('raw', async () => {
   const wallet = new Wallet('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80', provider);
