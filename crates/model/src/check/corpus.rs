@@ -44,12 +44,12 @@ fn line(direction: &Direction) -> String {
         }
     };
     let findings = direction.losses.iter().chain(&direction.norms);
-    let refusals = (direction.refusals.iter()).filter_map(|refusal| match refusal.cause {
-        RefusalCause::RouteInFront(_) => None,
-        RefusalCause::Value { rule, .. } => Some(rule.as_str()),
+    let refusals = (direction.refusals.iter()).map(|refusal| match &refusal.cause {
+        RefusalCause::RouteInFront(by) => format!("behind:{by}"),
+        RefusalCause::Value { rule, .. } => rule.as_str().to_owned(),
     });
-    let mut rules: Vec<&str> = findings
-        .map(|finding| finding.rule.as_str())
+    let mut rules: Vec<String> = findings
+        .map(|finding| finding.rule.as_str().to_owned())
         .chain(refusals)
         .collect();
     rules.sort_unstable();
@@ -157,6 +157,7 @@ pub(super) fn route(table: &Table, name: &str) -> Route {
             other => panic!("{other}"),
         }),
         is_notification: table.get("notify").is_some(),
+        after: text(table, "after").into_iter().collect(),
         rows: rows.map(|(index, table)| row(index, table)).collect(),
         ..RouteSource::default()
     };

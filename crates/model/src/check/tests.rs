@@ -7,7 +7,7 @@ use super::check;
 use super::corpus::{corpus, route, verdict_lines};
 use super::message::Message;
 use super::mutation::{Mutation, MutationTarget, RawMutation};
-use super::report::{Direction, Finding, FindingKind, LossVerdict};
+use super::report::{Direction, Finding, FindingKind, LossVerdict, RefusalCause};
 use super::rules::{CheckRule, RULES};
 use super::subject::CheckSubject;
 use super::verify::check_by;
@@ -67,6 +67,51 @@ fn the_corpus_needs_every_rule() {
             .any(|case| verdict_lines(&check_by(&case.table, &rules)[0]) != case.expected);
         assert!(notices, "rule {missing} can be taken away");
     }
+}
+
+#[test]
+fn a_route_after_another_has_a_witness_that_is_refused() {
+    let front = "rest = 'POST /partners/read'\nrpc = 'partners/read'\n\
+        body = { ids = '{ids:integer[]}' }\nparams = { ids = '{ids}' }";
+    let behind = "after = 'front'\nrest = 'POST /partners/{method}'\nrpc = 'call'\n\
+        body = { '...' = '{more}' }\nparams = { method = '{method}', '...' = '{more}' }";
+    let routes = [("front", front), ("behind", behind)];
+    let routes = routes.map(|(name, text)| route(&text.parse().unwrap(), name));
+    let table = RouteTable::build(routes.into()).unwrap();
+    let mut refused = Vec::new();
+    for report in check(&table) {
+        for direction in report.directions {
+            let (index, from) = (report.route, direction.from);
+            refused.extend(direction.refusals.into_iter().map(|one| (index, from, one)));
+        }
+    }
+    let [(1, Side::Rpc, refused)] = &refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        refused.cause,
+        RefusalCause::RouteInFront("front".to_owned())
+    );
+    assert_eq!(refused.cause.describe(), "`front` comes first");
+    let sent = r#"call {"method":"read","ids":[7]}"#;
+    assert_eq!(refused.sent.to_string(), sent);
+    let why = "params: these values select the route `front`";
+    assert_eq!(refused.why, why);
+    // The code that serves calls refuses the witness, and not a call that differs in the path only.
+    let calls = CheckSubject::calls(&table, 1, Side::Rpc);
+    assert_eq!(calls.refusal(&refused.sent).as_deref(), Some(why));
+    let Message::RpcCall {
+        method, headers, ..
+    } = &refused.sent
+    else {
+        panic!("{}", refused.sent);
+    };
+    let beside = Message::RpcCall {
+        method: method.clone(),
+        params: Some(Json::literal(r#"{"method":"write","ids":[7]}"#)),
+        headers: headers.clone(),
+    };
+    assert_eq!(calls.refusal(&beside), None);
 }
 
 /// A table of the routes that can be loaded.
