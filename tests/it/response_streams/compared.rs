@@ -37,13 +37,17 @@ fn rpc(results: &'static [&'static str]) -> Upstream {
 }
 
 fn shadowing(rest: &Upstream, rpc: &Upstream, bounds: &str) -> Proxy {
-    with_flags(&both(rest, rpc), bounds)
+    in_stage("shadow", &both(rest, rpc), bounds)
 }
 
-fn with_flags(upstreams: &str, bounds: &str) -> Proxy {
+fn verifying(rest: &Upstream, rpc: &Upstream) -> Proxy {
+    in_stage("verify", &both(rest, rpc), "")
+}
+
+fn in_stage(stage: &str, upstreams: &str, bounds: &str) -> Proxy {
     let bounds = format!("[rollout.candidates]\nnoise = 0\n{bounds}");
-    let flags = "[[flag]]\nname = \"f\"\nstage = \"shadow\"\n";
-    Proxy::start_with_flags(&format!("{upstreams}{bounds}{ROUTES}"), flags)
+    let flags = format!("[[flag]]\nname = \"f\"\nstage = \"{stage}\"\n");
+    Proxy::start_with_flags(&format!("{upstreams}{bounds}{ROUTES}"), &flags)
 }
 
 fn ask(proxy: &Proxy) -> Message {
@@ -68,9 +72,7 @@ fn equal_streams_match_whatever_their_ids() {
         "id: 1\ndata: {\"a\":1}\n\nid: 1\ndata: 2\n\n"
     );
     verdict(&proxy, "rest shadow match");
-    let mut client = proxy.connect();
-    client.send(super::rpc_call("WatchTask", "{\"id\":\"7\"}", "\"x\""));
-    assert!(client.read_answer().text().contains("\"id\":\"x\""));
+    assert!(watch(&proxy).text().contains("\"id\":\"x\""));
     verdict(&proxy, "rpc shadow match");
     let bounds = proxy
         .metrics()
@@ -84,6 +86,72 @@ fn the_verdict_says_which_event_differs() {
     ask(&proxy);
     verdict(&proxy, "rest shadow mismatch");
     proxy.log_line(&["responses differ", "/body/events/1/data/a"]);
+}
+
+/// The RPC call that a client makes of the route.
+fn watch(proxy: &Proxy) -> Message {
+    let mut client = proxy.connect();
+    client.send(super::rpc_call("WatchTask", "{\"id\":\"7\"}", "\"x\""));
+    client.read_answer()
+}
+
+/// The stream of these results that the client of `watch` gets.
+fn results(results: &[&str]) -> String {
+    let events = results.iter().map(|result| {
+        format!("id: 1\ndata: {{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{result}}}\n\n")
+    });
+    events.collect()
+}
+
+#[test]
+fn a_rest_client_in_verify_gets_the_new_stream_and_the_old_one_is_compared() {
+    for (served, last, name) in [
+        (&["{\"a\":1}", "2.0"], "2.0", "match"),
+        (&["{\"a\":1}", "3"], "3", "mismatch"),
+    ] {
+        let (rest, rpc) = (rest(&["{\"a\":1}", "2"]), rpc(served));
+        let proxy = verifying(&rest, &rpc);
+        let wanted = format!("data: {{\"a\":1}}\n\ndata: {last}\n\n");
+        assert_eq!(ask(&proxy).text(), wanted);
+        verdict(&proxy, &format!("rest verify {name}"));
+        // The candidate is the call as it came.
+        let asked = rest.request();
+        assert_eq!(asked.head.start, "GET /tasks/7 HTTP/1.1");
+        assert_eq!(asked.head.one("accept"), Some("text/event-stream"));
+        assert_eq!(Called::of(&rpc.request()).method(), "WatchTask");
+        if name == "mismatch" {
+            proxy.log_line(&["dualgauge::mismatch", "watch", "/body/events/1/data"]);
+        }
+    }
+}
+
+#[test]
+fn an_rpc_client_in_verify_gets_the_rest_stream_and_the_rpc_one_is_compared() {
+    for (served, name) in [
+        (&["{\"a\":1.0}", "2"], "match"),
+        (&["{\"a\":1}", "3"], "mismatch"),
+    ] {
+        let (rest, rpc) = (rest(&["{\"a\":1}", "2"]), rpc(served));
+        let proxy = verifying(&rest, &rpc);
+        assert_eq!(watch(&proxy).text(), results(&["{\"a\":1}", "2"]));
+        verdict(&proxy, &format!("rpc verify {name}"));
+        assert_eq!(rest.request().head.start, "GET /tasks/7 HTTP/1.1");
+        // The candidate is the call as it came, with the id of the client.
+        let asked = rpc.request();
+        let asked = Called::of(&asked);
+        assert_eq!((asked.method(), asked.id()), ("WatchTask", "\"x\""));
+        if name == "mismatch" {
+            proxy.log_line(&["dualgauge::mismatch", "watch", "/result/events/1/data"]);
+        }
+    }
+}
+
+#[test]
+fn a_stream_in_verify_that_ends_early_differs() {
+    let proxy = verifying(&rest(&["1"]), &rpc(&["1", "2"]));
+    assert_eq!(ask(&proxy).text(), "data: 1\n\ndata: 2\n\n");
+    verdict(&proxy, "rest verify mismatch");
+    proxy.log_line(&["responses differ", "/body/length"]);
 }
 
 #[test]
@@ -116,7 +184,7 @@ fn a_stream_whose_head_is_late_is_compared_within_the_time_of_its_candidate() {
     let (rest, rpc) = (Upstream::start(), Upstream::start());
     let limited = "timeout = \"1200ms\"\n[upstream.new]";
     let upstreams = both(&rest, &rpc).replace("[upstream.new]", limited);
-    let proxy = with_flags(&upstreams, "timeout = \"2s\"\n");
+    let proxy = in_stage("shadow", &upstreams, "timeout = \"2s\"\n");
     let mut client = proxy.connect();
     client.send(super::get("/tasks/7", "Accept: text/event-stream\r\n"));
     let mut control = rest.accept();
