@@ -253,6 +253,39 @@ fn an_rpc_call_gets_each_body_under_its_id() {
 }
 
 #[test]
+fn an_rpc_client_resumes_a_stream_of_a_rest_server() {
+    let upstream = Upstream::start();
+    let proxy = before_rest(&upstream, ROUTES);
+    for (method, params, start) in [
+        (
+            "SendStreamingMessage",
+            "{\"m\":1}",
+            "POST /message:stream HTTP/1.1",
+        ),
+        ("WatchTask", "{\"id\":\"7\"}", "GET /tasks/7 HTTP/1.1"),
+    ] {
+        let resume = "Accept: application/json, text/event-stream\r\nLast-Event-ID: a-4\r\n";
+        let ask = post("/rpc", resume, &call(method, params));
+        let mut call = Streamed::open(&proxy, &upstream, &ask);
+        let head = &call.request.head;
+        assert_eq!(head.start, start);
+        assert_eq!(head.one("last-event-id"), Some("a-4"));
+        call.server.send(HEAD);
+        assert_eq!(call.client.read_head().status(), 200);
+        // The client gets the next id to resume from.
+        call.tell("id: a-5\ndata: 2\n\n");
+        let next = "id: a-5\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":2}\n\n";
+        expect(&mut call.client, next);
+        call.server.send("0\r\n\r\n");
+        assert_eq!(call.client.read_chunk(), None);
+    }
+    // A call that does not resume names no event.
+    let ask = rpc_call("WatchTask", "{\"id\":\"7\"}", "1");
+    let call = Streamed::open(&proxy, &upstream, &ask);
+    assert_eq!(call.request.head.one("last-event-id"), None);
+}
+
+#[test]
 fn a_client_that_does_not_read_streams_gets_a_failure() {
     let upstream = Upstream::answering(format!("{HEAD}{}", chunk("data: 1\n\n")));
     let proxy = before_rest(&upstream, ROUTES);
