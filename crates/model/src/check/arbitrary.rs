@@ -115,10 +115,11 @@ impl Dice {
             2 => (literal("true"), text("x")),
             3 => (text("{>now}"), text("{_}")),
             4 => {
-                let hole = self.hole();
+                const CODECS: [&str; 3] = ["json", "base64", "keys(kebab=snake)"];
+                let (hole, codec) = (self.hole(), self.pick(&CODECS));
                 (
                     text(format!("{{{hole}}}")),
-                    text(format!("{{{hole}:json}}")),
+                    text(format!("{{{hole}:{codec}}}")),
                 )
             }
             5 => {
@@ -451,7 +452,7 @@ impl Dice {
 }
 
 /// Values that a hole may accept or refuse.
-const VALUES: [&str; 20] = [
+const VALUES: [&str; 22] = [
     "null",
     "true",
     "false",
@@ -472,6 +473,8 @@ const VALUES: [&str; 20] = [
     "{}",
     "{\"k\": [1, {}]}",
     "\"{\\\"a\\\" : 1}\"",
+    "\"eyJhIiA6IDF9\"",
+    "{\"a-b\": 1, \"a_b\": [{\"c-d\": 2}]}",
 ];
 
 impl Dice {
