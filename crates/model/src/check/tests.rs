@@ -269,6 +269,11 @@ fn random_tables_have_every_verdict() {
             routes += 1;
             for direction in report.directions {
                 tried += direction.tried;
+                for refusal in &direction.refusals {
+                    if let RefusalCause::Value { rule, .. } = &refusal.cause {
+                        *seen.entry(rule.as_str()).or_insert(0) += 1;
+                    }
+                }
                 let rules = direction
                     .losses
                     .iter()
@@ -292,6 +297,8 @@ fn random_tables_have_every_verdict() {
             "{verdict:?}: {seen:?}"
         );
     }
+    let keys = seen.get(CheckRule::KeyStyle.as_str());
+    assert!(keys.is_some_and(|seen| *seen > 5), "{seen:?}");
 }
 
 /// Round trips grow linearly with the routes: routes with the same method and path are distinguished by a literal.
