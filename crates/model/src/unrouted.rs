@@ -78,6 +78,17 @@ pub struct UnroutedCalls {
     more: u64,
     /// Calls with a new path that found a full table.
     full: u64,
+    /// The last calls, which are not in `entries` yet.
+    last: Option<RepeatedCalls>,
+}
+
+/// Calls with the same target, one after another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RepeatedCalls {
+    method: Box<str>,
+    path: Box<str>,
+    query: Option<Box<str>>,
+    calls: UsageCount,
 }
 
 /// Calls without a route, as the admin API shows them.
@@ -115,8 +126,30 @@ impl UnroutedPath {
 impl UnroutedCalls {
     /// Counts a call with a target of this path and query.
     pub fn count(&mut self, method: &str, path: &str, query: Option<&str>, at: Timestamp) {
-        let Some(key) = PathKey::new(method, path) else {
-            self.more += 1;
+        if let Some(last) = &mut self.last
+            && *last.path == *path
+            && *last.method == *method
+            && last.query.as_deref() == query
+        {
+            last.calls.add(at);
+            return;
+        }
+        let mut calls = UsageCount::default();
+        calls.add(at);
+        let next = RepeatedCalls {
+            method: method.into(),
+            path: path.into(),
+            query: query.map(Box::from),
+            calls,
+        };
+        if let Some(last) = self.last.replace(next) {
+            self.add_repeated(&last);
+        }
+    }
+
+    fn add_repeated(&mut self, repeated: &RepeatedCalls) {
+        let Some(key) = PathKey::new(&repeated.method, &repeated.path) else {
+            self.more += repeated.calls.calls;
             return;
         };
         let mut key = self.folded(key);
@@ -127,12 +160,13 @@ impl UnroutedCalls {
             }
             self.full += 1;
             if !self.entries.contains_key(&key) && self.entries.len() >= ENTRIES {
-                self.more += 1;
+                self.more += repeated.calls.calls;
                 return;
             }
         }
         let count = self.entries.entry(key).or_default();
-        count.calls.add(at);
+        count.calls.merge(&repeated.calls);
+        let query = repeated.query.as_deref();
         let names = query.unwrap_or_default().split('&').take(PAIRS);
         let names = names.filter_map(|pair| decode(pair.split('=').next()?, Plus::Space).ok());
         let names: BTreeSet<Box<str>> = names
@@ -141,7 +175,7 @@ impl UnroutedCalls {
             .collect();
         for name in names {
             if count.names.len() < NAMES || count.names.contains_key(&name) {
-                *count.names.entry(name).or_default() += 1;
+                *count.names.entry(name).or_default() += repeated.calls.calls;
             }
         }
     }
@@ -157,17 +191,23 @@ impl UnroutedCalls {
                 self.more += count.calls.calls;
             }
         }
+        if let Some(last) = &other.last {
+            self.add_repeated(last);
+        }
     }
 
     /// Returns true if nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.more == 0
+        self.entries.is_empty() && self.last.is_none() && self.more == 0
     }
 
     /// Returns the report, with places of many words as placeholders.
     #[must_use]
     pub fn report(mut self) -> UnroutedReport {
+        if let Some(last) = self.last.take() {
+            self.add_repeated(&last);
+        }
         self.compact();
         self.merge_few();
         let paths = self.entries.iter().map(|(key, count)| UnroutedPath {
