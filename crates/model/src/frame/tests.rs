@@ -251,7 +251,7 @@ fn an_answer_may_be_silence_or_match_no_row() {
 fn a_failure_repeats_the_values_of_its_command() {
     let row = r#"{
         "frame": {"event": "error", "request_id": "{>id}", "path": "{>path}", "why": "{message}"},
-        "error": {"code": "{_=-31021}", "message": "{message}"}}"#;
+        "error": {"code": -31021, "message": "{message}"}}"#;
     let command = r#"{"command": "get", "request_id": "{id?}", "path": "{path}"}"#;
     let source = source(("get", command), ("get", r#"{"path": "{path}"}"#), &[row]);
     let route = parse_route(source).unwrap();
