@@ -19,6 +19,7 @@ use crate::upstream::link::CancelSignal;
 use dualgauge_model::failure::Failure;
 use dualgauge_model::mcp::SESSION_PREFIX;
 use dualgauge_model::rollout::Caller;
+use dualgauge_net::random_u64;
 
 /// Number of locks, high enough that workers rarely contend.
 const SHARDS: usize = 64;
@@ -136,7 +137,7 @@ impl CancellationRegistry {
 
     /// Returns a random session id that cannot be guessed, with a suffix.
     pub(super) fn new_session_id(suffix: &str) -> Option<HeaderValue> {
-        let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
+        let [first, second] = [(); 2].map(|()| random_u64());
         let mut name =
             HeaderValue::try_from(format!("{SESSION_PREFIX}{first:016x}{second:016x}{suffix}"))
                 .ok()?;

@@ -18,6 +18,7 @@ use crate::upstream::link::SuspendedCall;
 use dualgauge_model::mcp::{OpenRequest, request_state};
 use dualgauge_model::pending::INPUT_TIMEOUT;
 use dualgauge_model::rollout::Caller;
+use dualgauge_net::random_u64;
 
 /// The maximum number of calls.
 const MOST: usize = 4096;
@@ -66,7 +67,7 @@ impl Default for SuspendedCalls {
 impl SuspendedCalls {
     /// Adds a call of an owner. Returns the state that continues it, or `None` if too many wait.
     pub(super) fn add(&self, owner: CallOwner<'_>, waiting: WaitingCall) -> Option<String> {
-        let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(0));
+        let [first, second] = [(); 2].map(|()| random_u64());
         let state = request_state(&format!("{first:016x}{second:016x}"));
         let now = clock::now();
         let entry = Entry {

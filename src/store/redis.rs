@@ -26,12 +26,13 @@ use crate::store::error::{CommitError, StoreError};
 use crate::store::record::{Record, beginning, record};
 use crate::store::state::{
     HIGHEST_REVISION, Health, HealthTracker, LONGEST_TEXT, MOST_REPORTS, ReplicaReport, Reports,
-    boot, check, random_u64,
+    boot, check,
 };
 use crate::store::versioned::Versioned;
 use crate::telemetry::clock::wall;
 use connect::Connector;
 use connection::RedisConnection;
+use dualgauge_net::random_u64;
 use dualgauge_transport::tls::ClientTls;
 use script::Script;
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::store::error::{StoreError, chain};
 use crate::store::versioned::Versioned;
+use dualgauge_net::random_u64;
 use dualgauge_patterns::json::Json;
 
 /// The maximum size of a stored text in bytes.
@@ -108,12 +109,6 @@ impl HealthTracker {
 #[must_use]
 pub fn boot() -> String {
     format!("{:016x}{:016x}", random_u64(), random_u64())
-}
-
-/// Returns an unpredictable number: each hasher has its own random keys.
-pub(super) fn random_u64() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
 }
 
 /// Checks that a text can be stored.

@@ -7,7 +7,6 @@
 //! Used by `control`, `control::state` and `control::replication`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::HeaderValue;
@@ -24,7 +23,7 @@ use dualgauge_model::ofrep::poll_delay;
 use dualgauge_model::rollout::overrides::{Change, ChangeMeta, Overrides};
 use dualgauge_model::rollout::{ReceivedValues, SourcedFlag, SourcedFlags, follow};
 use dualgauge_model::time::Timestamp;
-use dualgauge_net::chain;
+use dualgauge_net::{chain, random_u64};
 
 /// The folder below the state folder for the copy of the values. It has a lock of its own.
 const FOLDER: &str = "source";
@@ -86,7 +85,7 @@ impl FlagSource {
             copies: None,
             revision: 0,
             is_copy_foreign: false,
-            seed: RandomState::new().build_hasher().finish(),
+            seed: random_u64(),
         });
         Box::pin(source.open_copies(config, tenure)).await;
         Box::pin(source.load()).await;
@@ -272,15 +271,15 @@ impl FlagSource {
             readiness.obstacles.push(unknown.to_owned());
         }
         if let Some(error) = &self.error {
-            let hold = match self.origin {
+            let in_force = match self.origin {
                 Origin::Source => {
                     let at = Rfc3339(self.answered);
-                    format!("its values of {at} hold")
+                    format!("its values of {at} stay in force")
                 }
                 Origin::Unknown | Origin::Files => "calls are served without it".to_owned(),
             };
             readiness.notes.push(format!(
-                "the source of flags is unavailable, and {hold}: {error}"
+                "the source of flags is unavailable, and {in_force}: {error}"
             ));
         }
         readiness

@@ -176,7 +176,7 @@ families! {
     FLAG_SOURCE_POLLS = COUNTER("dualgauge_flag_source_polls_total", ["result"],
         "Polls of the source of flags. result: changed or unchanged (good responses), unreachable, timeout, unauthorized, busy (429 or 503), status (any other), too_long or invalid.");
     FLAG_SOURCE_FLAGS = GAUGE("dualgauge_flag_source_flags", ["state"],
-        "Flags with a value at the source. state: governed (the value is in force) or refused (the last value cannot be used; the flag stays as it is).");
+        "Flags with a value at the source. state: governed (the flag follows the source) or refused (the last value cannot be used).");
     LOG_LINES_DROPPED = COUNTER("dualgauge_log_lines_dropped_total", [],
         "Log lines dropped because the reader of standard error was too slow.");
     SPANS_DROPPED = COUNTER("dualgauge_spans_dropped_total", [],

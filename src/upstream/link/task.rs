@@ -8,7 +8,6 @@ mod subscriptions;
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -31,6 +30,7 @@ use crate::upstream::callers::Callers;
 use dualgauge_model::pending::{
     LinkInput, LinkMachine, LinkOutput, LinkSettings, Recipients, Request, RequestError, Ticket,
 };
+use dualgauge_net::random_u64;
 use dualgauge_patterns::json::unmarked;
 
 /// The time limit for the last messages of a link once there are no more callers.
@@ -364,7 +364,8 @@ impl<T: Transport> LinkTask<'_, T> {
             self.mark_lost(LostBy::Server);
         }
         self.take(LinkInput::Lost {
-            jitter: random_jitter(),
+            // The retries of many proxies drift apart.
+            jitter: u16::try_from(random_u64() & 0xffff).unwrap_or_default(),
         });
         // A request to a stateful link, or to a server that no plan refers to, is never sent over another link.
         let ends = !self.takes_requests && self.subscribers.is_per_client();
@@ -492,9 +493,4 @@ async fn wait_for_client(subscribers: &mut Subscribers<'_>) {
         Some(owner) => owner.send_next().await,
         None => pending().await,
     }
-}
-
-/// Returns a random number that is good enough to let the retries of many proxies drift apart.
-fn random_jitter() -> u16 {
-    u16::try_from(RandomState::new().build_hasher().finish() & 0xffff).unwrap_or_default()
 }

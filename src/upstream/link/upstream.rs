@@ -2,7 +2,6 @@
 //!
 //! Used by `gateway`.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -26,6 +25,7 @@ use crate::telemetry::clock;
 use dualgauge_model::mcp::{InputCapabilities, LogFilter, ServerEra};
 use dualgauge_model::pending::{LoginCall, Outbound, Priority, RequestError, RetryRule};
 use dualgauge_model::plan::UpstreamPlan;
+use dualgauge_net::random_u64;
 
 /// Extra time after its deadline in which a request still waits for the link task to report the timeout.
 const GRACE: Duration = Duration::from_millis(250);
@@ -397,6 +397,6 @@ impl LinkUpstream {
 fn token() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let guess = RandomState::new().build_hasher().finish();
+    let guess = random_u64();
     format!("dualgauge-{number}-{guess:016x}")
 }

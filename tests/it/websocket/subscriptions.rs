@@ -95,6 +95,16 @@ fn subscribed(proxy: &Proxy, server: &mut End, id: &Value) -> Wire {
 }
 
 /// Hears the end of the subscription `id`.
+/// Subscribes a client on a WebSocket of its own, which is returned.
+fn subscribed_socket(proxy: &Proxy, server: &mut End) -> End {
+    thread::scope(|scope| {
+        let client = scope.spawn(|| connect_at(proxy, "/subscriptions/newHeads", &[]).0);
+        let asked = server.hear();
+        answer(server, &asked, &json!("0x9c"));
+        client.join().unwrap()
+    })
+}
+
 fn hear_unsubscribe(server: &mut End, id: &Value) {
     let call = server.hear();
     assert_eq!(call["method"], "eth_unsubscribe");
@@ -312,12 +322,7 @@ fn a_websocket_whose_client_sends_but_reads_nothing_is_closed() {
         &format!("{ROUTES}\n[limits]\nwrite_timeout = \"1s\"\n"),
     );
     let mut server = accept(&upstream);
-    let mut client = thread::scope(|scope| {
-        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
-        let asked = server.hear();
-        answer(&mut server, &asked, &json!("0x9c"));
-        client.join().unwrap()
-    });
+    let mut client = subscribed_socket(&proxy, &mut server);
     let filler = "x".repeat(256 * 1024);
     let params = json!({ "subscription": "0x9c", "result": { "height": filler } });
     let large = json!({ "jsonrpc": "2.0", "method": "eth_subscription", "params": params });
@@ -346,12 +351,7 @@ fn an_event_that_is_too_long_for_a_websocket_is_dropped_and_counted() {
         &format!("{routes}\n[limits]\nanswer = \"1KiB\"\n"),
     );
     let mut server = accept(&upstream);
-    let mut client = thread::scope(|scope| {
-        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
-        let asked = server.hear();
-        answer(&mut server, &asked, &json!("0x9c"));
-        client.join().unwrap()
-    });
+    let mut client = subscribed_socket(&proxy, &mut server);
     for height in [json!("y".repeat(600)), json!("z".repeat(600)), json!(3)] {
         let params = json!({ "subscription": "0x9c", "result": { "height": height } });
         let event = json!({ "jsonrpc": "2.0", "method": "eth_subscription", "params": params });
@@ -366,12 +366,7 @@ fn an_event_that_is_too_long_for_a_websocket_is_dropped_and_counted() {
 #[test]
 fn a_websocket_whose_subscription_is_lost_gets_the_failure_and_is_closed() {
     let (_upstream, proxy, mut server) = serving();
-    let mut client = thread::scope(|scope| {
-        let client = scope.spawn(|| connect_at(&proxy, "/subscriptions/newHeads", &[]).0);
-        let asked = server.hear();
-        server.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": "0x9c"}).to_string());
-        client.join().unwrap()
-    });
+    let mut client = subscribed_socket(&proxy, &mut server);
     drop(server);
     let failure = client.hear();
     assert_eq!(failure["reason"], "upstream_cut", "{failure}");

@@ -97,7 +97,7 @@ fn a_route_after_another_has_a_witness_that_is_refused() {
     assert_eq!(refused.sent.to_string(), sent);
     let why = "params: these values select the route `front`";
     assert_eq!(refused.why, why);
-    // The code that serves calls refuses the witness, and not a call that differs in the path only.
+    // The code that serves calls refuses the witness, and accepts a call that differs in `method` only.
     let calls = CheckSubject::calls(&table, 1, Side::Rpc);
     assert_eq!(calls.refusal(&refused.sent).as_deref(), Some(why));
     let Message::RpcCall {

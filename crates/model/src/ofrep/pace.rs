@@ -9,9 +9,10 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// The longest delay that a source may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
-/// Returns the delay of the next poll: the interval; after failures it doubles with each one, and is shortened by up to
-/// a quarter, so that replicas that lost the same source do not return at the same time. Each process has a seed of its
-/// own. A source may ask for a longer delay.
+/// Returns the delay of the next poll. It is the interval, and each failure doubles it.
+///
+/// After failures, a random part of up to a quarter is taken off, so that replicas that lost the same source return at
+/// different times. Each process has a seed of its own. A source may ask for a longer delay.
 #[must_use]
 pub fn poll_delay(
     interval: Duration,

@@ -141,7 +141,7 @@ impl Binder<'_, '_> {
         let inner = children(place, column);
         match constant {
             Some(value) if inner.is_empty() && is_known(value) => {
-                if !place.is_empty() && !self.is_number_of_head(value) {
+                if !place.is_empty() && !self.is_status_or_code(value) {
                     let last = place.last().map_or("", String::as_str);
                     self.guesses.push(format!("`{last}` is always {value}"));
                 }
@@ -179,10 +179,12 @@ impl Binder<'_, '_> {
 
     /// Returns the hole for a written value, if the read response has this value.
     fn hole(&mut self, place: &Place, column: &Column<'_>) -> Option<String> {
-        if !column.iter().any(|value| is_telling(value)) || column.iter().any(|it| has_opaque(it)) {
+        if !column.iter().any(|value| is_distinctive(value))
+            || column.iter().any(|it| has_opaque(it))
+        {
             return None;
         }
-        if column.iter().any(|value| self.is_number_of_head(value)) {
+        if column.iter().any(|value| self.is_status_or_code(value)) {
             return None;
         }
         let last = place.last();
@@ -265,7 +267,7 @@ impl Binder<'_, '_> {
         Some(RowPattern::Object(members.collect()))
     }
 
-    fn is_number_of_head(&self, value: &Value) -> bool {
+    fn is_status_or_code(&self, value: &Value) -> bool {
         let number = value.as_i64();
         number.is_some()
             && (number == Some(i64::from(self.numbers.status)) || number == self.numbers.code)
@@ -273,7 +275,7 @@ impl Binder<'_, '_> {
 }
 
 /// Returns true if an equal value is no coincidence.
-fn is_telling(value: &Value) -> bool {
+fn is_distinctive(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => false,
         Value::String(text) => !text.is_empty(),

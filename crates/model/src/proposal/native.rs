@@ -19,12 +19,12 @@ pub(super) const HIDDEN: char = '\u{1}';
 pub(super) struct RestReplySketch {
     pub(super) status: u16,
     pub(super) kind: Option<String>,
-    pub(super) content: Content,
+    pub(super) content: SketchBody,
 }
 
 /// The content of a REST response.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Content {
+pub(super) enum SketchBody {
     Nothing,
     Json(Value),
     Text(String),
@@ -39,6 +39,16 @@ pub(super) enum RpcReplySketch {
         message: String,
         data: Option<Value>,
     },
+}
+
+impl RpcReplySketch {
+    /// Returns the code of an error.
+    pub(super) const fn code(&self) -> Option<i64> {
+        match self {
+            RpcReplySketch::Error { code, .. } => Some(*code),
+            RpcReplySketch::Result(_) => None,
+        }
+    }
 }
 
 /// The responses of both servers to one call.
@@ -118,9 +128,9 @@ pub(super) fn is_opaque(text: &str) -> bool {
 fn rest(sketch: &Value) -> Option<RestReplySketch> {
     let status = sketch.get("status")?.as_u64()?;
     let content = match (sketch.get("body"), sketch.get("text")) {
-        (Some(body), _) => Content::Json(body.clone()),
-        (None, Some(text)) => Content::Text(text.as_str()?.to_owned()),
-        (None, None) => Content::Nothing,
+        (Some(body), _) => SketchBody::Json(body.clone()),
+        (None, Some(text)) => SketchBody::Text(text.as_str()?.to_owned()),
+        (None, None) => SketchBody::Nothing,
     };
     Some(RestReplySketch {
         status: u16::try_from(status).ok()?,
@@ -151,7 +161,7 @@ fn error(error: &Value) -> Option<RpcReplySketch> {
 fn rpc_of_rest(reply: &RestReplySketch) -> Result<RpcReplySketch, NoRow> {
     let problem = reply.kind.as_deref() == Some("application/problem+json");
     match (&reply.content, reply.status) {
-        (Content::Json(body), _) if problem && body.get("rpc").is_some() => {
+        (SketchBody::Json(body), _) if problem && body.get("rpc").is_some() => {
             if body.get("reason").is_some() {
                 return Err(NoRow::Failure);
             }
@@ -161,8 +171,8 @@ fn rpc_of_rest(reply: &RestReplySketch) -> Result<RpcReplySketch, NoRow> {
             }
             error(rpc).ok_or(NoRow::Unreadable)
         }
-        (Content::Json(body), 200) => Ok(RpcReplySketch::Result(body.clone())),
-        (Content::Nothing, 204) => Ok(RpcReplySketch::Result(Value::Null)),
+        (SketchBody::Json(body), 200) => Ok(RpcReplySketch::Result(body.clone())),
+        (SketchBody::Nothing, 204) => Ok(RpcReplySketch::Result(Value::Null)),
         _ => Err(NoRow::HasRow),
     }
 }
@@ -183,8 +193,8 @@ fn rest_of_rpc(reply: &RpcReplySketch) -> Result<RestReplySketch, NoRow> {
         // The table keeps no status of a success.
         RpcReplySketch::Result(result) => {
             let content = match result.is_null() {
-                true => (204, Content::Nothing),
-                false => (200, Content::Json(result.clone())),
+                true => (204, SketchBody::Nothing),
+                false => (200, SketchBody::Json(result.clone())),
             };
             return Ok(json_reply(content.0, content.1));
         }
@@ -193,18 +203,18 @@ fn rest_of_rpc(reply: &RpcReplySketch) -> Result<RestReplySketch, NoRow> {
     let status = stored["status"].as_u64().ok_or(NoRow::HasRow)?;
     let status = u16::try_from(status).map_err(|_| NoRow::Unreadable)?;
     let content = match stored.get("body") {
-        None | Some(Value::Null) => Content::Nothing,
-        Some(Value::String(text)) => Content::Text(text.clone()),
-        Some(body) => Content::Json(body.clone()),
+        None | Some(Value::Null) => SketchBody::Nothing,
+        Some(Value::String(text)) => SketchBody::Text(text.clone()),
+        Some(body) => SketchBody::Json(body.clone()),
     };
     Ok(json_reply(status, content))
 }
 
-fn json_reply(status: u16, content: Content) -> RestReplySketch {
+fn json_reply(status: u16, content: SketchBody) -> RestReplySketch {
     let kind = match content {
-        Content::Nothing => None,
-        Content::Json(_) => Some("application/json".to_owned()),
-        Content::Text(_) => Some("text/plain".to_owned()),
+        SketchBody::Nothing => None,
+        SketchBody::Json(_) => Some("application/json".to_owned()),
+        SketchBody::Text(_) => Some("text/plain".to_owned()),
     };
     RestReplySketch {
         status,

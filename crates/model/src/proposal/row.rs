@@ -8,7 +8,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 
 use super::bind::{Bound, Numbers, bind, is_known};
-use super::native::{Content, NativePair, RestReplySketch, RpcReplySketch};
+use super::native::{NativePair, RestReplySketch, RpcReplySketch, SketchBody};
 use super::no_row::NoRow;
 use super::pattern::RowPattern;
 use super::report::ReplyGroup;
@@ -52,21 +52,14 @@ pub fn propose(group: &ReplyGroup) -> Result<ProposedRow, NoRow> {
     let pairs = group.samples.iter().map(|sample| group.native(sample));
     let pairs = pairs.collect::<Result<Vec<NativePair>, NoRow>>()?;
     let first = pairs.first().ok_or(NoRow::Unreadable)?;
-    let code = match &first.rpc {
-        RpcReplySketch::Error { code, .. } => Some(*code),
-        RpcReplySketch::Result(_) => None,
-    };
+    let code = first.rpc.code();
     let numbers = Numbers {
         status: first.rest.status,
         code,
     };
     let is_one = pairs.iter().all(|pair| {
-        let own = match &pair.rpc {
-            RpcReplySketch::Error { code, .. } => Some(*code),
-            RpcReplySketch::Result(_) => None,
-        };
         pair.rest.status == numbers.status
-            && own == code
+            && pair.rpc.code() == code
             && pair.rest.content.kind() == first.rest.content.kind()
     });
     if !is_one {
@@ -84,14 +77,9 @@ pub fn propose(group: &ReplyGroup) -> Result<ProposedRow, NoRow> {
     if is_success && group.control == group.candidate && !bound.is_wrapper() {
         return Err(NoRow::Values);
     }
+    let has_no_body = caller == Side::Rest && bound.written == RowPattern::Object(Vec::new());
     if let [place, ..] = &bound.missing[..]
-        && is_success
-    {
-        return Err(NoRow::Unknown(path(caller, code.is_some(), place)));
-    }
-    if let [place, ..] = &bound.missing[..]
-        && bound.written == RowPattern::Object(Vec::new())
-        && caller == Side::Rest
+        && (is_success || has_no_body)
     {
         return Err(NoRow::Unknown(path(caller, code.is_some(), place)));
     }
@@ -129,10 +117,10 @@ fn sides(caller: Side, first: &NativePair, bound: Bound) -> (RowPattern, RowPatt
     let any = || RowPattern::Hole("_".to_owned());
     let mut rest = vec![("status", RowPattern::Literal(json!(first.rest.status)))];
     match (&first.rest.content, body) {
-        (Content::Nothing, _) => {}
-        (Content::Json(_), body) => rest.push(("body", body.unwrap_or_else(any))),
-        (Content::Text(_), Some(text)) => rest.push(("text", text)),
-        (Content::Text(_), None) => rest.push(("body", any())),
+        (SketchBody::Nothing, _) => {}
+        (SketchBody::Json(_), body) => rest.push(("body", body.unwrap_or_else(any))),
+        (SketchBody::Text(_), Some(text)) => rest.push(("text", text)),
+        (SketchBody::Text(_), None) => rest.push(("body", any())),
     }
     let rpc = match &first.rpc {
         RpcReplySketch::Result(result) => {
@@ -170,20 +158,20 @@ impl Bound {
     }
 }
 
-impl Content {
+impl SketchBody {
     fn kind(&self) -> u8 {
         match self {
-            Content::Nothing => 0,
-            Content::Json(_) => 1,
-            Content::Text(_) => 2,
+            SketchBody::Nothing => 0,
+            SketchBody::Json(_) => 1,
+            SketchBody::Text(_) => 2,
         }
     }
 
     fn value(&self) -> Value {
         match self {
-            Content::Nothing => Value::Null,
-            Content::Json(value) => value.clone(),
-            Content::Text(text) => json!(text),
+            SketchBody::Nothing => Value::Null,
+            SketchBody::Json(value) => value.clone(),
+            SketchBody::Text(text) => json!(text),
         }
     }
 }
@@ -253,9 +241,9 @@ impl ProposedRow {
 fn rest_form(reply: &RestReplySketch) -> Value {
     let mut value = json!({ "status": reply.status });
     match &reply.content {
-        Content::Nothing => return value,
-        Content::Json(body) => value["body"] = body.clone(),
-        Content::Text(text) => value["text"] = json!(text),
+        SketchBody::Nothing => return value,
+        SketchBody::Json(body) => value["body"] = body.clone(),
+        SketchBody::Text(text) => value["text"] = json!(text),
     }
     value["type"] = json!(reply.kind);
     value
@@ -301,9 +289,9 @@ fn written_rest(outcomes: &Outcomes, reply: &RpcReplySketch) -> Result<Value, No
         .trim()
         .to_ascii_lowercase();
     let content = match serde_json::from_slice(&body) {
-        _ if body.is_empty() => Content::Nothing,
-        Ok(value) if !kind.starts_with("text/") => Content::Json(value),
-        Ok(_) | Err(_) => Content::Text(String::from_utf8_lossy(&body).into_owned()),
+        _ if body.is_empty() => SketchBody::Nothing,
+        Ok(value) if !kind.starts_with("text/") => SketchBody::Json(value),
+        Ok(_) | Err(_) => SketchBody::Text(String::from_utf8_lossy(&body).into_owned()),
     };
     Ok(rest_form(&RestReplySketch {
         status: answer.status,
@@ -319,9 +307,9 @@ fn written_rpc(outcomes: &Outcomes, reply: &RestReplySketch) -> Result<Value, No
         headers.insert(CONTENT_TYPE, kind);
     }
     let body = match &reply.content {
-        Content::Nothing => Bytes::new(),
-        Content::Json(value) => value.to_string().into(),
-        Content::Text(text) => text.clone().into(),
+        SketchBody::Nothing => Bytes::new(),
+        SketchBody::Json(value) => value.to_string().into(),
+        SketchBody::Text(text) => text.clone().into(),
     };
     let reply = RestReply {
         status: reply.status,

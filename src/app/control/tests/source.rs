@@ -232,7 +232,7 @@ async fn the_last_good_values_survive_failures_and_a_restart() {
     assert_eq!(in_force(&control), translate("5"));
     let note = &control.readiness().notes[0];
     assert!(
-        note.contains("its values of 1970-01-01T00:01:40.000Z hold"),
+        note.contains("its values of 1970-01-01T00:01:40.000Z stay in force"),
         "{note}"
     );
     control.flush().await;
