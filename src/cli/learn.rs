@@ -89,7 +89,6 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
             observed.mismatches.extend(mismatches(&admin)?);
         }
     }
-    text.insert_str(0, &left_out(&observed));
     let sets = match &arguments.config {
         Some(path) => {
             let Some(configuration) = read_configuration(path)? else {
@@ -108,6 +107,8 @@ pub(super) fn learn(arguments: &LearnArguments) -> Result<ExitCode, CommandError
         .map(|path| path.display().to_string());
     let names = names.chain(arguments.admin.clone());
     let drafted = drafted(&mut observed, &names.collect::<Vec<_>>().join(", "));
+    // The draft leaves out calls as well.
+    text.insert_str(0, &left_out(&observed));
     if let Ok(draft) = &drafted {
         text.push_str(&summary(draft));
     }

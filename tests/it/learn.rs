@@ -144,3 +144,46 @@ fn calls_without_a_route_that_a_proxy_has_counted_become_routes() {
     proxy.log_line(&["method=POST", "path=/orders", "route=orders.create"]);
     assert!(unrouted(&proxy).is_empty());
 }
+
+#[test]
+fn messages_that_are_left_out_are_counted_by_their_reason() {
+    let folder = TempDir::new().unwrap();
+    let recording = folder.path().join("calls.jsonl");
+    let mut lines = vec![
+        r#"{"format":"dualgauge-recording","version":1,"created":"2026-06-30T12:00:00.000Z","program":"dualgauge 0.1.0"}"#
+            .to_owned(),
+    ];
+    for (side, target, body) in [
+        (
+            "rpc",
+            "/rpc",
+            r#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"#,
+        ),
+        (
+            "rpc",
+            "/rpc",
+            r#"{"jsonrpc":"2.0","id":2,"method":"item.get","params":{"id":7}}"#,
+        ),
+        ("rest", "/items", r#"{"a":1}"#),
+        ("rest", "/rpc", r#"{"command":"get_item","request_id":1}"#),
+        (
+            "rest",
+            "/old",
+            r#"{"method":"get_item","arguments":{},"tag":3}"#,
+        ),
+    ] {
+        lines.push(format!(
+            r#"{{"time":"2026-06-30T12:00:01.000Z","side":"{side}","reason":"unrouted","request":{{"method":"POST","target":"{target}","body":{{"json":{body}}}}},"complete":true}}"#
+        ));
+    }
+    fs::write(&recording, lines.join("\n") + "\n").unwrap();
+    let ended = run_to_end(program(&["learn", recording.to_str().unwrap()]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for said in [
+        "used: 1 REST call, 2 RPC calls",
+        "left out 2 calls: a message of an old RPC dialect",
+        "left out 1 call: a method of the protocol itself",
+    ] {
+        assert!(ended.errors.contains(said), "{said}: {ended:?}");
+    }
+}

@@ -3,7 +3,8 @@
 //! The two versions name the interfaces and the security requirements of an agent by different members, and describe a
 //! security scheme by different members of one object. A card may have both forms.
 //!
-//! Laws: members that the card has keep their bytes, except for spaces between skills and between security schemes; a card that has both forms stays as it is.
+//! Laws: members that the card has keep their bytes, except for spaces between skills and between security schemes; a
+//! card that has both forms stays as it is.
 //!
 //! Used by `agent_card`.
 
