@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{DUALGAUGE, Ended, ROOT, installed, python_tool, run, succeed};
+use crate::{DUALGAUGE, Ended, ROOT, files, installed, python_tool, run, succeed};
 
 const ACTION: &str = ".github/actions/check/action.yml";
 const VALID: &str = "[upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:9001'\n";
@@ -149,16 +149,24 @@ fn the_action_annotates_problems_and_writes_the_report() {
 
 #[test]
 #[ignore = "needs .ci/install-user-tools"]
-fn linters_find_nothing_in_the_action_the_hook_and_the_documented_workflow() {
+fn linters_find_nothing_in_the_action_the_hook_and_the_documented_workflows() {
     let mut action = python_tool("check-jsonschema");
     action.args(["--builtin-schema", "vendor.github-actions", ACTION]);
     succeed(action.current_dir(ROOT));
     let mut hooks = python_tool("pre-commit");
     hooks.args(["validate-manifest", ".pre-commit-hooks.yaml"]);
     succeed(hooks.current_dir(ROOT));
-    // The linter knows the inputs of an action in the same repository.
-    let page = fs::read_to_string(Path::new(ROOT).join("docs/how-to/check-in-a-pipeline.md"));
-    let page = page.unwrap();
+    for (page, input) in [
+        ("check-in-a-pipeline.md", "config:"),
+        ("prove-a-flip.md", "path:"),
+    ] {
+        lint_documented_workflow(page, input);
+    }
+}
+
+/// Lints the workflow of a page, also with a wrong name of an input, which the linter must find.
+fn lint_documented_workflow(page: &str, input: &str) {
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/how-to").join(page)).unwrap();
     let workflow = page.split("```yaml\n# .github/workflows/").nth(1).unwrap();
     let workflow = workflow.split("```").next().unwrap();
     let (file, text) = workflow.split_once('\n').unwrap();
@@ -171,6 +179,7 @@ fn linters_find_nothing_in_the_action_the_hook_and_the_documented_workflow() {
     fs::create_dir_all(repository.join(".github/workflows")).unwrap();
     fs::copy(Path::new(ROOT).join(ACTION), repository.join(ACTION)).unwrap();
     let file = repository.join(".github/workflows").join(file);
+    // The linter knows the inputs of an action in the same repository.
     let local = text.replace(published, "./.github/actions/check");
     let lint = |text: &str| {
         fs::write(&file, text).unwrap();
@@ -178,8 +187,13 @@ fn linters_find_nothing_in_the_action_the_hook_and_the_documented_workflow() {
     };
     let linted = lint(&local);
     assert!(linted.is_success, "{}", linted.text);
-    let linted = lint(&local.replace("config:", "configuration:"));
-    assert!(linted.text.contains("configuration"), "{}", linted.text);
+    let wrong = format!("un{input}");
+    let linted = lint(&local.replace(input, &wrong));
+    assert!(
+        linted.text.contains(&wrong.replace(':', "")),
+        "{}",
+        linted.text
+    );
     assert!(!linted.is_success);
 }
 
@@ -191,6 +205,57 @@ fn the_workflows_of_this_repository_are_valid() {
         .into();
     let linted = run(python_tool("actionlint").args(&workflows));
     assert!(linted.is_success, "{}", linted.text);
+    let mut updates = python_tool("check-jsonschema");
+    updates.args([
+        "--builtin-schema",
+        "vendor.dependabot",
+        ".github/dependabot.yml",
+    ]);
+    succeed(updates.current_dir(ROOT));
+}
+
+/// Returns true for a line such as `uses: owner/action@COMMIT # v1.2.3`.
+fn is_pinned(line: &str) -> bool {
+    let Some((_, commit)) = line.split_once('@') else {
+        return false;
+    };
+    let Some((commit, version)) = commit.split_once(" # v") else {
+        return false;
+    };
+    let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_commit && version.starts_with(|first: char| first.is_ascii_digit())
+}
+
+#[test]
+fn workflows_name_actions_by_commit_with_few_permissions() {
+    assert!(!is_pinned("uses: actions/checkout@v5"));
+    let folder = Path::new(ROOT).join(".github");
+    let workflows = files(&folder, "yml");
+    assert!(workflows.len() >= 4, "{workflows:?}");
+    for workflow in workflows {
+        let text = fs::read_to_string(&workflow).unwrap();
+        let steps = text.lines().filter(|line| line.contains("uses: "));
+        let unpinned: Vec<&str> = steps.filter(|line| !is_pinned(line)).collect();
+        assert_eq!(unpinned, [""; 0], "{}", workflow.display());
+        if text.contains("\njobs:") {
+            let is_limited = text.contains("\npermissions:\n  contents: read\n");
+            assert!(is_limited, "{}", workflow.display());
+            let checkouts = text.matches("actions/checkout@").count();
+            let without_credentials = text.matches("persist-credentials: false").count();
+            assert_eq!(checkouts, without_credentials, "{}", workflow.display());
+        }
+    }
+}
+
+#[test]
+fn the_minimum_version_of_rust_is_tested() {
+    let read = |file: &str| fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
+    let manifest = read("Cargo.toml");
+    let (_, version) = manifest.split_once("\nrust-version = \"").unwrap();
+    let version = version.split('"').next().unwrap();
+    let tested = format!("rust: \"{version}\" }}");
+    assert!(read(".github/workflows/ci.yml").contains(&tested));
+    assert!(read("README.md").contains(&format!("({version} or newer)")));
 }
 
 /// Makes a repository of a folder, with all its files in one commit, and returns the commit.
