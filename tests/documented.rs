@@ -151,3 +151,33 @@ fn tables_of_published_servers_pass() {
     }
     assert!(passed >= 6, "only {passed} tables were found");
 }
+
+/// Returns a number with a comma before each three digits.
+fn grouped(number: &str) -> String {
+    let from_end = number.bytes().rev().enumerate();
+    let parts = from_end.flat_map(|(at, digit)| {
+        let comma = (at > 0 && at % 3 == 0).then_some(',');
+        comma.into_iter().chain([char::from(digit)])
+    });
+    let reversed: Vec<char> = parts.collect();
+    reversed.into_iter().rev().collect()
+}
+
+#[test]
+fn the_page_of_performance_has_the_figures_that_ci_keeps() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/explanation/performance.md")).unwrap();
+    let (_, section) = page.split_once("\n## Instructions per call\n").unwrap();
+    let rows = section
+        .lines()
+        .skip_while(|line| !line.starts_with("|---"))
+        .skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let documented: Vec<&str> = rows.map(|row| row.split(" | ").nth(2).unwrap()).collect();
+    let figures = fs::read_to_string(root.join("benches/proxy/figures.txt")).unwrap();
+    let figures = figures.lines().skip(1);
+    let kept: Vec<String> = figures
+        .map(|line| grouped(line.split_once(' ').unwrap().1))
+        .collect();
+    assert_eq!(documented, kept, "update the table from figures.txt");
+}
