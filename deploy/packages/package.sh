@@ -46,7 +46,7 @@ dualgauge ($VERSION-1) unstable; urgency=medium
 
   * Release $VERSION; see CHANGELOG.md.
 
- -- The dualgauge project <packages@dualgauge.invalid>  $(LC_ALL=C date --utc --date "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S +0000')
+ -- The dualgauge project <dualgauge@users.noreply.github.com>  $(LC_ALL=C date --utc --date "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S +0000')
 TEXT
     CARGO_TARGET_DIR="$target" PATH="$TARGET/cargo-deb/bin:$PATH" cargo deb --no-build --no-strip --locked --compress-system --package dualgauge \
         --output "$FOLDER"
