@@ -3,15 +3,17 @@
 //!
 //! Laws: a copy is replaced atomically, and only by a state that the store returned or accepted; the copy of another
 //! store is never used; failures are logged and have no other effect. Copies are written in the background, one at a
-//! time, and only the latest state is kept.
+//! time, and only the latest state is kept. A copy that fails is repeated after a pause until it is written.
 //!
 //! Used by `app::control::replication`.
 
+use std::mem;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::store::background::{Background, LIMIT, START_LIMIT, within};
 use crate::store::error::{Corruption, StoreError, chain};
@@ -21,8 +23,11 @@ use crate::store::record::compact;
 use crate::store::state::HIGHEST_REVISION;
 use crate::store::state_dir::StateDir;
 use crate::store::versioned::Versioned;
+use crate::telemetry::clock::now;
 
 const VERSION: u32 = 1;
+/// The pause between attempts to write the same copy.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// The state that is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +58,8 @@ pub struct SnapshotDir {
     /// True if the last copy failed.
     is_failing: bool,
     due: Option<Pending>,
+    /// The time before which a copy that failed is not written again.
+    retry_at: Option<Instant>,
     work: Background<Done>,
 }
 
@@ -68,12 +75,12 @@ struct Pending {
 /// The result of writing a copy.
 #[derive(Debug)]
 enum Done {
-    /// This process owns the folder; the copy was written, or failed.
-    Written(StateDir, Result<(), StoreError>),
+    /// This process owns the folder, and the copy was written.
+    Written(StateDir),
+    /// The folder cannot be locked, or the copy cannot be written.
+    Failed(StateDir, Pending, StoreError),
     /// Another process still owns the folder.
     NotOwned(Pending),
-    /// The folder cannot be locked.
-    LockFailed(StoreError),
 }
 
 /// A copied state.
@@ -116,6 +123,7 @@ impl SnapshotDir {
             store_id,
             is_failing: false,
             due: None,
+            retry_at: None,
             work: Background::default(),
         }
     }
@@ -129,6 +137,7 @@ impl SnapshotDir {
             store_id,
             is_failing: false,
             due: None,
+            retry_at: None,
             work: Background::default(),
         }
     }
@@ -151,6 +160,7 @@ impl SnapshotDir {
                 store_id: id,
                 is_failing: true,
                 due: None,
+                retry_at: None,
                 work: Background::default(),
             }
         })
@@ -200,6 +210,7 @@ impl SnapshotDir {
                 state: state.clone(),
                 at,
             });
+            self.retry_at = None;
         }
     }
 
@@ -220,6 +231,7 @@ impl SnapshotDir {
 
     /// Writes the pending copy, within a time limit.
     pub async fn flush(&mut self) {
+        self.retry_at = None;
         self.start();
         while !self.work.is_idle() {
             let Ok(Some(done)) = timeout(LIMIT, self.work.ended()).await else {
@@ -238,6 +250,9 @@ impl SnapshotDir {
         let Some(folder) = self.folder.clone().filter(|_| self.work.is_idle()) else {
             return;
         };
+        if self.retry_at.is_some_and(|at| now() < at) {
+            return;
+        }
         if let Some(pending) = self.due.take() {
             let kind = self.kind;
             self.work.begin(move || copy(kind, folder, pending));
@@ -247,27 +262,24 @@ impl SnapshotDir {
     /// Processes the result of a copy. A failure is logged once, until a copy succeeds again.
     fn settle(&mut self, done: Done) {
         let file = self.kind.file();
-        let result = match done {
-            Done::NotOwned(pending) => {
-                self.due.get_or_insert(pending);
-                return;
+        match done {
+            Done::NotOwned(pending) => self.keep(pending),
+            Done::Written(folder) => {
+                self.own(folder);
+                if mem::take(&mut self.is_failing) {
+                    tracing::info!(
+                        file,
+                        "the local copy of the last good state is written again"
+                    );
+                }
             }
-            Done::LockFailed(error) => {
-                let error = chain(&error);
-                tracing::warn!(error, file, "no local copy of the last good state is kept");
-                self.folder = None;
-                return;
-            }
-            // A folder that was released meanwhile stays released.
-            Done::Written(folder, result) => {
-                self.folder = self.folder.take().map(|_| folder);
-                result
-            }
-        };
-        match result {
-            Ok(()) => self.is_failing = false,
-            Err(error) => {
-                if !self.is_failing {
+            Done::Failed(folder, pending, error) => {
+                self.own(folder);
+                if self.due.is_none() {
+                    self.retry_at = Some(now() + RETRY);
+                }
+                self.keep(pending);
+                if !mem::replace(&mut self.is_failing, true) {
                     let error = chain(&error);
                     tracing::warn!(
                         error,
@@ -275,8 +287,19 @@ impl SnapshotDir {
                         "the local copy of the last good state cannot be written"
                     );
                 }
-                self.is_failing = true;
             }
+        }
+    }
+
+    /// Keeps the folder with its lock. A folder that was released meanwhile stays released.
+    fn own(&mut self, folder: StateDir) {
+        self.folder = self.folder.take().map(|_| folder);
+    }
+
+    /// Keeps a copy that was not written, unless there is a later one, or the store is another one now.
+    fn keep(&mut self, pending: Pending) {
+        if pending.store_id == self.store_id {
+            self.due.get_or_insert(pending);
         }
     }
 }
@@ -317,32 +340,28 @@ fn read(kind: SnapshotKind, folder: &StateDir, store_id: &str) -> Option<Snapsho
 
 /// Locks the folder if the previous process has released it, and copies a state.
 fn copy(kind: SnapshotKind, mut folder: StateDir, pending: Pending) -> Done {
-    match folder.acquire() {
-        Ok(_) if folder.is_owned() => {
-            let result = write(kind.file(), &folder, pending);
-            Done::Written(folder, result)
-        }
-        Ok(_) => Done::NotOwned(pending),
-        Err(error) => Done::LockFailed(error),
+    let written = match folder.acquire() {
+        Ok(_) if folder.is_owned() => write(kind.file(), &folder, &pending),
+        Ok(_) => return Done::NotOwned(pending),
+        Err(error) => Err(error),
+    };
+    match written {
+        Ok(()) => Done::Written(folder),
+        Err(error) => Done::Failed(folder, pending, error),
     }
 }
 
-fn write(name: &str, folder: &StateDir, pending: Pending) -> Result<(), StoreError> {
-    let Pending {
-        store_id,
-        state,
-        at,
-    } = pending;
+fn write(name: &str, folder: &StateDir, pending: &Pending) -> Result<(), StoreError> {
     let not_json = |error: serde_json::Error| StoreError::Damaged {
         path: folder.file(name),
         source: error.into(),
     };
     let file = SnapshotFile {
         version: VERSION,
-        store: store_id,
-        at,
-        revision: state.revision,
-        state: serde_json::from_str(&state.text).map_err(not_json)?,
+        store: pending.store_id.clone(),
+        at: pending.at.clone(),
+        revision: pending.state.revision,
+        state: serde_json::from_str(&pending.state.text).map_err(not_json)?,
     };
     let text = serde_json::to_string(&file).map_err(not_json)?;
     folder.replace(name, pretty(&text).as_bytes())?;
@@ -371,62 +390,4 @@ fn parse(text: &[u8]) -> Result<(String, SnapshotContents), Corruption> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use tempfile::tempdir;
-
-    use super::*;
-
-    const COPY: &str = SnapshotKind::Store.file();
-    const AT: &str = "2026-02-03T04:05:06.000Z";
-
-    fn good(revision: u64) -> Versioned {
-        Versioned {
-            revision,
-            text: format!(r#"{{"flags":{{}},"n":{revision}.0}}"#),
-        }
-    }
-
-    #[tokio::test]
-    async fn the_next_process_with_the_same_store_reads_the_last_copy() {
-        let folder = tempdir().unwrap();
-        let mut copies = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
-        assert_eq!(copies.read(), None);
-        copies.note(&Versioned::default(), AT.to_owned());
-        copies.flush().await;
-        assert_eq!(copies.read(), None);
-        copies.note(&good(1), AT.to_owned());
-        copies.flush().await;
-        copies.note(&good(2), AT.to_owned());
-        copies.flush().await;
-        let expected = SnapshotContents {
-            state: good(2),
-            at: AT.to_owned(),
-        };
-        assert_eq!(copies.read(), Some(expected.clone()));
-        // A folder has one owner, so a second process keeps no copy.
-        let mut second = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
-        second.note(&good(7), AT.to_owned());
-        second.flush().await;
-        assert_eq!(second.read(), None);
-        drop(copies);
-        let next = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
-        assert_eq!(next.read(), Some(expected));
-        drop(next);
-        let other = SnapshotDir::open(SnapshotKind::Store, folder.path(), "elsewhere".to_owned());
-        assert_eq!(other.read(), None);
-    }
-
-    #[tokio::test]
-    async fn a_damaged_copy_is_set_aside_and_replaced_by_the_next_one() {
-        let folder = tempdir().unwrap();
-        fs::write(folder.path().join(COPY), r#"{"version":1,"#).unwrap();
-        let mut copies = SnapshotDir::open(SnapshotKind::Store, folder.path(), "here".to_owned());
-        assert_eq!(copies.read(), None);
-        assert!(folder.path().join(format!("{COPY}.damaged-1")).exists());
-        copies.note(&good(1), AT.to_owned());
-        copies.flush().await;
-        assert_eq!(copies.read().unwrap().state, good(1));
-    }
-}
+mod tests;
