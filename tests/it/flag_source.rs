@@ -1,5 +1,6 @@
 //! Flags from another server: a second dualgauge as it is, and a stub written from the OpenAPI document of OFREP.
 
+use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -7,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::scene::{json, saying};
 use crate::stages::{CLIENTS, flag};
+use crate::support::certificates::{Door, authority, certified};
 use crate::support::{Message, Proxy, Upstream, becomes, both, eventually};
 
 const ROUTE: &str =
@@ -193,4 +195,51 @@ fn one_task_polls_however_many_workers_there_are() {
     becomes(|| ready(&proxy), &(200, "ready\n".to_owned()));
     source.expect_no_connection();
     assert_eq!(polls(&proxy, "unchanged"), 1.0);
+}
+
+#[test]
+fn a_source_behind_tls_is_polled_while_its_authority_is_trusted() {
+    let percent = Arc::new(Mutex::new(100));
+    let now = percent.clone();
+    let source = Upstream::serving(move |_: &Message| evaluations("1", *now.lock().unwrap()));
+    let (trusted, other) = (authority(), authority());
+    let door = Door::before(&source, &certified(&trusted, "flags", "localhost"), None);
+    let servers = Servers::start();
+    let follow = format!(
+        "[rollout.source]\nurl = \"https://localhost:{}/\"\ninterval = \"1s\"\ntls.ca = \"ca.pem\"\n",
+        door.port()
+    );
+    let proxy = servers.proxy(&follow, &[("ca.pem", &trusted.pem())]);
+    becomes(|| served(&proxy), &"rpc".to_owned());
+    assert_eq!(door.names()[0], "localhost");
+
+    // The values stay while the certificate of the source is not trusted.
+    fs::write(proxy.folder().join("ca.pem"), other.pem()).unwrap();
+    eventually("a refused certificate", || {
+        (polls(&proxy, "unreachable") > 0.0).then_some(())
+    });
+    let requests = source.requests().len();
+    *percent.lock().unwrap() = 0;
+    let untrusted = "cannot connect to the source: the TLS handshake failed: invalid peer certificate: UnknownIssuer";
+    let line = proxy.log_line(&["the source of flags is unavailable", "reason=unreachable"]);
+    assert!(line.contains(untrusted), "{line}");
+    let failed = polls(&proxy, "unreachable");
+    eventually("another refused certificate", || {
+        (polls(&proxy, "unreachable") > failed).then_some(())
+    });
+    assert_eq!(served(&proxy), "rpc");
+    let (status, notes) = ready(&proxy);
+    assert!(status == 200 && notes.contains(untrusted), "{notes}");
+    // No request, and so no token, reached the server.
+    assert_eq!(source.requests().len(), requests);
+
+    fs::write(proxy.folder().join("ca.pem"), trusted.pem()).unwrap();
+    becomes(|| served(&proxy), &"rest".to_owned());
+    let log = proxy.stop().log;
+    assert_eq!(
+        log.matches("the source of flags is unavailable").count(),
+        1,
+        "{log}"
+    );
+    assert!(log.contains("the source of flags answers again"), "{log}");
 }
