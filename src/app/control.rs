@@ -6,6 +6,7 @@
 //! apply           changes of the overrides: compiled, stored, then put in force
 //! stale_changes   runtime changes of flags that were edited since
 //! evaluated       evaluations of flags for applications
+//! evaluation_log  the log of evaluations that fail
 //! explained       the explanation of a call under the plan in force
 //! files           the files of a start or a reload
 //! overrides       the flags with the overrides applied (pure)
@@ -38,6 +39,7 @@
 
 mod apply;
 mod evaluated;
+mod evaluation_log;
 mod explained;
 mod file_watch;
 mod files;
@@ -83,6 +85,7 @@ use crate::telemetry::metrics::EvaluationCounts;
 use dualgauge_model::lifecycle::Timeline;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::SourcedFlags;
+use evaluation_log::EvaluationLog;
 use file_watch::{FileChange, FileContents, FileWatch};
 use guarded_flag::Guards;
 use overrides::{RuntimeChanges, Settled, settle};
@@ -187,6 +190,7 @@ impl Control {
             guards: Guards::default(),
             reporting,
             evaluations: EvaluationCounts::default(),
+            evaluation_log: EvaluationLog::default(),
             timeline: Timeline::default(),
             tripped_here: BTreeMap::new(),
             thrown: None,

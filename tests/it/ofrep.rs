@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::stages::{CLIENTS, Scene, flag};
-use crate::support::{Proxy, Upstream, rest_only};
+use crate::support::{Proxy, Upstream, both, rest_only};
 
 const FLAGS: &str = "/ofrep/v1/evaluate/flags";
 
@@ -114,6 +114,32 @@ fn what_cannot_be_evaluated_has_a_code_and_a_status() {
     let long = format!("{{\"context\":{{\"a\":\"{}\"}}}}", "x".repeat(64 * 1024));
     assert_eq!(scene.proxy.ask("POST", FLAGS, &long).status(), 413);
     assert_eq!(scene.proxy.ask("GET", FLAGS, "").status(), 405);
+    // Each error has one line within a minute, however often it occurs.
+    let line = "flags cannot be evaluated for an application";
+    let not_found = ["reason=flag_not_found", "key=stage:nothing", line];
+    scene.proxy.log_line(&not_found);
+    let log = scene.proxy.stop().log;
+    assert_eq!(log.matches(line).count(), 4, "{log}");
+    for reason in ["parse_error", "invalid_context", "targeting_key_missing"] {
+        assert!(log.contains(&format!("reason={reason}")), "{log}");
+    }
+    assert!(!log.contains("evaluated a flag"), "{log}");
+}
+
+#[test]
+fn each_evaluation_has_a_log_line_at_debug() {
+    let (rest, rpc) = (Upstream::nowhere(), Upstream::nowhere());
+    let config = format!(
+        "{}[log]\nlevel = \"debug\"\n[[route]]\nname = \"a\"\nrest = \"GET /a\"\nrpc = \"a\"\n",
+        both(&rest, &rpc)
+    );
+    let proxy = Proxy::start(&config);
+    let path = format!("{FLAGS}/new%3Aa");
+    assert_eq!(proxy.ask("POST", &path, "").status(), 200);
+    assert_eq!(proxy.ask("POST", FLAGS, "").status(), 200);
+    let one = "evaluated a flag for an application";
+    proxy.log_line(&[one, "reason=default", "key=new:a", "variant=old", "rule="]);
+    proxy.log_line(&["evaluated all flags for an application", "flags=2"]);
 }
 
 #[test]

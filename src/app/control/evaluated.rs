@@ -23,6 +23,16 @@ impl Control {
             Ok(found) => value_of(found.reason),
             Err(fault) => fault_of(fault),
         };
+        match &found {
+            Ok(found) => tracing::debug!(
+                reason = result.as_str(),
+                key = found.key,
+                variant = found.variant,
+                rule = found.rule,
+                "evaluated a flag for an application"
+            ),
+            Err(fault) => self.evaluation_log.log(Some(key), result, fault),
+        }
         self.evaluations.add(EvaluationRequest::One, result);
         found
     }
@@ -36,6 +46,14 @@ impl Control {
         let context = EvaluationContext::parse(body);
         let found = context.and_then(|context| evaluate_all(&self.plan, &context, at));
         let result = found.as_ref().err().map_or(EvaluatedAs::All, fault_of);
+        match &found {
+            Ok(found) => tracing::debug!(
+                reason = result.as_str(),
+                flags = found.len(),
+                "evaluated all flags for an application"
+            ),
+            Err(fault) => self.evaluation_log.log(None, result, fault),
+        }
         self.evaluations.add(EvaluationRequest::All, result);
         found
     }

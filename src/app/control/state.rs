@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::evaluation_log::EvaluationLog;
 use super::file_watch::FileWatch;
 use super::guarded_flag::Guards;
 use super::reporting::Reporting;
@@ -50,6 +51,8 @@ pub struct Control {
     pub(super) reporting: Reporting,
     /// The evaluations for applications.
     pub(super) evaluations: EvaluationCounts,
+    /// The evaluations that failed, for the log.
+    pub(super) evaluation_log: EvaluationLog,
     /// The calls and clients over time, since this process began.
     pub(super) timeline: Timeline,
     /// The flags that a guard has tripped but could not store, with the reasons.
