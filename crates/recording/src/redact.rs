@@ -4,6 +4,7 @@
 //! mod    the redactor and its rules
 //! json   JSON values, also JSON inside strings
 //! text   queries, forms, and strings
+//! url    URLs, and words of longer texts
 //! ```
 //!
 //! The placeholder of a string is `***`, of a number `0`, of a boolean `false`, and of an object `{}`; each element of an
@@ -14,6 +15,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 mod text;
+mod url;
 
 use std::borrow::Cow;
 
@@ -28,6 +30,9 @@ pub const PLACEHOLDER: &str = "***";
 /// The maximum number of places that are listed for a call; further values are replaced and not listed.
 const MAX_PLACES: usize = 256;
 
+/// The maximum depth of JSON and URLs inside strings; deeper strings are replaced as a whole.
+const MAX_NESTED: u8 = 4;
+
 /// The depth to which JSON is searched. Each level reads its values once more, so that deep JSON would take long.
 const SEARCHED_DEPTH: u16 = 64;
 
@@ -38,6 +43,9 @@ pub trait Sensitive {
 
     /// Returns a text in which sensitive parts are replaced.
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str>;
+
+    /// Returns a path in which sensitive segments are replaced.
+    fn path<'p>(&self, path: &'p str) -> Cow<'p, str>;
 }
 
 /// The values of a call that are replaced without a sensitive name of their own.
@@ -104,7 +112,7 @@ impl<'r> Redactor<'r> {
             essence.eq_ignore_ascii_case("application/x-www-form-urlencoded")
         });
         match std::str::from_utf8(content) {
-            Ok(form) if is_form => RecordedBody::Text(self.pairs(place, form)),
+            Ok(form) if is_form => RecordedBody::Text(self.pairs(place, form, MAX_NESTED)),
             Ok(_) | Err(_) => RecordedBody::Omitted(content.len() as u64),
         }
     }

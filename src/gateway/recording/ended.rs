@@ -83,6 +83,10 @@ impl Sensitive for Rules<'_> {
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.settings.redaction.text(text)
     }
+
+    fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        self.settings.redaction.path(path)
+    }
 }
 
 /// One body with its headers, and its place in the call.
@@ -120,14 +124,10 @@ impl RecordedCaller {
             (Side::Rest | Side::Rpc, _) => content.record(&mut redactor, &mut complete),
         };
         let path = self.target.as_ref().map_or("", PathAndQuery::path);
-        let shown = rules.settings.redaction.path(path);
-        if shown != path {
-            redactor.note("request.path");
-        }
         let query = self.target.as_ref().and_then(PathAndQuery::query);
         let recorded = RecordedRequest {
             method: self.method.as_str().to_owned(),
-            target: redactor.target(&shown, query),
+            target: redactor.target(path, query),
             headers: headers(&mut redactor, "request.headers", &self.headers),
             body,
         };

@@ -138,6 +138,11 @@ fn values_of_hidden_names_are_hidden_in_texts() {
         ("Authorization: Bearer S.S.S", "Authorization: Bearer ***"),
         ("authorization=Basic S", "authorization=Basic ***"),
         ("x-device-id: S", "x-device-id: ***"),
+        ("Cookie: a=1; sid=S\r\nHost: h", "Cookie: ***\r\nHost: h"),
+        (
+            "curl -H 'Cookie: a=1; sid=S' url",
+            "curl -H 'Cookie: ***' url",
+        ),
         ("card: 'S S' end", "card: '***' end"),
         ("redis://user:S@host:1/0", "redis://***@host:1/0"),
         ("pass=S; next", "pass=***; next"),

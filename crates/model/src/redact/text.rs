@@ -1,7 +1,7 @@
 //! Redaction of external text: error messages of upstreams, and the standard error of child processes.
 //!
 //! The format is unknown, so a value is the text after a name and `=` or `:`, up to the next blank or separator, or up
-//! to the closing quote.
+//! to the closing quote. Cookies have separators themselves: they end with the line, or at the quote that encloses them.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,22 @@ fn named(redaction: &Redaction, text: &str, sign: usize) -> Option<(usize, usize
     let hidden = redaction.hides_within_text(&name)
         || redaction.is_header(&before[start..])
         || (spelled && SECRET_NAMES.contains(&name.as_str()));
+    let is_cookie = matches!(name.as_str(), "cookie" | "setcookie");
+    if is_cookie && !quoted && text[sign..].starts_with(':') {
+        let quote = before[..start].chars().next_back();
+        let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
+        return line(text, sign + 1, quote);
+    }
     hidden.then(|| value(text, sign + 1)).flatten()
+}
+
+/// Returns the range of a value up to the end of its line, or to the quote that encloses it.
+fn line(text: &str, from: usize, quote: Option<char>) -> Option<(usize, usize)> {
+    let rest = &text[from..];
+    let start = from + (rest.len() - rest.trim_start_matches(' ').len());
+    let ends = |c: char| matches!(c, '\r' | '\n') || Some(c) == quote;
+    let length = text[start..].find(ends).unwrap_or(text.len() - start);
+    (length > 0).then_some((start, start + length))
 }
 
 /// Returns the range of the value; an authentication scheme before it stays visible.

@@ -4,10 +4,7 @@ use dualgauge_patterns::json::{
     Json, JsonKind, Members, Spelled, elements, encode, kind_of, text_of,
 };
 
-use super::{Nameless, PLACEHOLDER, Redactor};
-
-/// The maximum depth of JSON inside strings inside JSON.
-const MAX_NESTED: u8 = 4;
+use super::{MAX_NESTED, Nameless, PLACEHOLDER, Redactor};
 
 /// Names of members that name the value beside them, as in `{"name": "password", "value": "…"}`.
 const NAMING: [&str; 5] = ["name", "key", "header", "field", "param"];
@@ -72,7 +69,7 @@ impl Redactor<'_> {
         let is_message = |text: &[u8]| kind_of(text) == JsonKind::Object;
         let treatment = match self.nameless {
             Nameless::AllReplaced if is_message(text) && !is_rpc(text) => {
-                return self.members(walk, text);
+                return self.members(walk, text, |_, _| Treatment::Replaced);
             }
             Nameless::Replaced | Nameless::AllReplaced if !is_message(text) && !is_batch(text) => {
                 Treatment::Replaced
@@ -82,8 +79,13 @@ impl Redactor<'_> {
         self.value(walk, text, treatment);
     }
 
-    /// Replaces the values of the members of an object, or another value.
-    fn members(&mut self, walk: &mut Walk, text: &[u8]) {
+    /// Treats the value of each member of an object by its name; replaces another value.
+    fn members(
+        &mut self,
+        walk: &mut Walk,
+        text: &[u8],
+        treatment: impl Fn(&str, &[u8]) -> Treatment,
+    ) {
         let Some(mut members) = Members::new(text, 0) else {
             return self.value(walk, text, Treatment::Replaced);
         };
@@ -93,10 +95,21 @@ impl Redactor<'_> {
             let value = text.get(members.value()).unwrap_or_default();
             let name = walk.name(raw, std::mem::take(&mut is_first));
             let length = walk.enter(&name);
-            self.value(walk, value, Treatment::Replaced);
+            self.value(walk, value, treatment(&name, value));
             walk.leave(length);
         }
         walk.out.push(b'}');
+    }
+
+    /// Redacts the error of a JSON-RPC message, which may repeat values of the call. Its code tells only the kind of
+    /// failure.
+    fn error(&mut self, walk: &mut Walk, text: &[u8]) {
+        let replaces_all = self.nameless == Nameless::AllReplaced;
+        self.members(walk, text, |name, value| match name {
+            "code" => Treatment::Searched,
+            "data" if kind_of(value) == JsonKind::Object && !replaces_all => Treatment::Searched,
+            _ => Treatment::Replaced,
+        });
     }
 
     fn value(&mut self, walk: &mut Walk, text: &[u8], treatment: Treatment) {
@@ -173,7 +186,9 @@ impl Redactor<'_> {
             let is_value = is_named && NAMED.contains(&name.as_str());
             let length = walk.enter(&name);
             if self.nameless == Nameless::AllReplaced && CONTENT.contains(&name.as_str()) {
-                self.members(walk, value);
+                self.members(walk, value, |_, _| Treatment::Replaced);
+            } else if self.nameless != Nameless::Kept && name == "error" && is_rpc(text) {
+                self.error(walk, value);
             } else if is_value || self.is_nameless(&name, value) || self.hides(&name) {
                 self.value(walk, value, Treatment::Replaced);
             } else {

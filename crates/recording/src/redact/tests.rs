@@ -18,6 +18,13 @@ impl Sensitive for Rules {
             None => Cow::Borrowed(text),
         }
     }
+
+    fn path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        match path.split_once("/reset/") {
+            Some((before, _)) => Cow::Owned(format!("{before}/reset/***")),
+            None => Cow::Borrowed(path),
+        }
+    }
 }
 
 fn redacted(nameless: Nameless, body: &str) -> (String, Vec<String>) {
@@ -77,6 +84,27 @@ fn json_inside_strings_is_searched() {
             r#"{"n\u0061me":"token","value":"x"}"#,
             r#"{"n\u0061me":"token","value":"***"}"#,
         ),
+        // `Basic dXNlcjpwYXNz` and `see secret=abc` in base64.
+        (r#"["QmFzaWMgZFhObGNqcHdZWE56"]"#, r#"["***"]"#),
+        (r#"["c2VlIHNlY3JldD1hYmM="]"#, r#"["***"]"#),
+        (
+            r#"["send Bearer a1b2c3d4 or 'eyJhIjoxfQ.eyJiIjoyfQ.c_-', please"]"#,
+            r#"["send Bearer *** or '***', please"]"#,
+        ),
+        (
+            r#"["https://user:pass@host/reset/abc?a=1&%70in=2#token=x"]"#,
+            r#"["https://***@host/reset/***?a=1&%70in=***#token=***"]"#,
+        ),
+        (r#"["//user@host"]"#, r#"["//***@host"]"#),
+        (
+            r#"["at https://host/reset/abc?a=1 now"]"#,
+            r#"["at https://host/reset/***?a=1 now"]"#,
+        ),
+        (r#"["/reset/abc"]"#, r#"["/reset/***"]"#),
+        (
+            r#"["/a?next=%2Freset%2Fabc"]"#,
+            r#"["/a?next=%2Freset%2F%2A%2A%2A"]"#,
+        ),
         // No Unicode text, so it cannot be searched.
         (r#"["\ud800 secret=abc"]"#, r#"["***"]"#),
     ];
@@ -85,8 +113,7 @@ fn json_inside_strings_is_searched() {
         assert_eq!(shown, expected);
         assert_eq!(places.len(), 1, "{body}");
     }
-    let unchanged =
-        r#"{"a":"{\"b\" : 1}","c":"[]","d":"eyJhIjoxfQ==","e":"Basic training is long"}"#;
+    let unchanged = r#"{"a":"{\"b\" : 1}","c":"[]","d":"eyJhIjoxfQ==","e":"Basic training is long","f":"aGVsbG8gd29ybGQ=","g":"eyes... of https://a.b/c?d=e&f#g","h":"/a/b?c","i":"a < b"}"#;
     assert_eq!(
         redacted(Nameless::Kept, unchanged),
         (unchanged.to_owned(), vec![])
@@ -101,6 +128,9 @@ fn values_without_a_name_are_replaced_for_sensitive_calls() {
         r#"{"jsonrpc":"2.0","method":"getnewtoken","params":["***",0],"result":"***","id":1}"#;
     assert_eq!(redacted(Nameless::Replaced, message).0, expected);
     assert_eq!(redacted(Nameless::Kept, message).0, message);
+    let error = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"no x","data":"x"},"id":1}"#;
+    let shown = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"***","data":"***"},"id":1}"#;
+    assert_eq!(redacted(Nameless::Replaced, error).0, shown);
     assert_eq!(redacted(Nameless::Replaced, "\"x\"").0, "\"***\"");
     assert_eq!(redacted(Nameless::Replaced, r#"["x"]"#).0, r#"["***"]"#);
     let batch = format!("[{message}]");
@@ -115,12 +145,21 @@ fn a_call_whose_route_reads_a_sensitive_value_keeps_only_its_shape() {
     let message = r#"{"jsonrpc":"2.0","method":"tools/x","params":{"a":"x","b":{"c":1}},"id":1}"#;
     let expected = r#"{"jsonrpc":"2.0","method":"***","params":{"a":"***","b":{}},"id":1}"#;
     assert_eq!(redacted(Nameless::AllReplaced, message).0, expected);
+    let error = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"no x","data":{"a":"x"}},"id":1}"#;
+    let expected = r#"{"jsonrpc":"2.0","error":{"code":-1,"message":"***","data":{}},"id":1}"#;
+    assert_eq!(redacted(Nameless::AllReplaced, error).0, expected);
     let body = r#"{"a":"x","b":[1,{"c":2}]}"#;
     let (shown, places) = redacted(Nameless::AllReplaced, body);
     assert_eq!(shown, r#"{"a":"***","b":[0,{}]}"#);
     assert_eq!(places, ["body/a", "body/b/0", "body/b/1"]);
     let mut redactor = Redactor::new(&Rules, Nameless::AllReplaced);
-    assert_eq!(redactor.target("/a", Some("q=x&r=")), "/a?q=***&r=");
+    assert_eq!(redactor.target("/a", Some("q=x&r=&x")), "/a?q=***&r=&***");
+    let form = Bytes::from_static(b"x");
+    let kind = Some("application/x-www-form-urlencoded");
+    for nameless in [Nameless::Replaced, Nameless::AllReplaced] {
+        let body = Redactor::new(&Rules, nameless).body("body", kind, &form);
+        assert_eq!(body, RecordedBody::Text("***".into()));
+    }
 }
 
 #[test]
@@ -128,15 +167,23 @@ fn queries_forms_and_headers_are_searched() {
     let mut redactor = Redactor::new(&Rules, Nameless::Kept);
     assert_eq!(
         redactor.target(
-            "/a/eyJh.eyJi.c_-/b",
+            "/a;token=x;v=1/eyJh.eyJi.c_-/b",
             Some("q=1&%74oken=x&f=%7B%22pin%22%3A1%7D&user[pin]=2&secret=&v=100%")
         ),
-        "/a/***/b?q=1&%74oken=***&f=%7B%22pin%22%3A0%7D&user[pin]=***&secret=&v=100%"
+        "/a;token=***;v=1/***/b?q=1&%74oken=***&f=%7B%22pin%22%3A0%7D&user[pin]=***&secret=&v=100%"
     );
     assert_eq!(redactor.header("request.headers", "x-token", "x"), "***");
     assert_eq!(
         redactor.header("request.headers", "referer", "http://a/?secret=x"),
         "http://a/?secret=***"
+    );
+    assert_eq!(
+        redactor.header("response.headers", "location", "/reset/abc?x=1"),
+        "/reset/***?x=1"
+    );
+    assert_eq!(
+        redactor.header("response.headers", "link", "</reset/abc>; rel=next, </a>"),
+        "</reset/***>; rel=next, </a>"
     );
     let form = Bytes::from_static(b"a=1&pin=2");
     let body = redactor.body(
@@ -158,6 +205,8 @@ fn queries_forms_and_headers_are_searched() {
             "request.query.user[pin]",
             "request.headers.x-token",
             "request.headers.referer",
+            "response.headers.location",
+            "response.headers.link",
             "request.body.pin"
         ]
     );

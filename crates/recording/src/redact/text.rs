@@ -6,29 +6,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 
-use super::{Nameless, PLACEHOLDER, Redactor, SEARCHED_DEPTH};
+use super::{MAX_NESTED, Nameless, PLACEHOLDER, Redactor, SEARCHED_DEPTH};
 use crate::recording::MAX_DEPTH;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::percent::{self, Keep, Plus, decode};
 
-/// The maximum depth of JSON inside strings inside JSON; deeper strings are replaced as a whole.
-const MAX_NESTED: u8 = 4;
-
 impl Redactor<'_> {
-    /// Redacts a request target. The path has been redacted by the caller, except for tokens.
+    /// Redacts a request target.
     #[must_use]
     pub fn target(&mut self, path: &str, query: Option<&str>) -> String {
-        let segments = path.split('/').map(|segment| match is_token(segment) {
-            true => PLACEHOLDER,
-            false => segment,
-        });
-        let mut target = segments.collect::<Vec<_>>().join("/");
+        let mut target = self.path(path);
         if target != path {
             self.note("request.path");
         }
         if let Some(query) = query {
             target.push('?');
-            target.push_str(&self.pairs("request.query", query));
+            target.push_str(&self.pairs("request.query", query, MAX_NESTED));
         }
         target
     }
@@ -50,15 +43,21 @@ impl Redactor<'_> {
     }
 
     /// Redacts a query or a form.
-    pub(super) fn pairs(&mut self, place: &str, text: &str) -> String {
-        let pairs = text.split('&').map(|pair| self.pair(place, pair));
+    pub(super) fn pairs(&mut self, place: &str, text: &str, nested: u8) -> String {
+        let pairs = text.split('&').map(|pair| self.pair(place, pair, nested));
         pairs.collect::<Vec<_>>().join("&")
     }
 
-    fn pair<'t>(&mut self, place: &str, pair: &'t str) -> Cow<'t, str> {
+    fn pair<'t>(&mut self, place: &str, pair: &'t str, nested: u8) -> Cow<'t, str> {
         let Some((name, value)) = pair.split_once('=') else {
             let decoded = decode(pair, Plus::Space).unwrap_or(Cow::Borrowed(pair));
-            return match self.string(&decoded, MAX_NESTED) {
+            let redacted = match self.nameless {
+                Nameless::Kept => self.string(&decoded, nested),
+                Nameless::Replaced | Nameless::AllReplaced => {
+                    (!pair.is_empty()).then(|| PLACEHOLDER.to_owned())
+                }
+            };
+            return match redacted {
                 Some(redacted) => {
                     self.note(place);
                     Cow::Owned(encode(&redacted))
@@ -71,9 +70,9 @@ impl Redactor<'_> {
             _ if self.hides(&shown) || self.nameless == Nameless::AllReplaced => {
                 (!value.is_empty()).then(|| PLACEHOLDER.to_owned())
             }
-            Ok(value) => self.string(&value, MAX_NESTED),
+            Ok(value) => self.string(&value, nested),
             // A value that is no text has no names inside.
-            Err(_) => self.string(value, MAX_NESTED),
+            Err(_) => self.string(value, nested),
         };
         match redacted {
             Some(redacted) => {
@@ -84,7 +83,8 @@ impl Redactor<'_> {
         }
     }
 
-    /// Redacts a string, which may contain JSON, also in base64, or sensitive text. Returns `None` if it is unchanged.
+    /// Redacts a string, which may contain JSON or text in base64, a URL, or sensitive text. Returns `None` if it is
+    /// unchanged.
     pub(super) fn string(&mut self, text: &str, nested: u8) -> Option<String> {
         if is_token(text) || is_credential(text) {
             return Some(PLACEHOLDER.to_owned());
@@ -92,14 +92,26 @@ impl Redactor<'_> {
         if let Some(json) = contained_json(text.as_bytes()) {
             return self.contained(&json, nested);
         }
-        if let Some(json) = base64_json(text) {
-            let redacted = self.contained(&json, nested)?;
-            return Some(STANDARD.encode(redacted));
+        match base64(text) {
+            Some(Encoded::Json(json)) => {
+                let redacted = self.contained(&json, nested)?;
+                return Some(STANDARD.encode(redacted));
+            }
+            Some(Encoded::Text(inside)) if self.is_sensitive(&inside) => {
+                return Some(PLACEHOLDER.to_owned());
+            }
+            Some(Encoded::Text(_)) | None => {}
         }
-        match self.rules.text(text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(redacted) => (redacted != text).then_some(redacted),
-        }
+        let known = self.url(text, nested);
+        let known = known.or_else(|| self.words(text, nested));
+        let shown = known.as_deref().unwrap_or(text);
+        let shown = self.rules.text(shown);
+        (shown != text).then(|| shown.into_owned())
+    }
+
+    /// Returns true if a text that was in base64 has a credential.
+    fn is_sensitive(&self, text: &str) -> bool {
+        is_token(text) || is_credential(text) || self.rules.text(text) != text
     }
 
     /// Redacts JSON inside a string. Returns `None` if it is unchanged.
@@ -120,19 +132,28 @@ fn contained_json(text: &[u8]) -> Option<Json> {
     Json::read(text, MAX_DEPTH).ok()
 }
 
-/// Returns the JSON object or array that is the whole text in base64.
-fn base64_json(text: &str) -> Option<Json> {
-    // The base64 of `{` begins with `e`, `ew` or `ey`, that of `[` with `W`, and that of white space with `C`, `D` or `I`.
-    if text.len() < 8 || !text.starts_with(['e', 'W', 'C', 'D', 'I']) {
+/// The content of a text in base64.
+enum Encoded {
+    /// A JSON object, array or string.
+    Json(Json),
+    Text(String),
+}
+
+/// Returns the content of a text that is base64 as a whole, if it is a text.
+fn base64(text: &str) -> Option<Encoded> {
+    if text.len() < 8 {
         return None;
     }
     let engines = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
     let decoded = engines.iter().find_map(|one| one.decode(text).ok())?;
-    contained_json(&decoded)
+    match contained_json(&decoded) {
+        Some(json) => Some(Encoded::Json(json)),
+        None => String::from_utf8(decoded).ok().map(Encoded::Text),
+    }
 }
 
 /// Returns true for a JSON Web Token (RFC 7519): base64url parts, of which the first is a JSON object.
-fn is_token(text: &str) -> bool {
+pub(super) fn is_token(text: &str) -> bool {
     let is_part = |part: &str| {
         let mut bytes = part.bytes();
         bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
@@ -145,11 +166,14 @@ fn is_credential(text: &str) -> bool {
     let Some((scheme, rest)) = text.trim_start().split_once(' ') else {
         return false;
     };
-    let schemes = ["bearer", "basic", "digest", "negotiate", "apikey", "token"];
     let rest = rest.trim();
-    schemes.iter().any(|one| scheme.eq_ignore_ascii_case(one))
-        && rest.len() >= 8
-        && !rest.contains(' ')
+    is_scheme(scheme) && rest.len() >= 8 && !rest.contains(' ')
+}
+
+/// Returns true for the name of an authentication scheme.
+pub(super) fn is_scheme(word: &str) -> bool {
+    let schemes = ["bearer", "basic", "digest", "negotiate", "apikey", "token"];
+    schemes.iter().any(|one| word.eq_ignore_ascii_case(one))
 }
 
 /// Encodes a value of a query or a form; the placeholder needs no escapes.
