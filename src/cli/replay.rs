@@ -13,6 +13,7 @@ mod input;
 mod json;
 mod junit;
 mod latencies;
+mod pace;
 mod prepare;
 mod progress;
 mod prometheus;
@@ -38,7 +39,7 @@ use crate::gateway::{ReplayTerms, UnsafeCalls};
 use dualgauge_model::rollout::Glob;
 
 pub(super) use calls::FilePart;
-use driver::{Driver, Pace};
+use driver::Driver;
 pub(super) use fault::ReplayFault;
 pub(super) use input::Input;
 use prepare::Preparer;
@@ -117,7 +118,7 @@ fn run(arguments: &ReplayArguments) -> Result<ExitCode, ReplayFault> {
         preparer: Preparer::new(&plan, arguments.to, &given),
         terms,
         concurrency: plan.candidates.concurrency,
-        pace: Pace::new(arguments.rate),
+        rate: arguments.rate,
     };
     let junit = OutputFile::open(arguments.junit.as_deref())?;
     let metrics = OutputFile::open(arguments.metrics.as_deref())?;
@@ -126,6 +127,7 @@ fn run(arguments: &ReplayArguments) -> Result<ExitCode, ReplayFault> {
         driver.drive(worker, &mut input, &mut summary).await
     });
     driven.map_err(ReplayFault::Start)??;
+    summary.note_statuses();
     if let Some(file) = junit {
         file.write(&junit::render(&summary))?;
     }

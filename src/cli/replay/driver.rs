@@ -1,22 +1,19 @@
 //! Sends the calls of a file, some at a time and at a limited rate, until its end or a signal. Used by `replay`.
 
-use std::future::pending;
 use std::rc::Rc;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
 
 use super::calls::{FileCall, FilePart};
 use super::fault::ReplayFault;
 use super::input::Input;
+use super::pace::Pace;
 use super::prepare::{Prepared, Preparer, Redacted};
 use super::progress::Progress;
 use super::summary::{CallPlace, Summary};
 use crate::gateway::{ReplayTerms, ReplayedCall, Worker, replay};
-use crate::telemetry::clock;
 
 /// The most parts that are read without a pause for calls in progress.
 const READ_AT_ONCE: usize = 64;
@@ -27,18 +24,8 @@ pub(super) struct Driver {
     pub(super) terms: ReplayTerms,
     /// The most calls at a time.
     pub(super) concurrency: usize,
-    pub(super) pace: Pace,
-}
-
-/// The shortest time between the starts of two calls.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace(Duration);
-
-impl Pace {
-    /// Returns the pace of a number of calls per second; `None` for no limit.
-    pub(super) fn new(rate: Option<u32>) -> Pace {
-        Pace(rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate.max(1)))
-    }
+    /// The most calls per second; `None` for no limit.
+    pub(super) rate: Option<u32>,
 }
 
 /// A call that was made again.
@@ -86,7 +73,7 @@ impl Driver {
         let mut progress = Progress::new();
         let mut running = FuturesUnordered::new();
         let mut has_more = true;
-        let mut next_start = clock::now();
+        let mut pace = Pace::new(self.rate);
         while has_more || !running.is_empty() {
             let may_start = has_more && running.len() < self.concurrency.max(1);
             // All branches are cancel-safe: the set keeps its calls, and a pause is taken up again.
@@ -97,10 +84,10 @@ impl Driver {
                     summary.interrupt(running.len());
                     break;
                 }
-                () = pause(next_start, may_start) => {
+                () = pace.ready(), if may_start => {
                     has_more = match self.next_call(input, summary)? {
                         Next::Call(place, prepared) => {
-                            next_start = next_start.max(clock::now()) + self.pace.0;
+                            pace.start();
                             running.push(self.send(worker.clone(), place, *prepared));
                             true
                         }
@@ -166,16 +153,6 @@ enum Next {
     /// The parts that were read have no call that can be sent.
     Unsent,
     End,
-}
-
-/// Waits for the time of the next start; forever if no call may start. A time that has come is not waited for.
-async fn pause(until: Instant, may_start: bool) {
-    if !may_start {
-        return pending().await;
-    }
-    if until > clock::now() {
-        sleep_until(until).await;
-    }
 }
 
 fn place_of(call: &FileCall) -> CallPlace {

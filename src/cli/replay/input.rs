@@ -104,13 +104,16 @@ impl Input {
         }
     }
 
-    /// Returns the read share of the file, in percent.
-    pub(super) fn percent(&self) -> u64 {
+    /// Returns the read share of the file, in percent; `None` for a pipe.
+    pub(super) fn percent(&self) -> Option<u64> {
         let (read, of) = match &self.source {
             Source::Har { entries, count } => (count - entries.len() as u64, *count),
-            Source::Recording(_) => (self.read, self.size),
+            Source::Recording(recording) => {
+                let unread = recording.reader.unread() as u64;
+                (self.read - unread, self.size)
+            }
         };
-        (read * 100).checked_div(of).unwrap_or(100).min(100)
+        Some((read * 100).checked_div(of)?.min(100))
     }
 }
 

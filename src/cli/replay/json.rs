@@ -46,6 +46,7 @@ fn of_route(route: &RouteSummary) -> Value {
         let samples = field.samples.iter().map(|sample| {
             let found = &sample.difference;
             let mut value = place(&sample.place);
+            value["redacted"] = sample.is_redacted.into();
             value["pointer"] = found.pointer.clone().into();
             value["kind"] = found.kind.as_str().into();
             value["control"] = found.control.as_str().into();
@@ -54,6 +55,7 @@ fn of_route(route: &RouteSummary) -> Value {
         });
         let value = json!({
             "calls": field.calls,
+            "redacted": field.redacted,
             "kinds": field.kinds,
             "samples": samples.collect::<Vec<_>>(),
         });
@@ -61,6 +63,7 @@ fn of_route(route: &RouteSummary) -> Value {
     });
     let failed = route.failed.iter().map(|failed| {
         let mut value = place(&failed.place);
+        value["redacted"] = failed.is_redacted.into();
         if let Some((control, candidate)) = &failed.endings {
             value["control"] = control.clone().into();
             value["candidate"] = candidate.clone().into();
@@ -72,7 +75,8 @@ fn of_route(route: &RouteSummary) -> Value {
         "calls": route.calls(),
         "verdicts": route.verdicts,
         "different": route.different(),
-        "redacted": route.redacted,
+        "redacted": route.redacted.values().sum::<u64>(),
+        "redacted_verdicts": route.redacted,
         "uncertain": route.uncertain,
         "by_status": route.by_status,
         "noisy": route.noisy,

@@ -3,7 +3,7 @@
 //! Used by `replay`.
 
 use super::summary::{RouteSummary, Summary};
-use super::text::names;
+use super::text::{names, redacted_mark, redacted_share, verdicts};
 use crate::cli::plural::count;
 
 /// Renders the results.
@@ -38,28 +38,42 @@ fn test_case(name: &str, route: &RouteSummary) -> String {
         "<testcase classname=\"dualgauge.replay\" name=\"{}\"",
         escaped(name)
     );
+    // A route that passes may still have placeholders, which hide differences.
+    let output = match route.redacted.is_empty() {
+        true => String::new(),
+        false => format!("<system-out>{}</system-out>", escaped(&verdicts(route))),
+    };
     if route.different() == 0 {
-        return format!("{begin}/>\n");
+        return match output.is_empty() {
+            true => format!("{begin}/>\n"),
+            false => format!("{begin}>{output}</testcase>\n"),
+        };
     }
     let mut lines = Vec::new();
     for (field, found) in &route.fields {
         let kinds: Vec<&str> = found.kinds.keys().copied().collect();
         let first = found.samples.first();
         let first = first.map_or(String::new(), |first| {
-            format!(", first in call {}", first.place.number)
+            let mark = redacted_mark(first.is_redacted);
+            format!(", first in call {}{mark}", first.place.number)
         });
         let calls = count(found.calls, "call");
-        lines.push(format!("{field}: {calls} ({}){first}", kinds.join(", ")));
+        let redacted = redacted_share(found.redacted);
+        lines.push(format!(
+            "{field}: {calls}{redacted} ({}){first}",
+            kinds.join(", ")
+        ));
     }
     for failed in &route.failed {
         let cause = failed.cause.as_deref().unwrap_or("no cause known");
         lines.push(format!(
-            "candidate of call {} failed: {cause}",
-            failed.place.number
+            "candidate of call {}{} failed: {cause}",
+            failed.place.number,
+            redacted_mark(failed.is_redacted)
         ));
     }
     format!(
-        "{begin}><failure message=\"{} of {} differ\">{}</failure></testcase>\n",
+        "{begin}><failure message=\"{} of {} differ\">{}</failure>{output}</testcase>\n",
         route.different(),
         count(route.calls(), "call"),
         escaped(&lines.join("\n"))

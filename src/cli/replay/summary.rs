@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::latencies::Latencies;
 use super::prepare::{Redacted, Unsendable};
 use super::way::ReplayWay;
+use crate::cli::plural::count;
 use crate::gateway::{NotRun, ReplayReport, ReplayedCall};
 use dualgauge_model::compare::{Difference, ReplyPairs, Verdict};
 use dualgauge_patterns::side::Side;
@@ -63,6 +64,8 @@ impl Conclusion {
 #[derive(Debug)]
 pub(super) struct FieldSample {
     pub(super) place: CallPlace,
+    /// True if the call has placeholders.
+    pub(super) is_redacted: bool,
     pub(super) difference: Difference,
 }
 
@@ -70,6 +73,8 @@ pub(super) struct FieldSample {
 #[derive(Debug, Default)]
 pub(super) struct FieldSummary {
     pub(super) calls: u64,
+    /// Those of them that have placeholders.
+    pub(super) redacted: u64,
     pub(super) kinds: BTreeMap<&'static str, u64>,
     pub(super) samples: Vec<FieldSample>,
 }
@@ -78,6 +83,8 @@ pub(super) struct FieldSummary {
 #[derive(Debug)]
 pub(super) struct FailedSample {
     pub(super) place: CallPlace,
+    /// True if the call has placeholders.
+    pub(super) is_redacted: bool,
     /// The responses of control and candidate.
     pub(super) endings: Option<(String, String)>,
     pub(super) cause: Option<String>,
@@ -88,8 +95,8 @@ pub(super) struct FailedSample {
 pub(super) struct RouteSummary {
     /// The number of calls by verdict.
     pub(super) verdicts: BTreeMap<&'static str, u64>,
-    /// Calls whose request or response has placeholders.
-    pub(super) redacted: u64,
+    /// The number of calls by verdict whose request or response has placeholders.
+    pub(super) redacted: BTreeMap<&'static str, u64>,
     /// Mismatches and failures that may come from placeholders in the request.
     pub(super) uncertain: u64,
     /// Calls of which only the status was compared.
@@ -138,6 +145,11 @@ impl RouteSummary {
         self.verdicts.get(verdict.as_str()).copied().unwrap_or(0)
     }
 
+    /// Returns the number of calls with a verdict whose request or response has placeholders.
+    pub(super) fn redacted_of(&self, verdict: Verdict) -> u64 {
+        self.redacted.get(verdict.as_str()).copied().unwrap_or(0)
+    }
+
     /// Returns the number of calls that differ, or whose candidate failed, and not because of a placeholder.
     pub(super) fn different(&self) -> u64 {
         let found = self.of(Verdict::Mismatch) + self.of(Verdict::CandidateFailed);
@@ -153,7 +165,10 @@ impl RouteSummary {
     ) {
         *self.verdicts.entry(report.verdict.as_str()).or_default() += 1;
         let is_difference = matches!(report.verdict, Verdict::Mismatch | Verdict::CandidateFailed);
-        self.redacted += u64::from(redacted != IsRedacted::No);
+        let is_redacted = redacted != IsRedacted::No;
+        if is_redacted {
+            *self.redacted.entry(report.verdict.as_str()).or_default() += 1;
+        }
         self.uncertain += u64::from(redacted == IsRedacted::Uncertain && is_difference);
         self.by_status += u64::from(report.is_by_status);
         self.noisy += report.noisy as u64;
@@ -172,6 +187,7 @@ impl RouteSummary {
             let endings = report.endings;
             self.failed.push(FailedSample {
                 place: place.clone(),
+                is_redacted,
                 endings: endings.map(|(one, two)| (one.to_string(), two.to_string())),
                 cause: report.cause,
             });
@@ -179,11 +195,16 @@ impl RouteSummary {
         }
         if report.verdict == Verdict::Mismatch {
             self.more += report.more as u64;
-            self.add_differences(place, report.differences);
+            self.add_differences(place, is_redacted, report.differences);
         }
     }
 
-    fn add_differences(&mut self, place: &CallPlace, differences: Vec<Difference>) {
+    fn add_differences(
+        &mut self,
+        place: &CallPlace,
+        is_redacted: bool,
+        differences: Vec<Difference>,
+    ) {
         let mut counted: Vec<String> = Vec::new();
         for difference in differences {
             let has_capacity = self.fields.len() < FIELDS;
@@ -194,11 +215,13 @@ impl RouteSummary {
             let field = self.fields.entry(difference.field.clone()).or_default();
             if !counted.contains(&difference.field) {
                 field.calls += 1;
+                field.redacted += u64::from(is_redacted);
                 counted.push(difference.field.clone());
             }
             *field.kinds.entry(difference.kind.as_str()).or_default() += 1;
             field.samples.push(FieldSample {
                 place: place.clone(),
+                is_redacted,
                 difference,
             });
             keep_first(&mut field.samples, |sample| sample.place.number);
@@ -295,6 +318,17 @@ impl Summary {
         self.notes.push(format!(
             "line {number}: {why}; later calls are not compared"
         ));
+    }
+
+    /// Notes how many calls are compared by status only, if any is.
+    pub(super) fn note_statuses(&mut self) {
+        let by_status: u64 = self.routes.values().map(|route| route.by_status).sum();
+        if by_status > 0 {
+            let calls = count(by_status, "call");
+            self.notes.push(format!(
+                "{calls} compared by status only, because the file has no body of the response; `dualgauge record --bodies` records bodies"
+            ));
+        }
     }
 
     /// Notes that a signal has ended the replay with this number of calls in progress.

@@ -35,6 +35,11 @@ pub(super) fn render(summary: &Summary) -> String {
 }
 
 fn route_line(name: &str, route: &RouteSummary) -> String {
+    format!("{name}: {}\n", verdicts(route))
+}
+
+/// Returns the numbers of calls by verdict.
+pub(super) fn verdicts(route: &RouteSummary) -> String {
     let mut parts = vec![count(route.calls(), "call")];
     for (verdict, word) in [
         (Verdict::Match, "equal"),
@@ -43,14 +48,14 @@ fn route_line(name: &str, route: &RouteSummary) -> String {
         (Verdict::ControlFailed, "control failed"),
         (Verdict::BothFailed, "both failed"),
     ] {
+        let redacted = redacted_share(route.redacted_of(verdict));
         parts.extend(
             Some(route.of(verdict))
                 .filter(|number| *number > 0)
-                .map(|number| format!("{number} {word}")),
+                .map(|number| format!("{number} {word}{redacted}")),
         );
     }
     for (number, word) in [
-        (route.redacted, "redacted"),
         (
             route.uncertain,
             "uncertain, because of placeholders in the request",
@@ -69,7 +74,23 @@ fn route_line(name: &str, route: &RouteSummary) -> String {
             count(route.noisy, "difference")
         ));
     }
-    format!("{name}: {}\n", parts.join(", "))
+    parts.join(", ")
+}
+
+/// Returns the part of a number of calls that has placeholders; empty if none has.
+pub(super) fn redacted_share(redacted: u64) -> String {
+    match redacted {
+        0 => String::new(),
+        _ => format!(" ({redacted} redacted)"),
+    }
+}
+
+/// Returns the mark of a call that has placeholders.
+pub(super) const fn redacted_mark(is_redacted: bool) -> &'static str {
+    match is_redacted {
+        true => " (redacted)",
+        false => "",
+    }
 }
 
 fn times(way: ReplayWay, route: &RouteSummary) -> String {
@@ -106,16 +127,18 @@ pub(super) fn milliseconds(us: u64) -> String {
 fn field_lines(name: &str, field: &FieldSummary) -> String {
     let kinds: Vec<&str> = field.kinds.keys().copied().collect();
     let mut text = format!(
-        "  {}  {} ({})\n",
+        "  {}  {}{} ({})\n",
         plain(name),
         count(field.calls, "call"),
+        redacted_share(field.redacted),
         kinds.join(", ")
     );
     for sample in &field.samples {
         let found = &sample.difference;
         text.push_str(&format!(
-            "    {}: {} {}: candidate {}, control {}\n",
+            "    {}{}: {} {}: candidate {}, control {}\n",
             place(&sample.place),
+            redacted_mark(sample.is_redacted),
             found.kind.as_str(),
             plain(&found.pointer),
             found.candidate,
@@ -133,8 +156,9 @@ fn failed_line(failed: &FailedSample) -> String {
     let cause = failed.cause.as_ref();
     let cause = cause.map_or(String::new(), |cause| format!(" ({})", plain(cause)));
     format!(
-        "  candidate failed: {}: {endings}{cause}\n",
-        place(&failed.place)
+        "  candidate failed: {}{}: {endings}{cause}\n",
+        place(&failed.place),
+        redacted_mark(failed.is_redacted)
     )
 }
 

@@ -200,6 +200,8 @@ fn a_call_without_a_recorded_body_is_compared_by_its_status() {
     );
     let ended = Replay::new(&config, file(&[omitted("/items/1", 404)])).run(&[]);
     assert_eq!(ended.code, Some(1));
+    let note = "note: 1 call compared by status only, because the file has no body of the response; `dualgauge record --bodies` records bodies";
+    assert!(ended.output.lines().any(|line| line == note), "{ended:?}");
     assert!(
         ended.output.contains("1 compared by status only"),
         "{ended:?}"
@@ -281,5 +283,78 @@ fn a_signal_ends_the_replay_with_the_summary_so_far() {
         (&summary["interrupted"], &summary["compared"]),
         (&json!(true), &json!(1)),
         "{summary}"
+    );
+}
+
+#[test]
+fn the_verdict_of_a_call_with_placeholders_is_marked_redacted() {
+    let (old, new) = (json_upstream(), saying(r#""result":{"a":1,"token":"t"}"#));
+    let with = |id: u32, body: &str, place: Option<&str>| {
+        let mut call = call("GET", &format!("/items/{id}"), 200, body);
+        call.redacted.extend(place.map(str::to_owned));
+        call
+    };
+    let (equal, differs) = (r#"{"a":1,"token":"***"}"#, r#"{"a":2,"token":"***"}"#);
+    let calls = file(&[
+        with(1, r#"{"a":1,"token":"t"}"#, None),
+        with(2, equal, Some("response.body/token")),
+        with(3, equal, Some("response.body/token")),
+        with(4, differs, Some("response.body/token")),
+        with(5, r#"{"a":2,"token":"t"}"#, None),
+        with(6, r#"{"a":2,"token":"t"}"#, Some("request.query.a")),
+    ]);
+    let replay = Replay::new(&format!("{}{ROUTES}", both(&old, &new)), calls);
+    let junit = replay.0.path().join("replay.xml");
+    let (summary, code) = replay.json(&["--junit", junit.to_str().unwrap()]);
+    assert_eq!(code, 1, "{summary}");
+    let route = &summary["routes"]["items.get"];
+    assert_eq!(route["verdicts"], json!({ "match": 3, "mismatch": 3 }));
+    assert_eq!(
+        route["redacted_verdicts"],
+        json!({ "match": 2, "mismatch": 2 })
+    );
+    let field = &route["fields"]["/body/a"];
+    assert_eq!(
+        (&field["calls"], &field["redacted"]),
+        (&json!(3), &json!(2))
+    );
+    let samples = field["samples"].as_array().unwrap();
+    let marks: Vec<_> = samples.iter().map(|sample| &sample["redacted"]).collect();
+    assert_eq!(marks, [true, false, true]);
+    let text = replay.run(&[]).output;
+    let verdicts = "6 calls, 3 equal (2 redacted), 3 differ (2 redacted), 1 uncertain, because of placeholders in the request";
+    for line in [
+        format!("items.get: {verdicts}").as_str(),
+        "  /body/a  3 calls (2 redacted) (value)",
+        "    call 5 GET /items/4 (redacted): value /body/a: candidate 1, control 2",
+        "    call 6 GET /items/5: value /body/a: candidate 1, control 2",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let junit = std::fs::read_to_string(junit).unwrap();
+    for part in [
+        "/body/a: 3 calls (2 redacted) (value), first in call 5 (redacted)",
+        &format!("</failure><system-out>{verdicts}</system-out></testcase>"),
+    ] {
+        assert!(junit.contains(part), "{part}\n{junit}");
+    }
+}
+
+#[test]
+fn the_rate_limits_the_calls_and_a_short_replay_shows_no_progress() {
+    let (old, new) = (json_upstream(), saying(r#""result":{"a":1}"#));
+    let calls: Vec<_> = (0..31)
+        .map(|id| call("GET", &format!("/items/{id}"), 200, r#"{"a":1}"#))
+        .collect();
+    let replay = Replay::new(&format!("{}{ROUTES}", both(&old, &new)), file(&calls));
+    #[expect(clippy::disallowed_methods, reason = "the pace of another process")]
+    let now = std::time::Instant::now;
+    let began = now();
+    let ended = replay.run(&["--rate", "50"]);
+    assert!(began.elapsed() >= std::time::Duration::from_millis(600));
+    assert_eq!(
+        (ended.code, ended.errors.as_str()),
+        (Some(0), ""),
+        "{ended:?}"
     );
 }

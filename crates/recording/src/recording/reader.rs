@@ -118,6 +118,12 @@ impl Reader {
         self.line
     }
 
+    /// Returns the number of bytes that were added and not read yet.
+    #[must_use]
+    pub const fn unread(&self) -> usize {
+        self.pending.len() - self.read
+    }
+
     /// Returns the next call; `None` if more bytes are needed.
     ///
     /// # Errors
