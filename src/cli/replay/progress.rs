@@ -101,7 +101,11 @@ impl Done {
         let rate = u128::from(self.compared) * 1_000 / elapsed.as_millis().max(1);
         parts.push(format!("{rate} per second"));
         let rest = self.percent.filter(|percent| *percent > 0);
-        let rest = rest.map(|percent| elapsed.as_secs() * (100 - percent.min(100)) / percent);
+        let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let rest = rest.map(|percent| {
+            let rest_ms = elapsed_ms.saturating_mul(100 - percent.min(100)) / percent;
+            rest_ms.div_ceil(1_000)
+        });
         parts.extend(rest.map(|rest| format!("about {} left", time(rest))));
         parts.join(", ")
     }
@@ -136,6 +140,8 @@ mod tests {
             line(DONE, 10),
             "25 % read, 500 calls compared, 3 differ, 50 per second, about 30 s left"
         );
+        let soon = DONE.line(Duration::from_millis(300));
+        assert!(soon.ends_with("about 1 s left"), "{soon}");
         assert!(line(DONE, 50).ends_with("10 per second, about 2 min 30 s left"));
         assert!(line(DONE, 3_000).ends_with("0 per second, about 2 h 30 min left"));
         let unknown = Done {
