@@ -245,9 +245,8 @@ fn hold(program: &Path, asked: &Asked) -> Result<bool, Box<dyn Error>> {
         let verdict = is_held.then(|| Verdict::of(count, before));
         held &= verdict.is_none_or(Verdict::passes);
         print(work.name, (count, before), verdict);
-        if let Some((name, _)) = RECORDED.iter().find(|(_, base)| *base == work.name) {
-            let recorded = counted::per_call(program, work, &Extent::RECORDED)?;
-            counts.insert(*name, recorded);
+        for (name, _, extent) in RECORDED.iter().filter(|(_, base, _)| *base == work.name) {
+            counts.insert(*name, counted::per_call(program, work, extent)?);
         }
     }
     held &= keep_ratios(&counts);

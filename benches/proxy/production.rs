@@ -22,6 +22,8 @@ pub(crate) struct Extent {
     pub(crate) shadow: Option<u32>,
     /// Percent of the calls that are recorded; none where absent.
     pub(crate) recorded: Option<u32>,
+    /// True if recordings have bodies.
+    pub(crate) bodies: bool,
 }
 
 impl Extent {
@@ -33,12 +35,19 @@ impl Extent {
         workers: 1,
         shadow: None,
         recorded: None,
+        bodies: false,
     };
 
     /// That of production, with a recording of one call in a hundred.
     pub(crate) const RECORDED: Extent = Extent {
         recorded: Some(1),
         ..Extent::PRODUCTION
+    };
+
+    /// The same with the bodies of these calls.
+    pub(crate) const RECORDED_BODIES: Extent = Extent {
+        bodies: true,
+        ..Extent::RECORDED
     };
 }
 
@@ -67,7 +76,8 @@ pub(crate) fn write(
     if let Some(percent) = extent.recorded {
         let _ = write!(
             text,
-            "[record]\ndirectory = \"recordings/\"\nsample = {percent}\n\n"
+            "[record]\ndirectory = \"recordings/\"\nsample = {percent}\nbodies = {}\n\n",
+            extent.bodies
         );
     }
     clients(&mut text, extent.clients);

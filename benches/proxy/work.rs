@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::production::Extent;
+
 /// Which way calls go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -76,19 +78,26 @@ pub(crate) const HOT: [Work; 8] = [
 /// What a call of a tool may cost: at most so many times that of the other. A large result is in the response twice, once
 /// as an escaped text for models: that takes twice the instructions of the 1.5 times that were aimed at.
 /// A call of which one in a hundred is recorded may cost 3 % more.
-pub(crate) const RATIOS: [(&str, &str, f64); 5] = [
+pub(crate) const RATIOS: [(&str, &str, f64); 6] = [
     ("tool2rest_200", "rpc2rest_200", 1.5),
     ("tool2rest_16k", "rpc2rest_16k", 3.1),
     ("pass_get_recorded", "pass_get", 1.03),
     ("rest2rpc_200_recorded", "rest2rpc_200", 1.03),
     ("rpc2rest_200_recorded", "rpc2rest_200", 1.03),
+    ("rest2rpc_200_recorded_bodies", "rest2rpc_200", 1.03),
 ];
 
-/// The works that are also measured while one call in a hundred is recorded, with the names of these counts.
-pub(crate) const RECORDED: [(&str, &str); 3] = [
-    ("pass_get_recorded", "pass_get"),
-    ("rest2rpc_200_recorded", "rest2rpc_200"),
-    ("rpc2rest_200_recorded", "rpc2rest_200"),
+/// The works that are also measured while one call in a hundred is recorded: the name of the count, the work, and the
+/// extent of the recording.
+pub(crate) const RECORDED: [(&str, &str, &Extent); 4] = [
+    ("pass_get_recorded", "pass_get", &Extent::RECORDED),
+    ("rest2rpc_200_recorded", "rest2rpc_200", &Extent::RECORDED),
+    ("rpc2rest_200_recorded", "rpc2rest_200", &Extent::RECORDED),
+    (
+        "rest2rpc_200_recorded_bodies",
+        "rest2rpc_200",
+        &Extent::RECORDED_BODIES,
+    ),
 ];
 
 /// Work of a size.
