@@ -59,6 +59,7 @@ mod reporter_id;
 mod reporting;
 mod reports;
 mod restart_only;
+mod route_patterns;
 mod source;
 mod stale_changes;
 mod state;

@@ -16,7 +16,6 @@ use dualgauge_model::document::{ApiInfo, openapi, openrpc};
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::Route;
 use dualgauge_model::stream::Stream;
-use dualgauge_patterns::pattern::Slot;
 use dualgauge_patterns::side::Side;
 
 pub(super) const EXAMPLES: &str = "\
@@ -114,7 +113,7 @@ impl<'r> RouteTableRow<'r> {
             rpc: route.rpc.as_str().into(),
             effect: route.effect.as_str(),
             extra: Some(route.extra.as_str()),
-            holes: holes(route),
+            holes: route.hole_notations(),
             outcomes: route.outcomes.rows().len(),
             timeout_ms: route.timeout.map(|timeout| timeout.as_millis()),
             timeout: route.timeout,
@@ -157,19 +156,6 @@ impl<'r> RouteTableRow<'r> {
             or_dash(self.lossy),
         ]
     }
-}
-
-/// Returns the holes in order of first use, each with its constraints on the REST side.
-fn holes(route: &Route) -> Vec<String> {
-    let mut slots: Vec<&Slot> = route.rest_slots();
-    slots.extend(route.rpc_slots());
-    let holes = route.facts.holes.iter().enumerate();
-    let holes = holes.filter(|(_, hole)| !hole.is_choice());
-    let holes = holes.map(|(place, hole)| {
-        let slot = slots.iter().find(|slot| slot.binds() == Some(place));
-        slot.map_or_else(|| hole.name.clone(), |slot| slot.to_notation())
-    });
-    holes.collect()
 }
 
 const COLUMNS: [&str; 10] = [

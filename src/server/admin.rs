@@ -94,7 +94,8 @@ pub use performance_view::{PerformanceRow, PerformanceView, RoutePerformance};
 pub use recording::{RecordingCommand, RecordingView};
 pub use refusal::{Refusal, StillMissing};
 pub use route_view::{
-    CallerRow, ExampleReplyView, ExampleView, LatencyView, RouteDetail, RouteRow,
+    CallerRow, ExampleReplyView, ExampleView, LatencyView, OutcomePatterns, PatternPart,
+    RouteDetail, RoutePatterns, RouteRow,
 };
 pub use serve::serve;
 pub use token::AdminTokens;

@@ -121,6 +121,7 @@ mod restart;
 #[cfg(unix)]
 mod restart_kinds;
 mod room;
+mod route_patterns;
 mod routes_of_their_own;
 mod rpc_passthrough;
 mod rpc_path_methods;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::overview::add;
+use super::route_patterns::patterns;
 use super::state::Control;
 use crate::config::problem::nearest;
 use crate::server::admin::{
@@ -208,6 +209,7 @@ impl Control {
             from: route.from.map(Side::as_str),
             lossy: route.lossy.clone(),
             about: about(route),
+            patterns: patterns(route),
             examples: route.examples.iter().map(example).collect(),
             callers,
             more_callers,

@@ -46,6 +46,8 @@ pub struct RouteDetail {
     pub lossy: Option<String>,
     /// The title, summary or description.
     pub about: Option<String>,
+    /// The patterns of both sides.
+    pub patterns: RoutePatterns,
     /// The examples in the configuration.
     pub examples: Vec<ExampleView>,
     /// The calls of this process by client and side, since its start; at most 100 callers, first those of `usage`.
@@ -56,6 +58,47 @@ pub struct RouteDetail {
     pub latency: LatencyView,
     /// The calls on all replicas, the busiest callers first, and whether the route may be deleted.
     pub usage: Option<RouteReport>,
+}
+
+/// The patterns of a route. Those that a short form implies are written out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoutePatterns {
+    /// Each hole with its type: `limit:integer=50`.
+    pub holes: Vec<String>,
+    /// The REST side.
+    pub rest: Vec<PatternPart>,
+    /// The RPC side.
+    pub rpc: Vec<PatternPart>,
+    /// The outcome rows in the order of the route table: those of the route, then those of its sets.
+    pub outcomes: Vec<OutcomePatterns>,
+}
+
+/// A part of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PatternPart {
+    /// The key of the part in the configuration: `query.limit`.
+    pub name: String,
+    /// The pattern; JSON for params, results and most bodies.
+    pub pattern: String,
+}
+
+/// An outcome row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutcomePatterns {
+    /// The key of the row in the configuration.
+    pub key: String,
+    /// The name.
+    pub name: Option<String>,
+    /// The names of the rows that come before it.
+    pub after: Vec<String>,
+    /// Each hole with its type.
+    pub holes: Vec<String>,
+    /// The REST side.
+    pub rest: Vec<PatternPart>,
+    /// The RPC side.
+    pub rpc: Vec<PatternPart>,
+    /// The declared reason why the row may lose content.
+    pub lossy: Option<String>,
 }
 
 /// An example of a route.

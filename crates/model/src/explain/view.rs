@@ -8,7 +8,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::outcome::{BodyPattern, Choice, NumberPattern, OutcomeRow, RpcReplyPattern};
+use crate::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern};
 use crate::rollout::Proof;
 use crate::route::Route;
 use dualgauge_patterns::pattern::BoundValue;
@@ -353,27 +353,13 @@ impl RowLine {
                     })
                 };
                 let (message, data) = (part(" ", message), part(" data ", data));
-                format!("error {}{message}{data}", number(code))
+                format!("error {}{message}{data}", code.to_notation())
             }
         };
         RowLine {
             key: row.key.clone(),
-            rest: format!("{}{rest}", number(&row.rest.status)),
+            rest: format!("{}{rest}", row.rest.status.to_notation()),
             rpc,
-        }
-    }
-}
-
-fn number(pattern: &NumberPattern) -> String {
-    match pattern {
-        NumberPattern::Hole(slot) => slot.to_reference(),
-        NumberPattern::Among(first, others) => {
-            let others = others.iter().map(|choice| match choice {
-                Choice::One(number) => number.to_string(),
-                Choice::Class(class) => format!("{class}xx"),
-            });
-            let all: Vec<String> = std::iter::once(first.to_string()).chain(others).collect();
-            all.join("|")
         }
     }
 }

@@ -60,6 +60,24 @@ impl<H> NumberPattern<H> {
     }
 }
 
+impl NumberPattern {
+    /// Returns the numbers or the hole, for people: `200|404|5xx`.
+    #[must_use]
+    pub fn to_notation(&self) -> String {
+        match self {
+            NumberPattern::Hole(slot) => slot.to_reference(),
+            NumberPattern::Among(first, others) => {
+                let others = others.iter().map(|choice| match choice {
+                    Choice::One(number) => number.to_string(),
+                    Choice::Class(class) => format!("{class}xx"),
+                });
+                let all: Vec<String> = std::iter::once(first.to_string()).chain(others).collect();
+                all.join("|")
+            }
+        }
+    }
+}
+
 impl NumberPattern<HoleRef> {
     pub(super) fn parse(tree: &SourceTree) -> Result<NumberPattern<HoleRef>, PatternError> {
         match tree {

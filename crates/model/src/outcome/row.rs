@@ -157,28 +157,41 @@ pub(crate) struct Rendered<A> {
 impl OutcomeRow {
     /// Counts the holes that a side binds.
     pub(super) fn binds(&self, side: Side) -> usize {
-        let mut count = 0;
-        let mut visit = |slot: &Slot| count += usize::from(slot.binds().is_some());
+        let slots = self.slots(side).into_iter();
+        slots.filter(|slot| slot.binds().is_some()).count()
+    }
+
+    /// Returns the slots of a side, without those of numbers.
+    fn slots(&self, side: Side) -> Vec<&Slot> {
+        let mut slots = Vec::new();
         match side {
             Side::Rest => {
                 let words = self.rest.headers.iter().map(|item| &item.words);
-                words.flat_map(TextPatterns::slots).for_each(&mut visit);
+                slots.extend(words.flat_map(TextPatterns::slots));
                 match &self.rest.body {
-                    BodyPattern::Json(pattern) => pattern.slots(&mut visit),
-                    BodyPattern::Text(words) => words.slots().into_iter().for_each(visit),
+                    BodyPattern::Json(pattern) => pattern.slots(&mut |slot| slots.push(slot)),
+                    BodyPattern::Text(words) => slots.extend(words.slots()),
                     BodyPattern::Nothing | BodyPattern::Anything => {}
                 }
             }
             Side::Rpc => match &self.rpc {
-                RpcReplyPattern::Result(pattern) => pattern.slots(&mut visit),
+                RpcReplyPattern::Result(pattern) => pattern.slots(&mut |slot| slots.push(slot)),
                 RpcReplyPattern::Error { message, data, .. } => {
                     for pattern in message.iter().chain(data) {
-                        pattern.slots(&mut visit);
+                        pattern.slots(&mut |slot| slots.push(slot));
                     }
                 }
             },
         }
-        count
+        slots
+    }
+
+    /// Returns the holes in order of first use, each with its constraints on the REST side: `text:string`.
+    #[must_use]
+    pub fn hole_notations(&self) -> Vec<String> {
+        let mut slots = self.slots(Side::Rest);
+        slots.extend(self.slots(Side::Rpc));
+        self.facts.to_notations(&slots)
     }
 
     fn reading(&self, depth: u16) -> PatternReader {

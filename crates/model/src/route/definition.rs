@@ -163,6 +163,14 @@ impl Route {
         slots
     }
 
+    /// Returns the holes in order of first use, each with its constraints on the REST side: `limit:integer=50`.
+    #[must_use]
+    pub fn hole_notations(&self) -> Vec<String> {
+        let mut slots: Vec<&Slot> = self.rest_slots();
+        slots.extend(self.rpc_slots());
+        self.facts.to_notations(&slots)
+    }
+
     /// Returns true when both routes read, write and answer every call in the same way. Names, places in the file,
     /// examples and notes for people may differ.
     #[must_use]

@@ -1,13 +1,17 @@
 //! Patterns as text for route listings and explanations; this text is never parsed.
 
 use super::{
-    Absence, Codec, EachPattern, EitherPattern, HoleSource, JsonText, ListPattern, ObjectPattern,
-    Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
+    Absence, Codec, EachPattern, EitherPattern, HoleFacts, HoleSource, JsonText, ListPattern,
+    ObjectPattern, Pattern, Role, Scalar, Shape, Slot, TextPart, TextPattern, TextPatterns,
 };
 use crate::json::Json;
 
 fn text_of(json: &Json) -> String {
     String::from_utf8_lossy(json.as_bytes()).into_owned()
+}
+
+fn quoted(text: &str) -> String {
+    text_of(&Json::string(text))
 }
 
 impl Scalar {
@@ -93,14 +97,28 @@ impl Slot {
     }
 }
 
+impl HoleFacts {
+    /// Returns each hole with the type, `?` and default of the first slot that binds it; only the name if there is none.
+    #[must_use]
+    pub fn to_notations(&self, slots: &[&Slot]) -> Vec<String> {
+        let holes = self.holes.iter().enumerate();
+        let holes = holes.filter(|(_, hole)| !hole.is_choice());
+        let holes = holes.map(|(place, hole)| {
+            let slot = slots.iter().find(|slot| slot.binds() == Some(place));
+            slot.map_or_else(|| hole.name.clone(), |slot| slot.to_notation())
+        });
+        holes.collect()
+    }
+}
+
 impl Pattern {
     /// Returns the pattern as JSON with holes in strings: `{"code":"{code}"}`.
     #[must_use]
     pub fn to_notation(&self) -> String {
         match self {
             Pattern::Literal(json) => text_of(json),
-            Pattern::Hole(slot) => format!("\"{}\"", slot.to_reference()),
-            Pattern::Text(text) => text_of(&Json::string(&text.to_notation())),
+            Pattern::Hole(slot) => quoted(&slot.to_reference()),
+            Pattern::Text(text) => quoted(&text.to_notation()),
             Pattern::Object(object) => object.to_notation(),
             Pattern::List(list) => list.to_notation(),
             Pattern::Each(each) => each.to_notation(),
@@ -111,12 +129,11 @@ impl Pattern {
 
 impl ObjectPattern {
     fn to_notation(&self) -> String {
-        let member =
-            |name: &str, value: String| format!("{}:{value}", text_of(&Json::string(name)));
+        let member = |name: &str, value: String| format!("{}:{value}", quoted(name));
         let named = self.members.iter();
         let named = named.map(|(name, pattern)| member(name, pattern.to_notation()));
         let rest = self.rest.iter();
-        let rest = rest.map(|slot| member("...", format!("\"{}\"", slot.to_reference())));
+        let rest = rest.map(|slot| member("...", quoted(&slot.to_reference())));
         format!("{{{}}}", named.chain(rest).collect::<Vec<_>>().join(","))
     }
 }
