@@ -81,6 +81,8 @@ const CONSOLE: &[(&str, &str, &str)] = &[
     file!("format.js", SCRIPT),
     file!("har.js", SCRIPT),
     file!("history.js", SCRIPT),
+    file!("json.js", SCRIPT),
+    file!("patterns.js", SCRIPT),
     file!("pointer.js", SCRIPT),
     file!("recording.js", SCRIPT),
     file!("list.js", SCRIPT),

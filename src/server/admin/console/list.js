@@ -1,4 +1,4 @@
-// A searchable list in pages, so that the page never has more than a hundred rows.
+// Searchable lists in pages, so that no page of the console has more than a hundred rows.
 
 import { h, freshId } from "./dom.js";
 import { count } from "./format.js";
@@ -7,7 +7,7 @@ const TYPING_MS = 250;
 // Buttons that can be found again after their row is drawn anew.
 const NAMED_BUTTON = "button[aria-label]";
 
-// `load(query)` returns { total, offset, items }; `show(items)` returns the elements.
+// `load(query)` returns { total, offset, items }; `show(items)` returns the elements, and `empty` is a text or an element.
 export function pagedList({ noun, limit, load, show, empty, controls = [], first = "" }) {
   const state = { search: first || "", offset: 0, timer: 0, turn: 0 };
   // A change was not shown, because the list was in use.
@@ -41,9 +41,10 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
     previous.disabled = page.offset === 0;
     next.disabled = last >= page.total;
     const nothing = state.search ? `No ${noun} contain “${state.search}”.` : empty;
+    const none = typeof nothing === "string" ? h("p", { class: "faint" }, nothing) : nothing;
     isLate = false;
     keepingFocus(body, () => {
-      body.replaceChildren(...(page.items.length > 0 ? [show(page.items, page)].flat() : [h("p", { class: "faint" }, nothing)]));
+      body.replaceChildren(...(page.items.length > 0 ? [show(page.items, page)].flat() : [none].flat()));
     });
   }
 
@@ -70,7 +71,30 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
     return isLate ? undefined : refresh();
   };
   body.addEventListener("focusout", () => setTimeout(() => isLate && refreshIfIdle()));
-  return { element, refresh, refreshIfIdle };
+  return { element, bar, refresh, refreshIfIdle };
+}
+
+// A list of items that the page has already; `text(item)` is searched. A short one has no search.
+export function localList({ noun, limit, text, show, empty }) {
+  let items = [];
+  let drawn = null;
+  const load = async ({ search, offset }) => {
+    list.bar.hidden = search === "" && items.length <= limit;
+    const found = items.filter((item) => text(item).toLowerCase().includes(search.toLowerCase()));
+    return { total: found.length, offset, items: found.slice(offset, offset + limit) };
+  };
+  const list = pagedList({ noun, limit, load, show, empty });
+
+  // Equal items are not drawn again: that would close what a person has opened.
+  function set(next) {
+    const key = JSON.stringify(next);
+    if (key === drawn) return;
+    drawn = key;
+    items = next;
+    list.refreshIfIdle();
+  }
+
+  return { element: list.element, set };
 }
 
 // Draws rows anew, and returns the focus to the button with the same name.

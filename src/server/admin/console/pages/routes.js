@@ -2,14 +2,19 @@
 
 import { get, segment } from "../api.js";
 import { h, put, row, table } from "../dom.js";
-import { ago, compact, count, dateTime, duration, milliseconds, share } from "../format.js";
-import { pagedList } from "../list.js";
+import { ago, compact, count, dateTime, duration, milliseconds, plural, share } from "../format.js";
+import { localList, pagedList } from "../list.js";
+import { callPatterns, outcomeList } from "../patterns.js";
 import { stageBar } from "../sides.js";
 
 const LIMIT = 50;
 const EVERY_MS = 3000;
-const SHOWN = 2;
-const MOST = 20;
+// The lists of a route, so that all of them have at most a hundred rows.
+const CALLERS = 15;
+const EXAMPLES = 5;
+const REASONS = 10;
+const DIRECTIONS = 10;
+const WITNESSES = 3;
 const LIST = [{ title: "Route" }, { title: "REST" }, { title: "RPC" }, { title: "Stages" }, { title: "Moved", class: "number" }, { title: "Last call" }];
 
 function path(name) {
@@ -37,12 +42,6 @@ export function routesPage() {
   return { title: "Routes", element: h("div", {}, h("h1", {}, "Routes"), list.element), start: list.refresh, changed: list.refreshIfIdle };
 }
 
-function sides(route) {
-  return h("div", { class: "panes" },
-    h("section", { class: "pane" }, h("h2", {}, "REST"), h("pre", { tabindex: 0, role: "region", "aria-label": "REST pattern" }, route.rest)),
-    h("section", { class: "pane" }, h("h2", {}, "JSON-RPC"), h("pre", { tabindex: 0, role: "region", "aria-label": "RPC pattern" }, route.rpc)));
-}
-
 function bar(part, all, kind) {
   const fill = h("span", { class: `fill ${kind}` });
   fill.style.setProperty("width", `${all === 0 ? 0 : Math.max(1, (part / all) * 100)}%`);
@@ -61,17 +60,23 @@ function latency(route) {
   return table("Latency", columns, rows, { class: "latency", tabindex: 0 });
 }
 
+const CALLER = [{ title: "Client" }, { title: "Side" }, { title: "Stages since start" }, { title: "Old, in all", class: "number" }, { title: "New, in all", class: "number" }, { title: "Last call" }];
+
+// The callers of all replicas, each with its stages of this process and its age, so that a row changes with them.
 function callers(route) {
-  const columns = [{ title: "Client" }, { title: "Side" }, { title: "Stages since start" }, { title: "Old, in all", class: "number" }, { title: "New, in all", class: "number" }, { title: "Last call" }];
-  const counted = route.usage ? route.usage.callers : [];
-  if (counted.length === 0) return h("p", { class: "faint" }, "Nobody has called it.");
-  const rows = counted.slice(0, LIMIT).map((caller) => {
+  return (route.usage?.callers || []).map((caller) => {
     const served = route.callers.find((one) => one.client === caller.client && one.side === caller.side);
     const last = [caller.old.last, caller.new.last, caller.refused.last].filter(Boolean).sort().at(-1);
-    return row(columns, [h("a", { href: `#/clients?search=${encodeURIComponent(caller.client)}` }, caller.client), caller.side, served ? stageBar(served.stages) : h("span", { class: "faint" }, "–"), count(caller.old.calls), count(caller.new.calls), h("time", { datetime: last, title: dateTime(last) }, ago(last))]);
+    return { ...caller, stages: served?.stages, last, age: ago(last) };
   });
-  const more = counted.length - rows.length + route.more_callers;
-  return [table("Callers", columns, rows, { class: "stack" }), more > 0 && h("p", { class: "faint" }, `and ${count(more)} more; \`dualgauge usage\` lists all.`)];
+}
+
+function callerRow(caller) {
+  return row(CALLER, [
+    h("a", { href: `#/clients?search=${encodeURIComponent(caller.client)}` }, caller.client), caller.side,
+    caller.stages ? stageBar(caller.stages) : h("span", { class: "faint" }, "–"), count(caller.old.calls), count(caller.new.calls),
+    h("time", { datetime: caller.last, title: dateTime(caller.last) }, caller.age),
+  ]);
 }
 
 const VERDICTS = { "safe to delete": "ok", "not yet": "warning", unknown: "warning", "not deprecated": "" };
@@ -83,18 +88,12 @@ function deletion(route) {
   const words = deprecated && `Its ${deprecated.side} side is deprecated since ${dateTime(deprecated.since)}${deprecated.sunset ? `, and ends ${dateTime(deprecated.sunset)}` : ""}.`;
   const watched = usage.evidence.watched_since;
   return [h("p", {}, h("span", { class: `badge ${VERDICTS[usage.verdict] || ""}` }, usage.verdict), " ", words || "No deprecation is announced for it."),
-    usage.reasons.length > 0 && h("ul", {}, usage.reasons.map((reason) => h("li", {}, reason))),
-    watched && h("p", { class: "faint" }, `Calls have been counted for ${duration(usage.evidence.watched_seconds)} without a gap, on ${count(usage.evidence.replicas)} replica${usage.evidence.replicas === 1 ? "" : "s"}.`)];
+    watched && h("p", { class: "faint" }, `Calls have been counted for ${duration(usage.evidence.watched_seconds)} without a gap, on ${plural(usage.evidence.replicas, "replica")}.`)];
 }
 
 function example(one) {
   const reply = one.reply && [h("dt", {}, "Reply"), h("dd", {}, h("code", {}, one.reply.rest)), h("dd", {}, h("code", {}, one.reply.rpc))];
   return h("dl", { class: "example" }, h("dt", {}, "Call"), h("dd", {}, h("code", {}, one.rest, one.body && ` ${one.body}`)), h("dd", {}, h("code", {}, one.rpc)), reply);
-}
-
-function examplesOf(all) {
-  const more = all.slice(SHOWN, MOST);
-  return [all.slice(0, SHOWN).map(example), more.length > 0 && h("details", {}, h("summary", {}, `${more.length} more`), more.map(example))];
 }
 
 function witness(one) {
@@ -112,44 +111,50 @@ function direction(one) {
   const title = h("span", {}, h("span", { class: `badge ${LOSS[one.verdict]}` }, LOSS_WORDS[one.verdict]), ` ${DIRECTION[one.kind]} from ${one.from === "rest" ? "REST" : "RPC"}`, one.row && h("code", {}, ` ${one.row}`));
   const found = [...one.losses, ...one.norms, ...one.refusals];
   if (found.length === 0) return h("li", {}, title, h("span", { class: "faint" }, one.never ? `: ${one.never}` : `, tried with ${count(one.tried)} messages`));
-  return h("li", {}, h("details", {}, h("summary", {}, title, h("span", { class: "faint" }, ` ${found[0].says}${found.length > 1 ? `, and ${found.length - 1} more` : ""}`)), h("ul", {}, found.map(witness))));
-}
-
-function verdict(checked) {
-  if (checked.directions.length === 0) return h("p", { class: "faint" }, "Nothing is translated on this route.");
-  const failed = checked.failed_examples;
-  return [h("ul", { class: "directions" }, checked.directions.map(direction)),
-    failed.length > 0 && h("div", { class: "notice error" }, failed.map((one) => h("p", {}, h("code", {}, one.key), `: ${one.message}`)))];
+  return h("li", {}, h("details", {}, h("summary", {}, title, h("span", { class: "faint" }, ` ${found[0].says}${found.length > 1 ? `, and ${found.length - 1} more` : ""}`)), h("ul", {}, found.slice(0, WITNESSES).map(witness)),
+    found.length > WITNESSES && h("p", { class: "faint" }, `and ${plural(found.length - WITNESSES, "more message")}; \`dualgauge check\` lists all.`)));
 }
 
 export function routePage({ name }) {
   const top = h("div", {}, h("p", { class: "faint" }, "Loading."));
-  const live = { latency: h("div"), callers: h("div"), deletion: h("div") };
-  const checked = h("div", {}, h("p", { class: "faint" }, "Checking."));
-  const panel = (title, content) => h("section", { class: "panel" }, h("h2", {}, title), content);
-  const examples = h("div");
-  const element = h("div", {}, h("p", {}, h("a", { href: "#/routes" }, "‹ Routes")), h("h1", {}, name), top,
-    panel("Latency, old against new", live.latency), panel("Callers", live.callers), panel("Can it be deleted?", live.deletion), panel("What translation keeps", checked), panel("Examples", examples));
+  const places = { patterns: h("div"), latency: h("div"), more: h("div"), deletion: h("div"), checked: h("div", {}, h("p", { class: "faint" }, "Checking.")) };
+  const lists = {
+    outcomes: outcomeList(),
+    callers: localList({ noun: "callers", limit: CALLERS, text: (one) => one.client, show: (some) => table("Callers", CALLER, some.map(callerRow), { class: "stack" }), empty: "Nobody has called it." }),
+    reasons: localList({ noun: "reasons", limit: REASONS, text: String, show: (some) => h("ul", {}, some.map((reason) => h("li", {}, reason))), empty: [] }),
+    directions: localList({ noun: "directions", limit: DIRECTIONS, text: (one) => [one.row, one.verdict, one.kind].join(" "), show: (some) => h("ul", { class: "directions" }, some.map(direction)), empty: "Nothing is translated on this route." }),
+    failed: localList({ noun: "failed examples", limit: EXAMPLES, text: (one) => `${one.key} ${one.message}`, show: (some) => some.map((one) => h("p", { class: "notice error" }, h("code", {}, one.key), `: ${one.message}`)), empty: [] }),
+    examples: localList({ noun: "examples", limit: EXAMPLES, text: (one) => `${one.rest} ${one.rpc}`, show: (some) => some.map(example), empty: "The route table has no example of it." }),
+  };
+  const panel = (title, ...content) => h("section", { class: "panel" }, h("h2", {}, title), content);
+  const element = h("div", {}, h("p", {}, h("a", { href: "#/routes" }, "‹ Routes")), h("h1", {}, name), top, panel("Patterns", places.patterns),
+    panel("Latency, old against new", places.latency), panel("Callers", lists.callers.element, places.more), panel("Can it be deleted?", places.deletion, lists.reasons.element),
+    panel("What translation keeps", places.checked),
+    panel("Outcomes", lists.outcomes.element, h("p", { class: "faint" }, "The built-in table translates every response that no outcome matches.")), panel("Examples", lists.examples.element));
   let last = 0;
   let drawn = "";
 
-  // Examples change only with a reload; drawing them anew would close what a person has opened.
-  function drawExamples(all) {
-    const key = JSON.stringify(all);
+  // Patterns change only with a reload; drawing them anew would lose what a person has selected.
+  function drawPatterns(patterns) {
+    const key = JSON.stringify(patterns);
     if (key === drawn) return;
     drawn = key;
-    put(examples, all.length > 0 ? examplesOf(all) : h("p", { class: "faint" }, "The route table has no example of it."));
+    put(places.patterns, callPatterns(patterns));
+    lists.outcomes.set(patterns);
   }
 
   async function load() {
     last = Date.now();
     try {
       const route = await get(`routes/${segment(name)}`);
-      put(top, [route.about && h("p", {}, route.about), sides(route), h("p", { class: "facts-line" }, `Effect: ${route.effect}.`, route.from && ` Called from ${route.from} only.`, route.lossy && ` Accepted loss: ${route.lossy}.`, " ", h("a", { href: `#/differences?route=${encodeURIComponent(name)}` }, "Its differences"))]);
-      put(live.latency, latency(route));
-      if (!live.callers.contains(document.activeElement)) put(live.callers, callers(route));
-      put(live.deletion, deletion(route));
-      drawExamples(route.examples);
+      put(top, [route.about && h("p", {}, route.about), h("p", { class: "facts-line" }, `Effect: ${route.effect}.`, route.from && ` Called from ${route.from} only.`, route.lossy && ` Accepted loss: ${route.lossy}.`, " ", h("a", { href: `#/differences?route=${encodeURIComponent(name)}` }, "Its differences"))]);
+      drawPatterns(route.patterns);
+      put(places.latency, latency(route));
+      lists.callers.set(callers(route));
+      put(places.more, route.more_callers > 0 && h("p", { class: "faint" }, `and ${plural(route.more_callers, "more caller")}; \`dualgauge usage\` lists all.`));
+      put(places.deletion, deletion(route));
+      lists.reasons.set(route.usage?.reasons || []);
+      lists.examples.set(route.examples);
     } catch (error) {
       put(top, h("p", { class: "notice error" }, error.message));
     }
@@ -157,9 +162,12 @@ export function routePage({ name }) {
 
   async function check() {
     try {
-      put(checked, verdict(await get(`routes/${segment(name)}/verdict`)));
+      const checked = await get(`routes/${segment(name)}/verdict`);
+      put(places.checked, lists.directions.element, checked.failed_examples.length > 0 && lists.failed.element);
+      lists.directions.set(checked.directions);
+      lists.failed.set(checked.failed_examples);
     } catch (error) {
-      put(checked, h("p", { class: "notice error" }, error.message));
+      put(places.checked, h("p", { class: "notice error" }, error.message));
     }
   }
 
