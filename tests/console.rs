@@ -38,23 +38,25 @@ impl Drop for Process {
     }
 }
 
-/// A proxy with its admin address, and the folder of its files.
+/// A proxy with its addresses, and the folder of its files.
 struct Started {
     _process: Process,
+    base: String,
     admin: String,
     folder: PathBuf,
 }
 
-/// Starts a proxy and waits for its line `serving …, admin …`. `told` is the start of a line that names the folder.
+/// Starts a proxy and waits for its line `serving …, admin …`. Without a folder, another line names it.
 fn start(command: &mut Command, folder: Option<&Path>) -> Started {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let process = Process(child);
-    let (mut admin, mut found) = (None, folder.map(Path::to_owned));
-    while admin.is_none() || found.is_none() {
+    let (mut addresses, mut found) = (None, folder.map(Path::to_owned));
+    while addresses.is_none() || found.is_none() {
         let line = lines.next().unwrap().unwrap();
-        if let Some((_, address)) = line.split_once(", admin http://") {
-            admin = Some(address.to_owned());
+        if let Some((serving, admin)) = line.split_once(", admin http://") {
+            let (_, base) = serving.split_once("serving ").unwrap();
+            addresses = Some((base.to_owned(), admin.to_owned()));
         }
         if let Some((_, rest)) = line.split_once("The configuration is in ") {
             let path = rest.split(". ").next().unwrap();
@@ -63,9 +65,11 @@ fn start(command: &mut Command, folder: Option<&Path>) -> Started {
     }
     // A process that cannot write its output would stop.
     thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    let (base, admin) = addresses.unwrap();
     Started {
         _process: process,
-        admin: admin.unwrap(),
+        base,
+        admin,
         folder: found.unwrap(),
     }
 }
@@ -88,18 +92,24 @@ fn run(script: &str, proxy: &Started) {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("CONSOLE_NPM", npm)
         .env("CONSOLE_URL", format!("http://{}", proxy.admin))
+        .env("CONSOLE_PROXY", &proxy.base)
         .env("CONSOLE_FOLDER", &proxy.folder)
         .env("CONSOLE_BUILD", BUILD)
         .status();
     assert!(status.unwrap().success(), "{script}");
 }
 
+/// Starts the demo.
+fn start_demo(options: &[&str]) -> Started {
+    let mut command = dualgauge();
+    command.args(["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    start(command.args(options), None)
+}
+
 /// Runs a script with the demo.
 fn demo(script: &str) {
     let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut command = dualgauge();
-    command.args(["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-    run(script, &start(&mut command, None));
+    run(script, &start_demo(&[]));
 }
 
 #[test]
@@ -171,32 +181,46 @@ fn a_token_is_asked_for_and_stays_in_its_tab() {
     run("token", &start(&mut command, Some(folder.path())));
 }
 
-/// Writes a configuration with so many routes, flags and clients.
+/// Writes a configuration with so many routes, flags and clients. One route has many outcomes and examples, and there are many upstreams
+/// and files.
 fn write_large(folder: &Path) {
-    let mut routes = String::new();
+    let mut tables = String::new();
     let mut flags = String::new();
     for index in 0..10_000 {
+        let area = index / 100;
         let _ = write!(
-            routes,
+            tables,
             "[[client]]\nname = \"app-{index:05}\"\nmatch = {{ header = {{ x-client-id = \"app-{index:05}\" }} }}\n\
-             [[route]]\nname = \"area{:03}.call{index:05}\"\nrest = \"GET /area{:03}/call{index:05}/{{id}}\"\n\
-             rpc = \"area{:03}/call{index:05}\"\n",
-            index / 100,
-            index / 100,
-            index / 100
+             key = {{ header = \"x-device\" }}\n\
+             [[route]]\nname = \"area{area:03}.call{index:05}\"\nrest = \"GET /area{area:03}/call{index:05}/{{id}}\"\n\
+             rpc = \"area{area:03}/call{index:05}\"\n"
         );
+        // Many flags match one client, and few of them take its calls.
+        let (client, percent) = if index < 2000 { (1, 1) } else { (index, 100) };
         if index % 10 == 0 {
             let _ = write!(
                 flags,
-                "[[flag]]\nname = \"wave-{index:05}\"\nclient = \"app-{index:05}\"\nstage = \"shadow\"\n"
+                "[[flag]]\nname = \"wave-{index:05}\"\nclient = \"app-{client:05}\"\nstage = \"shadow\"\npercent = {percent}\n"
             );
         }
     }
+    // They belong to the last route.
+    for code in 0..150 {
+        let _ = write!(
+            tables,
+            "[[route.outcome]]\nrest = {{ status = 422, body = {{ error = \"e{code}\" }} }}\nrpc = {{ error = {{ code = {code} }} }}\n\
+             [[route.example]]\nrest = {{ call = \"GET /area099/call09999/{code}\" }}\n\
+             rpc = {{ method = \"area099/call09999\", params = {{ id = \"{code}\" }} }}\n\
+             [upstream.other-{code}]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n"
+        );
+        fs::write(folder.join(format!("part-{code:03}.toml")), "").unwrap();
+    }
     let config = format!(
-        "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
-         [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n\
+        "include = [\"part-*.toml\"]\n\
+         [listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
+         [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\ndefault = true\n\
          [upstream.new]\nside = \"rpc\"\nurl = \"http://127.0.0.1:9/rpc\"\n\
-         [rollout]\nflags = \"flags.toml\"\nstate = \"state/\"\n[log]\nlevel = \"error\"\n{routes}"
+         [rollout]\nflags = \"flags.toml\"\nstate = \"state/\"\n[log]\nlevel = \"error\"\n{tables}"
     );
     fs::write(folder.join("dualgauge.toml"), config).unwrap();
     fs::write(folder.join("flags.toml"), flags).unwrap();

@@ -69,7 +69,7 @@ export async function check(page, name) {
       rows: document.querySelectorAll("tr, article, main li").length,
       overflow: document.documentElement.scrollWidth - window.innerWidth,
     }));
-    assert(found.rows <= MOST_ROWS + 20, `${name}: ${found.rows} rows`);
+    assert(found.rows <= MOST_ROWS, `${name}: ${found.rows} rows`);
     assert(found.overflow <= 0, `${name} at ${width} px: ${found.overflow} px too wide`);
     await accessible(page, `${name} at ${width} px, ${colorScheme}`);
   }

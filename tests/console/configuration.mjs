@@ -10,6 +10,11 @@ await withPage(async (page) => {
   await open(page, "configuration");
   await page.getByText("The files in force have no problems.").waitFor();
   await check(page, "configuration");
+  await page.setViewportSize({ width: 400, height: 860 });
+  await page.reload();
+  const place = await page.locator(".pages a[aria-current]").boundingBox();
+  assert(place.x >= 0 && place.x + place.width <= 400, `the link of the page is at ${place.x} px`);
+  await page.setViewportSize({ width: 1280, height: 860 });
   const text = readFileSync(file, "utf8");
   appendFileSync(file, "\n[limits]\nbach = 7\n");
   await page.getByRole("button", { name: "Reload the files" }).click();

@@ -19,6 +19,12 @@ await withPage(async (page) => {
   await check(page, "explained");
   await picture(page, "explain", 860);
 
+  // JavaScript would round the number.
+  await paste.fill(`curl -H 'x-client-id: mover' --json '{"name":"x","arguments":{"id":9007199254740993}}' ${base}/mcp/v1/tools/call`);
+  await read.click();
+  await page.locator(".steps tr", { hasText: "arguments" }).getByText('{"id":9007199254740993}').waitFor();
+  await page.locator(".steps pre", { hasText: /"id": ?9007199254740993/ }).waitFor();
+
   // A flip counts at once.
   await api("PUT", "flags/mover", { stage: "passthrough", percent: 100, who: "ben" });
   await page.getByRole("button", { name: "Explain", exact: true }).click();

@@ -46,6 +46,8 @@ function links(current) {
   const items = Object.entries(PAGES).map(([name, page]) => h("li", {}, h("a", { href: `#/${name}`, "aria-current": name === current ? "page" : null }, page.title)));
   items.push(h("li", {}, h("a", { href: "/api/v1/docs" }, "API")));
   byId("pages").replaceChildren(...items);
+  // On a narrow screen the links scroll.
+  byId("pages").querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 function show() {

@@ -3,28 +3,22 @@
 import { change, get } from "../api.js";
 import { confirmChange } from "../dialog.js";
 import { h, put, row, table, toast } from "../dom.js";
-import { ago, count, dateTime } from "../format.js";
+import { ago, count, dateTime, plural } from "../format.js";
+import { localList } from "../list.js";
 import { recordingPanel } from "../recording.js";
 import { stageBadge } from "../sides.js";
 
-const MOST = 100;
+const MOST = 25;
 const EVERY_MS = 3000;
 
 function problem(one) {
   return h("li", {}, h("p", {}, one.line !== null && [h("span", { class: "badge error" }, `line ${one.line}`), " "], one.key && [h("code", {}, one.key), ": "], one.message), one.hint && h("p", { class: "faint" }, `hint: ${one.hint}`));
 }
 
-// Groups the problems by file, in the order of lines.
-function problems(status) {
-  if (status.problems.length === 0) return h("p", { class: "calm" }, "The files in force have no problems.");
-  const files = new Map();
-  for (const one of status.problems.slice(0, MOST)) {
-    const place = one.file || one.place;
-    files.set(place, [...(files.get(place) || []), one]);
-  }
-  return [h("p", { class: "notice error" }, `${count(status.problems.length)} problem${status.problems.length === 1 ? "" : "s"}: the previous configuration stays in force.`),
-    [...files].map(([file, found]) => h("section", {}, h("h3", {}, h("code", {}, file)), h("ol", { class: "problems" }, found.map(problem)))),
-    status.problems.length > MOST && h("p", { class: "faint" }, `and ${count(status.problems.length - MOST)} more; \`dualgauge check\` lists all.`)];
+// Groups problems by file, in the order of lines.
+function problems(found) {
+  const files = Map.groupBy(found, (one) => one.file || one.place);
+  return [...files].map(([file, some]) => h("section", {}, h("h3", {}, h("code", {}, file)), h("ol", { class: "problems" }, some.map(problem))));
 }
 
 function facts(status, overview) {
@@ -36,25 +30,29 @@ function facts(status, overview) {
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-function plan(found) {
+function upstreams(found) {
   const columns = [{ title: "Upstream" }, { title: "Side" }];
-  const upstreams = found.upstreams.slice(0, MOST).map((one) => row(columns, [one.name, one.side]));
-  return [table("Upstreams", columns, upstreams), h("p", {}, "Calls that no flag matches: REST ", stageBadge(found.defaults.rest), " RPC ", stageBadge(found.defaults.rpc))];
+  return table("Upstreams", columns, found.map((one) => row(columns, [one.name, one.side])));
 }
 
-function readiness(status) {
-  const all = [...status.obstacles.map((text) => ["error", text]), ...status.notes.map((text) => ["warning", text])];
-  if (all.length === 0) return h("p", { class: "calm" }, "Ready to serve calls.");
-  return all.map(([kind, text]) => h("p", { class: `notice ${kind}` }, text));
+function notices(found) {
+  return found.map(([kind, text]) => h("p", { class: `notice ${kind}` }, text));
 }
 
 export function configurationPage() {
-  const places = { facts: h("div"), problems: h("div"), readiness: h("div"), plan: h("div"), files: h("div") };
+  const places = { facts: h("div"), refused: h("div"), defaults: h("p") };
+  const lists = {
+    problems: localList({ noun: "problems", limit: MOST, text: (one) => [one.place, one.key, one.message].join(" "), show: problems, empty: h("p", { class: "calm" }, "The files in force have no problems.") }),
+    notices: localList({ noun: "notices", limit: MOST, text: ([, text]) => text, show: notices, empty: h("p", { class: "calm" }, "Ready to serve calls.") }),
+    upstreams: localList({ noun: "upstreams", limit: MOST, text: (one) => one.name, show: upstreams, empty: "No upstream is configured." }),
+    files: localList({ noun: "files", limit: MOST, text: String, show: (files) => h("ul", {}, files.map((file) => h("li", {}, h("code", {}, file)))), empty: "No file was read." }),
+  };
   const button = h("button", { type: "button", class: "primary", onclick: reload }, "Reload the files");
   const recording = recordingPanel();
   const panel = (title, content) => h("section", { class: "panel" }, h("h2", {}, title), content);
   const element = h("div", {}, h("div", { class: "title" }, h("h1", {}, "Configuration"), button), panel("In force", places.facts),
-    panel("Problems of the last reload", places.problems), panel("Readiness", places.readiness), recording.element, panel("Upstreams and defaults", places.plan), panel("Files", places.files));
+    panel("Problems of the last reload", [places.refused, lists.problems.element]), panel("Readiness", lists.notices.element), recording.element,
+    panel("Upstreams and defaults", [lists.upstreams.element, places.defaults]), panel("Files", lists.files.element));
   let last = 0;
   let overview = null;
 
@@ -64,10 +62,13 @@ export function configurationPage() {
     try {
       const status = await get("status");
       put(places.facts, facts(status, overview));
-      put(places.problems, problems(status));
-      put(places.readiness, readiness(status));
-      put(places.plan, plan(status));
-      put(places.files, h("ul", {}, status.files.slice(0, MOST).map((file) => h("li", {}, h("code", {}, file)))));
+      const faults = status.problems.length;
+      put(places.refused, faults > 0 && h("p", { class: "notice error" }, `${plural(faults, "problem")}: the previous configuration stays in force.`));
+      lists.problems.set(status.problems);
+      lists.notices.set([...status.obstacles.map((text) => ["error", text]), ...status.notes.map((text) => ["warning", text])]);
+      lists.upstreams.set(status.upstreams);
+      put(places.defaults, "Calls that no flag matches: REST ", stageBadge(status.defaults.rest), " RPC ", stageBadge(status.defaults.rpc));
+      lists.files.set(status.files);
     } catch (error) {
       put(places.facts, h("p", { class: "notice error" }, error.message));
     }

@@ -4,6 +4,8 @@ import { request } from "../api.js";
 import { field, h, row, table } from "../dom.js";
 import { parseCurl } from "../curl.js";
 import { parseHar } from "../har.js";
+import { parseExactly, pretty } from "../json.js";
+import { localList } from "../list.js";
 import { stageBadge } from "../sides.js";
 
 const MOST = 20;
@@ -40,13 +42,11 @@ function code(text, label) {
   return h("pre", { tabindex: 0, role: "region", "aria-label": label }, text);
 }
 
-function pretty(value) {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
+// A list of what one explanation has.
+function listOf(items, options) {
+  const list = localList({ limit: MOST, ...options });
+  list.set(items);
+  return list.element;
 }
 
 function decision(decided) {
@@ -54,21 +54,24 @@ function decision(decided) {
   return step("Decision",
     h("p", {}, stageBadge(decided.stage), " because of ", h("strong", {}, decided.why), decided.changed && h("span", { class: "badge" }, decided.changed)),
     facts([["Candidate", decided.candidate]]),
-    decided.passed_over?.length > 0 && h("details", { open: true }, h("summary", {}, "Flags that do not decide"),
-      h("ul", {}, decided.passed_over.map((one) => h("li", {}, h("code", {}, one.flag), ` (${one.percent} %): ${one.why}`, one.bucket !== undefined && `, bucket ${one.bucket}`, one.changed && `; ${one.changed}`)))));
+    decided.passed_over?.length > 0 && h("details", { open: true }, h("summary", {}, "Flags that do not decide"), listOf(decided.passed_over, {
+      noun: "flags", text: (one) => `${one.flag} ${one.why}`,
+      show: (flags) => h("ul", {}, flags.map((one) => h("li", {}, h("code", {}, one.flag), ` (${one.percent} %): ${one.why}`, one.bucket !== undefined && `, bucket ${one.bucket}`, one.changed && `; ${one.changed}`))),
+    })));
 }
 
 function holes(found) {
   if (!found || found.length === 0) return null;
   const columns = [{ title: "Hole" }, { title: "Type" }, { title: "Value" }];
-  return step("What the pattern reads", table("Values of holes", columns, found.map((hole) => row(columns, [h("code", {}, hole.name), hole.type, h("code", {}, hole.value === null ? "absent" : JSON.stringify(hole.value))]))));
+  const holeRow = (hole) => row(columns, [h("code", {}, hole.name), hole.type, h("code", {}, hole.value === null ? "absent" : JSON.stringify(hole.value))]);
+  return step("What the pattern reads", listOf(found, { noun: "holes", text: (hole) => hole.name, show: (some) => table("Values of holes", columns, some.map(holeRow)) }));
 }
 
 function sent(call) {
   if (!call) return null;
   const headers = call.headers.map((header) => `${header.name}: ${header.value}`);
   const head = [`${call.method || ""} ${call.target || ""}`.trim(), ...headers].filter(Boolean).join("\n");
-  return step("What is sent", facts([["Upstream", call.upstream], ["Address", call.authority], ["Note", call.note]]), head && code(head, "Request"), call.body && code(pretty(call.body), "Body"));
+  return step("What is sent", facts([["Upstream", call.upstream], ["Address", call.authority], ["Note", call.note]]), head && code(head, "Request"), call.body && code(pretty(typeof call.body === "string" ? call.body : JSON.stringify(call.body)), "Body"));
 }
 
 function refusal(refused) {
@@ -79,7 +82,10 @@ function refusal(refused) {
 function outcomes(rows) {
   if (!rows || rows.length === 0) return null;
   const columns = [{ title: "REST" }, { title: "RPC" }];
-  return step("Replies that the route maps, in order", table("Replies", columns, rows.slice(0, MOST).map((one) => row(columns, [h("code", {}, one.rest), h("code", {}, one.rpc)]))));
+  return step("Replies that the route maps, in order", listOf(rows, {
+    noun: "replies", text: (one) => `${one.rest} ${one.rpc}`,
+    show: (some) => table("Replies", columns, some.map((one) => row(columns, [h("code", {}, one.rest), h("code", {}, one.rpc)]))),
+  }));
 }
 
 // Members that no step above shows are shown as they are, so that nothing is hidden.
@@ -97,7 +103,7 @@ function explained(one) {
       step("Client", h("p", {}, h("strong", {}, one.client), ` (${one.proof})`)), step("Route", h("p", {}, route)),
       decision(one.decision), holes(one.holes), refusal(one.refused), sent(one.sends),
       outcomes(one.outcomes),
-      one.dropped?.length > 0 && step("Dropped in translation", h("ul", {}, one.dropped.map((name) => h("li", {}, h("code", {}, name)))))),
+      one.dropped?.length > 0 && step("Dropped in translation", listOf(one.dropped, { noun: "names", text: String, show: (names) => h("ul", {}, names.map((name) => h("li", {}, h("code", {}, name)))) }))),
     others(one));
 }
 
@@ -141,8 +147,9 @@ export function explainPage() {
       if (body.value) call.body = body.value;
       if (from.value.trim()) call.from = from.value.trim();
       const response = await request("/api/v1/explain", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(call) });
-      const [{ explanations }] = await response.json();
-      result.replaceChildren(...explanations.slice(0, MOST).map(explained));
+      const [{ explanations }] = parseExactly(await response.text());
+      // One message of a batch at a time.
+      result.replaceChildren(listOf(explanations, { noun: "messages", limit: 1, text: (one) => one.message || one.request, show: (messages) => messages.map(explained) }));
     } catch (error) {
       fail(error);
     }
