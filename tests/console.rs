@@ -160,25 +160,44 @@ fn a_recording_is_started_watched_and_stopped() {
     demo("recording");
 }
 
+/// Runs a script with a proxy. The configuration begins with keys of `[admin]`.
+fn configured(script: &str, config: &str) {
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    let listen = "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n";
+    fs::write(&file, format!("{listen}{config}")).unwrap();
+    let mut command = dualgauge();
+    command.arg("run").arg("--config").arg(file);
+    run(script, &start(&mut command, Some(folder.path())));
+}
+
 #[test]
 #[ignore = "needs what .ci/install-console installs"]
 fn a_token_is_asked_for_and_stays_in_its_tab() {
-    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = tempfile::tempdir().unwrap();
     // The digest of `secret`.
     let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
-    let config = format!(
-        "[listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
-         tokens = {{ anna = \"sha256:{hash}\" }}\n\
-         [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n"
+    configured(
+        "token",
+        &format!(
+            "tokens = {{ anna = \"sha256:{hash}\" }}\n\
+             [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n"
+        ),
     );
-    fs::write(folder.path().join("dualgauge.toml"), config).unwrap();
-    let mut command = dualgauge();
-    command
-        .arg("run")
-        .arg("--config")
-        .arg(folder.path().join("dualgauge.toml"));
-    run("token", &start(&mut command, Some(folder.path())));
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn upstreams_that_are_away_are_shown_as_missing_for_readiness() {
+    let health = "health = { path = \"/healthz\", every = \"1s\", down_after = 1 }";
+    configured(
+        "readiness",
+        &format!(
+            "ready_upstreams = [\"old\"]\n\
+             [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n{health}\n\
+             [upstream.new]\nside = \"rpc\"\nurl = \"ws://127.0.0.1:9/rpc\"\n"
+        ),
+    );
 }
 
 /// Writes a configuration with so many routes, flags and clients. One route has many outcomes and examples, and there are many upstreams

@@ -8,6 +8,10 @@ await withPage(async (page) => {
   const tripped = page.locator(".attention li.error", { hasText: "mobile" });
   await tripped.waitFor({ timeout: 60000 });
   await page.locator(".attention li", { hasText: "differ" }).waitFor();
+  // The rewrite goes down for a while, and the candidates of `reports` fail.
+  const failed = page.locator(".attention li.warning", { hasText: /candidates? failed/ });
+  await failed.first().waitFor({ timeout: 60000 });
+  assert(/^#\/differences\?route=tools\./.test(await failed.first().getByRole("link").getAttribute("href")), "the item leads to the differences");
   await page.locator("svg.chart .area").waitFor({ timeout: 60000 });
   assert(/Share on the new side over time/.test(await page.locator("svg.chart").getAttribute("aria-label")), "the chart has words");
   for (const client of ["mobile", "reports"]) await page.locator(".matrix td", { hasText: client }).first().waitFor();

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{Message, Proxy, Wire, eventually};
-use crate::two_servers::{MOVER, Servers, answers};
+use crate::support::{Message, Proxy, Upstream, Wire, eventually};
+use crate::two_servers::{self, MOVER, Servers, answers};
 
 fn started() -> (Servers, Proxy) {
     let servers = Servers::start();
@@ -222,6 +222,13 @@ fn the_status_has_the_problems_of_the_last_reload_by_file_and_line() {
     assert_eq!(fine["problems"], Value::Array(Vec::new()));
     assert_eq!(fine["upstreams"].as_array().unwrap().len(), 2);
     let file = proxy.folder().join("dualgauge.toml");
+    let part = proxy.folder().join("part.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&part, "").unwrap();
+    fs::write(&file, format!("include = [\"part.toml\"]\n{text}")).unwrap();
+    assert_eq!(proxy.ask("POST", "/api/v1/reload", "").status(), 200);
+    let files = [&file, &part, &proxy.folder().join("flags.toml")];
+    assert_eq!(get(&proxy, "status")["files"], json!(files));
     let text = fs::read_to_string(&file).unwrap();
     let line = text.lines().count() + 3;
     fs::write(&file, format!("{text}\n[limits]\nbach = 7\n")).unwrap();
@@ -302,7 +309,7 @@ fn long_lists_come_in_pages_and_are_searched() {
         }
     }
     let one = get(&proxy, "flags?search=f129");
-    assert_eq!(one["positions"], serde_json::json!([131]));
+    assert_eq!(one["positions"], json!([131]));
     let busiest = eventually("the call is counted", || {
         let page = get(&proxy, "clients?sort=calls&limit=1");
         let busiest = page["items"][0].clone();
@@ -380,4 +387,68 @@ fn a_preview_says_what_a_change_would_do_and_a_lost_race_changes_nothing() {
         let answer = proxy.ask("GET", &format!("/api/v1/flags/mover/preview?{wrong}"), "");
         assert_eq!(answer.status(), 400, "{wrong}");
     }
+}
+
+/// Waits for an item that needs attention, of a kind and a severity.
+fn attention(proxy: &Proxy, kind: &str, severity: &str) -> Value {
+    eventually(kind, || {
+        let overview = get(proxy, "overview");
+        let mut items = overview["attention"].as_array().unwrap().iter();
+        let item = items.find(|item| item["kind"] == kind && item["severity"] == severity);
+        item.cloned()
+    })
+}
+
+#[test]
+fn upstreams_that_are_away_need_attention_until_they_are_back() {
+    let (rest, link) = (Upstream::nowhere(), Upstream::nowhere());
+    let health = "health = { path = \"/healthz\", every = \"1s\", down_after = 1, up_after = 1 }";
+    let proxy = Proxy::start(&format!(
+        "[admin]\nready_upstreams = [\"old\"]\n\
+         [upstream.old]\nside = \"rest\"\nurl = \"http://{}\"\n{health}\n\
+         [upstream.new]\nside = \"rpc\"\nurl = \"ws://{}/rpc\"\n",
+        rest.address(),
+        link.address()
+    ));
+    // The process is not ready without the upstream that the configuration names; the other one is only noted.
+    for (severity, text) in [
+        (
+            "error",
+            "no address of the upstream `old` passes its health checks",
+        ),
+        ("warning", "the upstream `new` has no link"),
+    ] {
+        let item = attention(&proxy, "readiness", severity);
+        let wanted = json!({"severity": severity, "kind": "readiness", "subject": null, "text": text, "at": null});
+        assert_eq!(item, wanted);
+    }
+    let _server = rest.appears_serving(|_| b"HTTP/1.1 204 No Content\r\n\r\n".to_vec());
+    eventually("only the note is left", || {
+        let overview = get(&proxy, "overview");
+        let items = overview["attention"].as_array().unwrap();
+        (items.len() == 1 && items[0]["severity"] == "warning").then_some(())
+    });
+}
+
+#[test]
+fn failed_candidates_need_attention() {
+    let rest = Upstream::serving(|_| two_servers::json(r#"{"by":"rest"}"#));
+    let servers = Servers {
+        rest,
+        rpc: Upstream::nowhere(),
+    };
+    let flags = MOVER.replace("translate", "shadow");
+    let proxy = Proxy::start_with_flags(&servers.config(), &flags);
+    assert_eq!(answers(&proxy, "mover"), "rest");
+    let item = attention(&proxy, "failed_candidates", "warning");
+    assert_eq!(
+        (&item["subject"], &item["text"]),
+        (&"things.read".into(), &"1 candidate failed".into())
+    );
+    assert!(item["at"].is_string(), "{item}");
+    assert_eq!(answers(&proxy, "mover"), "rest");
+    eventually("both are counted", || {
+        let item = attention(&proxy, "failed_candidates", "warning");
+        (item["text"] == "2 candidates failed").then_some(())
+    });
 }

@@ -150,7 +150,7 @@ impl Control {
 
     /// Returns the state of the process and of its configuration.
     pub(super) fn status(&self, readiness: Readiness) -> StatusView {
-        let files = self.watched();
+        let flags = self.config.rollout.flags.iter().map(|file| &file.value);
         StatusView {
             version: env!("CARGO_PKG_VERSION"),
             replica: self.replica().to_owned(),
@@ -160,9 +160,7 @@ impl Control {
                 succeeded: self.reloads.succeeded,
                 failed: self.reloads.failed,
             },
-            files: files
-                .iter()
-                .filter(|path| !path.as_os_str().is_empty())
+            files: (self.config.files.iter().chain(flags))
                 .map(|path| path.display().to_string())
                 .collect(),
             upstreams: self.upstreams(),
