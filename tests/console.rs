@@ -160,6 +160,59 @@ fn a_recording_is_started_watched_and_stopped() {
     demo("recording");
 }
 
+/// Runs `dualgauge` and returns its exit code, its output and its errors.
+fn output(command: &mut Command) -> (Option<i32>, String, String) {
+    let done = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (done.status.code(), text(done.stdout), text(done.stderr))
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
+fn a_har_file_of_a_browser_is_explained_replayed_and_learnt_from() {
+    let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+    let proxy = start_demo(&["--no-traffic"]);
+    run("har", &proxy);
+    let file = proxy.folder.join("browser.har");
+
+    let config = proxy.folder.join("dualgauge.toml");
+    let mut replay = dualgauge();
+    replay.arg("replay").arg(&file).arg("--config").arg(config);
+    let (code, told, errors) = output(replay.args(["--unsafe", "--format", "json"]));
+    assert_eq!(code, Some(1), "{told} {errors}");
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let calls = |route: &str| {
+        let route = &told["routes"][route];
+        [&route["calls"], &route["different"]].map(|count| count.as_u64())
+    };
+    // The old server refuses a form by its own means; the new one describes a tool differently.
+    assert_eq!(calls("tools.call"), [Some(3), Some(1)], "{told:#}");
+    assert_eq!(calls("tools.list"), [Some(1), Some(1)], "{told:#}");
+    let skipped = told["skipped"].as_array().unwrap().iter();
+    let skipped: Vec<_> = skipped
+        .map(|one| (&one["reason"], &one["numbers"]))
+        .collect();
+    let skipped = serde_json::to_value(skipped).unwrap();
+    // Chromium does not report the bytes of a file.
+    let wanted = serde_json::json!([
+        ["body_not_recorded", [6, 7]],
+        ["unrouted", [1]],
+        ["unrouted", [8]]
+    ]);
+    assert_eq!(skipped, wanted, "{told:#}");
+
+    let (code, draft, errors) = output(dualgauge().arg("learn").arg(&file));
+    assert_eq!(code, Some(0), "{draft} {errors}");
+    for part in [
+        "rest = \"POST /mcp/v1/tools/call\"",
+        "rest = \"POST /mcp/v1/tools/list\"",
+        "# guess: from 5 observed calls",
+    ] {
+        assert!(draft.contains(part), "{part}: {draft}");
+    }
+    assert!(errors.contains("left out 2 calls"), "{errors}");
+}
+
 /// Runs a script with a proxy. The configuration begins with keys of `[admin]`.
 fn configured(script: &str, config: &str) {
     let _turn = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);

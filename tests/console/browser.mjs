@@ -30,9 +30,27 @@ export async function api(method, path, body) {
   return response.json();
 }
 
+const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+// Runs a function in a page of `url`, and records all requests of the page in a HAR file. Chromium exports such files only by hand, in its
+// developer tools; playwright's `recordHar` writes one from the same events of the browser.
+export async function recordHar(path, url, calls) {
+  const browser = await launch();
+  try {
+    const context = await browser.newContext({ recordHar: { path, content: "embed" } });
+    const page = await context.newPage();
+    await page.goto(url);
+    await page.evaluate(calls);
+    // This writes the file.
+    await context.close();
+  } finally {
+    await browser.close();
+  }
+}
+
 // Runs a test with a page; it fails on errors of the page and on requests to other origins.
 export async function withPage(test, options = {}) {
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const browser = await launch();
   const faults = [];
   try {
     const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: "light", ...options });

@@ -242,8 +242,9 @@ fn body(calls: &[&RestCall], guesses: &mut Vec<String>) -> Option<Value> {
         }
     }
     if others > 0 {
+        let calls = count(others, "call");
         guesses.push(format!(
-            "{others} calls have a body that is not JSON; the draft does not read it"
+            "the draft does not read the bodies of {calls}: they are not JSON"
         ));
     }
     let has_body = |call: &&RestCall| ["POST", "PUT", "PATCH"].contains(&call.method.as_str());

@@ -212,10 +212,20 @@ fn microseconds(milliseconds: f64) -> u64 {
 }
 
 impl Request {
+    /// Returns the length of the body. A file of Chromium may have 0 for a body that it lacks, such as a form with a file.
+    fn size(&self) -> Option<i64> {
+        let mut headers = self.headers.iter();
+        let length = headers.find(|header| header.name.eq_ignore_ascii_case("content-length"));
+        let length = length.and_then(|header| header.value.parse().ok());
+        let size = self.body_size.filter(|size| *size > 0);
+        size.or(length).or(self.body_size)
+    }
+
     fn read(self, target: String) -> Result<RecordedRequest, EntryFault> {
+        let size = self.size();
         let body = match self.post_data {
-            Some(data) => data.body(self.body_size)?,
-            None => omitted(self.body_size),
+            Some(data) => data.body(size)?,
+            None => omitted(size),
         };
         Ok(RecordedRequest {
             method: self.method,

@@ -96,6 +96,18 @@ fn a_body_that_is_not_there_is_told_from_an_empty_one() {
         of(r#","content":{"size":1,"text":"ab"}"#).1,
         "its compressed size"
     );
+    let of = |request: &str| {
+        let call = only(&entry(request, "")).unwrap().call;
+        (call.request.body, call.complete)
+    };
+    let upload = r#","headers":[{"name":"Content-Length","value":"200"}],"bodySize":0"#;
+    assert_eq!(of(upload), (RecordedBody::Omitted(200), false), "Chromium");
+    let empty = r#","headers":[{"name":"Content-Length","value":"0"}],"bodySize":0"#;
+    assert_eq!(of(empty), (RecordedBody::Empty, true));
+    assert_eq!(
+        of(r#","bodySize":3,"postData":{"text":""}"#).0,
+        RecordedBody::Omitted(3)
+    );
     let head = r#"{"request":{"method":"HEAD","url":"http://a/b"},"response":{"status":200,"content":{"size":9}}}"#;
     let call = only(head).unwrap().call;
     assert_eq!(call.response.unwrap().body, RecordedBody::Empty);
