@@ -68,17 +68,18 @@ fn parts(side: &Value) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn a_route_shows_all_patterns_of_both_sides() {
+/// Returns the patterns of a route.
+fn patterns(name: &str) -> Value {
     let servers = Servers::start();
     let config = format!("{}{PATTERNS}", servers.config());
     let proxy = Proxy::start_with_flags(&config, MOVER);
-    let patterns = |name: &str| {
-        let answer = proxy.ask("GET", &format!("/api/v1/routes/{name}"), "");
-        assert_eq!(answer.status(), 200, "{name}: {answer:?}");
-        answer.json()["patterns"].clone()
-    };
+    let answer = proxy.ask("GET", &format!("/api/v1/routes/{name}"), "");
+    assert_eq!(answer.status(), 200, "{name}: {answer:?}");
+    answer.json()["patterns"].clone()
+}
 
+#[test]
+fn a_route_shows_all_patterns_of_both_sides() {
     let short = patterns("things.read");
     assert_eq!(parts(&short["rest"]), ["rest GET /things/{id}"]);
     assert_eq!(
@@ -105,6 +106,11 @@ fn a_route_shows_all_patterns_of_both_sides() {
         parts(&full["rpc"])[..2],
         ["rpc things/write", "rpc_headers.x-mode fast"]
     );
+}
+
+#[test]
+fn a_route_shows_its_outcomes_and_those_of_its_sets() {
+    let full = patterns("things.write");
     let [missing, other, refused] = &full["outcomes"].as_array().unwrap()[..] else {
         panic!("{full}");
     };
@@ -139,7 +145,10 @@ fn a_route_shows_all_patterns_of_both_sides() {
             r#"error.data {"big":9007199254740993}"#
         ]
     );
+}
 
+#[test]
+fn old_messages_and_frames_are_shown_by_their_keys() {
     let old = patterns("old.get");
     assert_eq!(
         parts(&old["rest"]),
