@@ -34,7 +34,7 @@ use super::usage_counts::UsageCounts;
 use super::workers::{WorkerServices, Workers, WorkersHandle};
 use crate::config::load::Sources;
 use crate::config::raw::RawConfig;
-use crate::server::admin::{self, AdminTokens, Readiness};
+use crate::server::admin::{self, AdminTokens, LiveStreams, Readiness};
 use crate::server::worker_command::WorkerConfig;
 use crate::store::Health;
 use crate::telemetry::clock;
@@ -169,6 +169,7 @@ fn run_on(
         lines: log.dropped_lines(),
         sending,
         recordings,
+        live_streams: LiveStreams::default(),
         began: started,
         shown: RefCell::default(),
     };
@@ -267,6 +268,7 @@ struct MetricsSources {
     lines: DroppedLines,
     sending: SpanThread,
     recordings: Rc<Recordings>,
+    live_streams: LiveStreams,
     began: SystemTime,
     /// The series shown so far; borrowed only between awaits.
     shown: RefCell<ShownSeries>,
@@ -310,6 +312,7 @@ impl MetricsSources {
             trips: facts.trips,
             rulings: facts.rulings,
             evaluations: facts.evaluations,
+            live_streams: self.live_streams.counts(),
             kill: facts.kill,
             is_store_up: facts.store == Health::Fine,
             source: facts.source,
@@ -366,7 +369,8 @@ async fn operate(
         recordings: page.recordings.clone(),
     };
     let owner = own(control, inbox, hooks);
-    let admin = admin::serve(listener, commands.clone(), tokens, async {
+    let streams = page.live_streams.clone();
+    let admin = admin::serve(listener, commands.clone(), tokens, streams, async {
         let _ = closed.await;
     });
     let life = async {

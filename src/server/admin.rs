@@ -57,6 +57,7 @@ mod differences;
 mod evaluation;
 mod explain;
 mod live;
+mod live_streams;
 mod mismatches;
 mod ofrep;
 mod overview;
@@ -84,6 +85,7 @@ pub use command::{AdminCommand, ChangeRequest, Readiness, ReloadView, Reloaded};
 pub use decode::{Attribution, RecordingRequest};
 pub use explain::HypotheticalCall;
 pub use live::AdminBody;
+pub use live_streams::LiveStreams;
 pub use ofrep::{EvaluatedFlags, OfrepCommand};
 pub use overview::{
     AttentionKind, AttentionView, MAX_ATTENTION, OverviewView, ProblemView, ReloadCounts,

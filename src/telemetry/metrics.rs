@@ -54,8 +54,8 @@ pub use call_table::{CallErrors, CallTable, Durations, Performance, RouteCalls, 
 pub use evaluations::{EvaluatedAs, EvaluationCounts, EvaluationRequest};
 pub use flag_source::{FlagSourceState, PollCounts, PollResult};
 pub use global::{
-    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, Notifications, SessionCounts,
-    Sunset,
+    BufferedBytes, FlagState, GlobalMetrics, GuardTrips, LinkState, LiveStreamCounts,
+    Notifications, SessionCounts, Sunset,
 };
 pub use labels::{CallLabels, DecisionLabels, LabelId, LabelNames, Outcome, VerdictLabels};
 pub use mcp_calls::McpCall;

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{Message, Proxy, Upstream, Wire, eventually};
+use crate::support::{Message, Proxy, Upstream, Wire, becomes, eventually};
 use crate::two_servers::{self, MOVER, Servers, answers};
 
 fn started() -> (Servers, Proxy) {
@@ -166,6 +166,33 @@ fn next_event(wire: &mut Wire) -> Value {
         }
         text.clear();
     }
+}
+
+#[test]
+fn live_streams_are_limited_and_counted() {
+    const STREAMS: usize = 16;
+    let (_servers, proxy) = started();
+    let host = proxy.admin();
+    let request = format!("GET /api/v1/live HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let mut open = Vec::new();
+    for _ in 0..STREAMS {
+        let mut wire = Wire::connect(proxy.admin());
+        wire.send(&request);
+        assert!(wire.read_head().start.starts_with("HTTP/1.1 200 "));
+        open.push(wire);
+    }
+    assert_eq!(proxy.ask("GET", "/api/v1/live", "").status(), 503);
+    let metrics = proxy.metrics();
+    let count = |result: &str| {
+        metrics.value(&format!(
+            "dualgauge_admin_live_streams_total{{result=\"{result}\"}}"
+        ))
+    };
+    assert_eq!(["opened", "refused", "failed"].map(count), [16.0, 1.0, 0.0]);
+    let are_open = || proxy.metrics().value("dualgauge_admin_live_streams_open");
+    assert_eq!(are_open(), 16.0);
+    drop(open);
+    becomes(are_open, &0.0);
 }
 
 #[test]

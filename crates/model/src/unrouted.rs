@@ -76,6 +76,8 @@ pub struct UnroutedCalls {
     merged: BTreeSet<PathKey>,
     /// Calls that were not kept.
     more: u64,
+    /// Calls of other workers for which a table that was merged had no room.
+    beyond: u64,
     /// Calls with a new path that found a full table.
     full: u64,
     /// The last calls, which are not in `entries` yet.
@@ -143,14 +145,14 @@ impl UnroutedCalls {
             calls,
         };
         if let Some(last) = self.last.replace(next) {
-            self.add_repeated(&last);
+            self.more += self.add_repeated(&last);
         }
     }
 
-    fn add_repeated(&mut self, repeated: &RepeatedCalls) {
+    /// Returns the number of calls that were not kept.
+    fn add_repeated(&mut self, repeated: &RepeatedCalls) -> u64 {
         let Some(key) = PathKey::new(&repeated.method, &repeated.path) else {
-            self.more += repeated.calls.calls;
-            return;
+            return repeated.calls.calls;
         };
         let mut key = self.folded(key);
         if !self.entries.contains_key(&key) && self.entries.len() >= ENTRIES {
@@ -160,8 +162,7 @@ impl UnroutedCalls {
             }
             self.full += 1;
             if !self.entries.contains_key(&key) && self.entries.len() >= ENTRIES {
-                self.more += repeated.calls.calls;
-                return;
+                return repeated.calls.calls;
             }
         }
         let count = self.entries.entry(key).or_default();
@@ -178,35 +179,50 @@ impl UnroutedCalls {
                 *count.names.entry(name).or_default() += repeated.calls.calls;
             }
         }
+        0
     }
 
     /// Adds the calls of another worker.
     pub fn merge(&mut self, other: &UnroutedCalls) {
         self.more += other.more;
+        self.beyond += other.beyond;
         self.merged.extend(other.merged.iter().cloned());
         for (key, count) in &other.entries {
             if self.entries.contains_key(key) || self.entries.len() < ENTRIES {
                 self.entries.entry(key.clone()).or_default().add(count);
             } else {
-                self.more += count.calls.calls;
+                self.beyond += count.calls.calls;
             }
         }
         if let Some(last) = &other.last {
-            self.add_repeated(last);
+            self.beyond += self.add_repeated(last);
         }
+    }
+
+    /// Returns the number of entries.
+    #[must_use]
+    pub fn entry_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the number of calls that no worker has kept. It never decreases, as the number in a report may. A call
+    /// counts when another one follows.
+    #[must_use]
+    pub const fn left_out(&self) -> u64 {
+        self.more
     }
 
     /// Returns true if nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.last.is_none() && self.more == 0
+        self.entries.is_empty() && self.last.is_none() && self.more + self.beyond == 0
     }
 
     /// Returns the report, with places of many words as placeholders.
     #[must_use]
     pub fn report(mut self) -> UnroutedReport {
         if let Some(last) = self.last.take() {
-            self.add_repeated(&last);
+            self.beyond += self.add_repeated(&last);
         }
         self.compact();
         self.merge_few();
@@ -223,7 +239,7 @@ impl UnroutedCalls {
         });
         UnroutedReport {
             paths: paths.collect(),
-            more: self.more,
+            more: self.more + self.beyond,
         }
     }
 

@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time;
 
+use super::live_streams::LiveStreams;
 use super::problem::{AdminProblem, unavailable};
 use super::token::AdminTokens;
 use crate::server::admin::AdminCommand;
@@ -16,9 +17,6 @@ use dualgauge_net::run_blocking;
 
 /// The timeout for queueing a command and waiting for its reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum number of live streams. It is well below the number of connections of ordinary requests, so that some
-/// stay free for these.
-const STREAMS: usize = 16;
 /// The maximum number of calculations on threads of their own.
 const CALCULATIONS: usize = 2;
 
@@ -31,30 +29,26 @@ pub struct AdminApi {
     pub(super) tokens: AdminTokens,
     /// The command channel to the owner of the state.
     control: mpsc::Sender<AdminCommand>,
-    streams: Arc<Semaphore>,
+    pub(super) streams: LiveStreams,
     calculations: Arc<Semaphore>,
 }
 
 impl AdminApi {
-    /// Creates the API of a listener at `address`, which sends its commands over `control`.
+    /// Creates the API of a listener at `address`, which sends its commands over `control` and counts `streams`.
     #[must_use]
     pub fn new(
         address: SocketAddr,
         tokens: AdminTokens,
         control: mpsc::Sender<AdminCommand>,
+        streams: LiveStreams,
     ) -> AdminApi {
         AdminApi {
             address,
             tokens,
             control,
-            streams: Arc::new(Semaphore::new(STREAMS)),
+            streams,
             calculations: Arc::new(Semaphore::new(CALCULATIONS)),
         }
-    }
-
-    /// Returns the permit of one more live stream; `None` if the limit is reached.
-    pub(super) fn admit_stream(&self) -> Option<OwnedSemaphorePermit> {
-        self.streams.clone().try_acquire_owned().ok()
     }
 
     /// Runs `work` on a thread of its own, when the limit allows it. A requester that has gone does not end the work, so
@@ -107,7 +101,12 @@ mod tests {
     async fn a_calculation_keeps_its_place_until_it_is_done() {
         let (control, _commands) = mpsc::channel(1);
         let address = "127.0.0.1:9090".parse().unwrap();
-        let admin = AdminApi::new(address, AdminTokens::default(), control);
+        let admin = AdminApi::new(
+            address,
+            AdminTokens::default(),
+            control,
+            LiveStreams::default(),
+        );
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let ended = Arc::new(std::sync::Mutex::new(ended));
         for _ in 0..CALCULATIONS {
@@ -131,7 +130,12 @@ mod tests {
     async fn a_calculation_that_panics_frees_its_place() {
         let (control, _commands) = mpsc::channel(1);
         let address = "127.0.0.1:9090".parse().unwrap();
-        let admin = AdminApi::new(address, AdminTokens::default(), control);
+        let admin = AdminApi::new(
+            address,
+            AdminTokens::default(),
+            control,
+            LiveStreams::default(),
+        );
         for _ in 0..=CALCULATIONS {
             assert!(admin.calculate(|| panic!("on purpose")).await.is_err());
         }

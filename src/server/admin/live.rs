@@ -107,14 +107,18 @@ fn event(page: &[u8]) -> Bytes {
 impl AdminApi {
     /// Responds with the live stream.
     pub(super) async fn live(&self, head: &Parts) -> http::Response<AdminBody> {
-        let Some(permit) = self.admit_stream() else {
+        let Some(permit) = self.streams.admit() else {
             return busy("limit of live streams reached; retry later").map(whole);
         };
         // The first overview is made before the response, so that a failure has a status.
         let page = match self.show(ViewCommand::Overview).await {
             Ok(page) => page,
-            Err(problem) => return problem.render().map(whole),
+            Err(problem) => {
+                self.streams.failed();
+                return problem.render().map(whole);
+            }
         };
+        self.streams.opened();
         let first = event(&page);
         let stream = LiveStream {
             admin: self.clone(),

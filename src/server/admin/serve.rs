@@ -23,7 +23,7 @@ use tokio::time;
 use super::connection_limit::{ConnectionLimit, ConnectionSlot};
 use super::live::{Closing, whole};
 use super::problem::busy;
-use crate::server::admin::{AdminApi, AdminCommand, AdminTokens};
+use crate::server::admin::{AdminApi, AdminCommand, AdminTokens, LiveStreams};
 use dualgauge_net::AcceptBackoff;
 
 /// The timeout for a request head, which also bounds the idle time between two requests.
@@ -44,10 +44,11 @@ pub async fn serve(
     listener: TcpListener,
     control: mpsc::Sender<AdminCommand>,
     tokens: AdminTokens,
+    streams: LiveStreams,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let admin = Arc::new(AdminApi::new(address, tokens, control));
+    let admin = Arc::new(AdminApi::new(address, tokens, control, streams));
     let (open, closing) = Closing::channel();
     let mut connections = JoinSet::new();
     let mut limit = ConnectionLimit::new();

@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::server::admin::{
     AdminApi, AdminBody, AdminCommand, AdminTokens, ChangeRequest, ClientView, DefaultsView,
-    FileView, FlagView, FlagsView, PlanView, Readiness, Refusal, Reloaded, RouteView, StillMissing,
-    UpstreamView,
+    FileView, FlagView, FlagsView, LiveStreams, PlanView, Readiness, Refusal, Reloaded, RouteView,
+    StillMissing, UpstreamView,
 };
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::explain::Explanation;
@@ -209,7 +209,12 @@ async fn ask_with(
     request: Request<Full<Bytes>>,
 ) -> Response<AdminBody> {
     let (control, mut commands) = mpsc::channel(1);
-    let admin = AdminApi::new(address.parse().unwrap(), tokens, control);
+    let admin = AdminApi::new(
+        address.parse().unwrap(),
+        tokens,
+        control,
+        LiveStreams::default(),
+    );
     let answer = async {
         let response = admin.answer(request).await;
         drop(admin);
@@ -475,7 +480,12 @@ async fn where_others_can_reach_it_only_health_and_metrics_and_pages_are_open() 
 async fn an_owner_that_does_not_answer_is_503() {
     let (control, mut commands) = mpsc::channel(1);
     let address = LOOPBACK.parse().unwrap();
-    let admin = AdminApi::new(address, AdminTokens::default(), control);
+    let admin = AdminApi::new(
+        address,
+        AdminTokens::default(),
+        control,
+        LiveStreams::default(),
+    );
     let slow = within(admin.answer(empty(request("GET", "/api/v1/flags")))).await;
     let (status, problem) = read(slow).await;
     assert_eq!(status, 503);

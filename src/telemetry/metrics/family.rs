@@ -75,6 +75,10 @@ families! {
         "Announced time at which the deprecated side of a route stops working.");
     UNROUTED_CALLS = COUNTER("dualgauge_unrouted_calls_total", ["prefix"],
         "REST calls without a route whose path starts like that of a route, by the longest such prefix.");
+    UNROUTED_PATHS = GAUGE("dualgauge_unrouted_paths", [],
+        "Entries in the table of calls without a route, which `/api/v1/unrouted` reports and `dualgauge learn --admin` reads; at most 512.");
+    UNROUTED_LEFT_OUT = COUNTER("dualgauge_unrouted_calls_left_out_total", [],
+        "Calls without a route that are not in this table, because it was full, or because of their method (other than GET, POST, PUT, PATCH and DELETE) or path (more than 24 segments, or `//`).");
     CLIENT_CONNECTIONS = GAUGE("dualgauge_client_connections", [],
         "Open client connections.");
     REFUSED_CONNECTIONS = COUNTER("dualgauge_refused_connections_total", [],
@@ -167,6 +171,10 @@ families! {
         "1 for the latest ruling of a flag's guard: content, inconclusive or trip.");
     EVALUATIONS = COUNTER("dualgauge_ofrep_evaluations_total", ["request", "result"],
         "Evaluations of flags for applications (OFREP). request: one (flag) or all. result: static, default, targeting_match, split or disabled (the reason for the value), evaluated (all flags), parse_error, invalid_context, targeting_key_missing or flag_not_found.");
+    LIVE_STREAMS_OPEN = GAUGE("dualgauge_admin_live_streams_open", [],
+        "Open live streams of the admin API (`/api/v1/live`), such as those of consoles; at most 16.");
+    LIVE_STREAMS = COUNTER("dualgauge_admin_live_streams_total", ["result"],
+        "Requests for live streams of the admin API, by result: opened, refused (the limit was reached) or failed (the process did not respond).");
     KILL_SWITCH = GAUGE("dualgauge_kill_switch", [],
         "1 while the kill switch is on, else 0.");
     STORE_UP = GAUGE("dualgauge_store_up", [],

@@ -31,6 +31,8 @@ pub struct GlobalMetrics {
     pub rulings: Vec<(String, &'static str)>,
     /// The evaluations for applications.
     pub evaluations: EvaluationCounts,
+    /// The live streams of the admin API.
+    pub live_streams: LiveStreamCounts,
     /// The state of the kill switch.
     pub kill: Kill,
     /// True if the store of runtime changes is available.
@@ -90,6 +92,19 @@ pub struct BufferedBytes {
     pub used: u64,
     /// The limit in bytes.
     pub limit: u64,
+}
+
+/// The counts of live streams of the admin API.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LiveStreamCounts {
+    /// The number of open streams.
+    pub open: u64,
+    /// The number of streams that were opened.
+    pub opened: u64,
+    /// The number of streams that the limit refused.
+    pub refused: u64,
+    /// The number of streams that could not begin.
+    pub failed: u64,
 }
 
 /// The counts of sessions.

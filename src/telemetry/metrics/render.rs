@@ -14,7 +14,9 @@ use prometheus::{Registry, TextEncoder};
 use super::addresses;
 use super::family::{self, Family};
 use super::flag_source::FlagSourceState;
-use super::global::{BufferedBytes, FlagState, GlobalMetrics, LinkState, SessionCounts};
+use super::global::{
+    BufferedBytes, FlagState, GlobalMetrics, LinkState, LiveStreamCounts, SessionCounts,
+};
 use super::labels::{LabelNames, RenderedTexts};
 use super::named;
 use super::process_stats;
@@ -58,6 +60,7 @@ pub fn render(
     families.extend(link_families(&process.links));
     families.extend(subscription_families(&process.links));
     families.extend(process_families(process));
+    families.extend(live_stream_families(process.live_streams));
     if let Some(source) = &process.source {
         families.extend(source_families(source, process.now));
     }
@@ -391,6 +394,23 @@ fn source_families(source: &FlagSourceState, now: SystemTime) -> [proto::MetricF
         metric_family(&family::FLAG_SOURCE_AGE, vec![age]),
         metric_family(&family::FLAG_SOURCE_POLLS, polls.collect()),
         metric_family(&family::FLAG_SOURCE_FLAGS, flags.into()),
+    ]
+}
+
+/// Returns the counts of live streams of the admin API.
+fn live_stream_families(streams: LiveStreamCounts) -> [proto::MetricFamily; 2] {
+    let LiveStreamCounts {
+        open,
+        opened,
+        refused,
+        failed,
+    } = streams;
+    let results = [("opened", opened), ("refused", refused), ("failed", failed)];
+    let results = results.map(|(result, count)| counter(&family::LIVE_STREAMS, &[result], count));
+    let open = gauge(&family::LIVE_STREAMS_OPEN, &[], open as f64);
+    [
+        metric_family(&family::LIVE_STREAMS_OPEN, vec![open]),
+        metric_family(&family::LIVE_STREAMS, results.into()),
     ]
 }
 

@@ -69,6 +69,12 @@ pub(super) fn process() -> GlobalMetrics {
         }],
         rulings: vec![("ios-first".to_owned(), "content")],
         evaluations: evaluations(),
+        live_streams: LiveStreamCounts {
+            open: 2,
+            opened: 5,
+            refused: 1,
+            failed: 3,
+        },
         kill: Kill::Off,
         is_store_up: true,
         source: Some(flag_source::state()),

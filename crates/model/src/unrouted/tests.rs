@@ -89,6 +89,25 @@ fn a_full_table_merges_many_words_and_counts_the_rest() {
 }
 
 #[test]
+fn the_calls_left_out_by_workers_are_those_of_each_and_not_those_of_their_sum() {
+    let path = |number: usize| "/x".repeat(number % 24) + &"/y".repeat(23 - number % 24);
+    let mut full = UnroutedCalls::default();
+    let at = Timestamp::from_unix(1);
+    for number in 0..ENTRIES {
+        let method = METHODS[number / 24 % METHODS.len()];
+        let end = ["/a", "/b", "/c", "/d", "/e"][number / 120];
+        full.count(method, &format!("{}{end}", path(number)), None, at);
+    }
+    full.count("OPTIONS", "/x", None, at);
+    full.count("GET", "//", None, at);
+    assert_eq!((full.entry_count(), full.left_out()), (ENTRIES, 1));
+    let other = counted(&["GET /other", "GET /more", "HEAD /more", "GET /other"]);
+    full.merge(&other);
+    assert_eq!((full.entry_count(), full.left_out()), (ENTRIES, 2));
+    assert_eq!(report(&full).more, 6);
+}
+
+#[test]
 fn names_and_tokens_of_letters_are_not_kept() {
     for name in [
         "alice.smith",

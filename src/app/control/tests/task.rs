@@ -17,7 +17,8 @@ use super::{FLAGS, Folder, asked, flip, unflip};
 use crate::app::control::{Facts, Hooks, ReportCounts, own};
 use crate::app::recordings::Recordings;
 use crate::server::admin::{
-    AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, Readiness, Refusal, Reloaded,
+    AdminApi, AdminCommand, AdminTokens, ChangeRequest, FlagView, LiveStreams, Readiness, Refusal,
+    Reloaded,
 };
 use crate::telemetry::clock::now;
 use crate::telemetry::metrics::{CallTable, LabelNames};
@@ -122,7 +123,12 @@ async fn a_request_goes_the_whole_way() {
     let (folder, workers) = (Folder::new(), Workers::default());
     owning(&folder, &workers, async |commands| {
         let address = "127.0.0.1:9090".parse().unwrap();
-        let admin = AdminApi::new(address, AdminTokens::default(), commands);
+        let admin = AdminApi::new(
+            address,
+            AdminTokens::default(),
+            commands,
+            LiveStreams::default(),
+        );
         let ask = async |method: &str, path: &str, body: &'static str| {
             let request = Request::builder()
                 .method(method)

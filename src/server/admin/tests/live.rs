@@ -6,7 +6,9 @@ use tokio::sync::{mpsc, watch};
 
 use super::{LOOPBACK, ask, empty, read, request, within};
 use crate::server::admin::live::Closing;
-use crate::server::admin::{AdminApi, AdminBody, AdminCommand, AdminTokens, ViewCommand};
+use crate::server::admin::{
+    AdminApi, AdminBody, AdminCommand, AdminTokens, LiveStreams, ViewCommand,
+};
 
 /// Answers overviews only.
 pub(super) fn obey(command: ViewCommand) {
@@ -21,7 +23,12 @@ async fn streaming<F: Future>(
     test: impl FnOnce(AdminBody, watch::Sender<()>) -> F,
 ) {
     let (control, mut commands) = mpsc::channel(1);
-    let admin = AdminApi::new(LOOPBACK.parse().unwrap(), AdminTokens::default(), control);
+    let admin = AdminApi::new(
+        LOOPBACK.parse().unwrap(),
+        AdminTokens::default(),
+        control,
+        LiveStreams::default(),
+    );
     let (open, closing) = Closing::channel();
     let mut request = empty(request("GET", "/api/v1/live"));
     request.extensions_mut().insert(closing);
@@ -81,7 +88,12 @@ async fn a_stream_ends_with_its_listener() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_whose_owner_does_not_reply_is_refused_with_the_reason() {
     let (control, _commands) = mpsc::channel(1);
-    let admin = AdminApi::new(LOOPBACK.parse().unwrap(), AdminTokens::default(), control);
+    let admin = AdminApi::new(
+        LOOPBACK.parse().unwrap(),
+        AdminTokens::default(),
+        control,
+        LiveStreams::default(),
+    );
     let answer = within(admin.answer(empty(request("GET", "/api/v1/live")))).await;
     let (status, problem) = read(answer).await;
     assert_eq!(status, 503);

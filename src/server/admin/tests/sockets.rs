@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::obey;
-use crate::server::admin::{AdminTokens, serve};
+use crate::server::admin::{AdminTokens, LiveStreams, serve};
 
 /// Runs `test` against a listener with the scripted owner; then ends the listener, and waits until it has ended.
 async fn listening<F: Future>(test: impl FnOnce(SocketAddr) -> F) {
@@ -21,9 +21,13 @@ async fn listening_within<F: Future>(limit: Duration, test: impl FnOnce(SocketAd
     let address = listener.local_addr().unwrap();
     let (control, mut commands) = mpsc::channel(1);
     let (end, ended) = oneshot::channel::<()>();
-    let served = serve(listener, control, AdminTokens::default(), async {
-        drop(ended.await)
-    });
+    let served = serve(
+        listener,
+        control,
+        AdminTokens::default(),
+        LiveStreams::default(),
+        async { drop(ended.await) },
+    );
     let script = async {
         while let Some(command) = commands.recv().await {
             obey(command);
