@@ -1,5 +1,7 @@
 //! A route table drafted from an access log, which the program then checks and serves.
 
+mod shipped;
+
 use std::fs;
 
 use tempfile::TempDir;
@@ -118,6 +120,14 @@ fn calls_without_a_route_that_a_proxy_has_counted_become_routes() {
         "POST /orders 1",
     ];
     assert_eq!(unrouted(&before), paths);
+    before.rest("OPTIONS", "/orders", &[], "");
+    before.rest("HEAD", "/orders", &[], "");
+    let metrics = before.metrics();
+    let left_out = metrics.value("dualgauge_unrouted_calls_left_out_total");
+    assert_eq!(
+        (metrics.value("dualgauge_unrouted_paths"), left_out),
+        (3.0, 1.0)
+    );
     let admin = format!("http://{}", before.admin());
     let arguments = [
         "learn",

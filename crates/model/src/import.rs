@@ -75,6 +75,7 @@ mod tool_rows;
 mod tools;
 mod unsupported;
 mod values;
+mod weak_pair;
 mod write;
 
 use std::borrow::Cow;

@@ -10,7 +10,7 @@ use dualgauge_model::proposal::MismatchReport;
 use dualgauge_model::unrouted::UnroutedPath;
 use dualgauge_patterns::percent::{Plus, decode};
 use dualgauge_recording::access_log::LoggedCall;
-use dualgauge_recording::recording::{RecordedBody, RecordedCall};
+use dualgauge_recording::recording::{RecordedBody, RecordedCall, Responder};
 
 /// The most calls that a draft is made of.
 pub(super) const MAX_CALLS: usize = 200_000;
@@ -102,7 +102,9 @@ impl Observed {
     /// Adds a call of a recording or of a HAR file.
     pub(super) fn add_recorded(&mut self, call: &RecordedCall) {
         let request = Content::new(&call.request.body);
+        // A failure of the proxy says nothing about the server.
         let response = call.response.as_ref();
+        let response = response.filter(|response| response.from != Responder::Proxy);
         let status = response.map(|response| response.status);
         let response = response.map_or(Content::Unknown, |it| Content::new(&it.body));
         if let Content::Json(body) = &request {

@@ -1,7 +1,5 @@
 //! Drafts of observed calls: golden files, and laws.
 
-mod shipped;
-
 use std::fs;
 
 use http::{HeaderMap, Method, Uri};
@@ -9,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::drafted;
-use super::observed::Observed;
+use super::observed::{Content, Observed};
 use super::read::{Which, read};
 use super::shape::Shape;
 use crate::cli::draft_files;
@@ -117,6 +115,24 @@ fn messages_of_old_dialects_become_no_rest_routes() {
     }
     let left_out: u64 = observed.left_out.values().sum();
     assert_eq!(left_out, 3, "{:?}", observed.left_out);
+}
+
+#[test]
+fn a_failure_of_the_proxy_is_no_response_of_the_server() {
+    let mut observed = Observed::default();
+    for from in [Responder::Proxy, Responder::Old] {
+        let failure = json!({ "title": "Not Found", "status": 404 });
+        let mut call = recorded(Side::Rest, ("GET", "/items"), (Value::Null, failure));
+        let response = call.response.as_mut().unwrap();
+        (response.status, response.from) = (404, from);
+        observed.add_recorded(&call);
+    }
+    let calls: Vec<_> = observed.rest.iter().collect();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(
+        (calls[0].status, &calls[0].response),
+        (None, &Content::Unknown)
+    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Drafts of the traffic of the shipped route tables, judged against these tables.
 //!
-//! The traffic of a table is a recording: each example of each route with several values, as a REST client and as a
-//! JSON-RPC client send it, with the replies of the example. `learn` drafts a table of it, which does not know the
-//! shipped one. `tests/data/learn/shipped.txt` has the verdict on each route of the shipped table.
+//! The traffic of a table is a recording that a proxy without routes wrote: clients of both sides sent each example of
+//! each route with several values, and a server replied as the example says. `learn` drafts a table of the recording,
+//! which does not know the shipped one. `tests/data/learn/shipped.txt` has the verdict on each route of the shipped
+//! table.
 //!
 //! ```text
 //! equal         both patterns of the draft are those of the route, up to names of holes
@@ -11,23 +12,25 @@
 //! missing       the draft does not read all recorded calls of the route
 //! ```
 
+mod clients;
 mod traffic;
 mod translated;
 
 use std::fs;
+use std::thread;
 
-use serde_json::Value;
-
-use super::{Observed, Which, drafted, plan, read};
-use crate::config::compile::compile;
-use crate::config::load::{Sources, load};
+use dualgauge::config::compile::compile;
+use dualgauge::config::load::{Sources, load};
 use dualgauge_model::check::Message;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::route::Wire;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
-use dualgauge_recording::recording::{RecordedTime, header_line, write_call};
-use traffic::{RouteCall, as_recorded, calls};
+use serde_json::Value;
+
+use crate::support::{program, run_to_end};
+use clients::Recorded;
+use traffic::{RouteCall, calls};
 use translated::{replied, translated};
 
 const TABLE: &str = "tests/data/learn/shipped.txt";
@@ -69,17 +72,12 @@ impl Learned {
                 Wire::Frame | Wire::Old => Vec::new(),
             })
             .collect();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("calls.jsonl");
-        fs::write(&file, recording(&shipped, &calls)).unwrap();
-        let mut observed = Observed::default();
-        read(&file, Which::All, &mut observed).unwrap();
-        let draft = drafted(&mut observed, "calls.jsonl").unwrap().toml;
+        let draft = draft(&Recorded::new(&shipped, &calls));
         let shipped_toml = fs::read_to_string(format!("config/{system}.toml")).unwrap();
         Learned {
             shipped,
             calls,
-            draft: plan(&draft),
+            draft: checked(&draft),
             shipped_toml: shipped_toml.parse().unwrap(),
             draft_toml: draft.parse().unwrap(),
         }
@@ -162,21 +160,38 @@ impl Verdict {
     }
 }
 
-fn recording(shipped: &Plan, calls: &[Vec<RouteCall>]) -> Vec<u8> {
-    let mut file = header_line(RecordedTime::default(), "test");
-    for (index, calls) in calls.iter().enumerate() {
-        for call in calls {
-            let side = |side: &Side| shipped.routes.route(index).enters_from(*side);
-            // RPC clients of a route that only REST clients enter are those of the RPC server itself.
-            for from in Side::ALL
-                .into_iter()
-                .filter(|it| side(it) || *it == Side::Rpc)
-            {
-                file.extend(write_call(&as_recorded(call, from)).unwrap());
-            }
-        }
-    }
-    file
+/// Returns the draft that the program makes of a recording.
+fn draft(recorded: &Recorded) -> String {
+    let mut learn = program(&["learn"]);
+    learn.args(&recorded.files);
+    let drafted = run_to_end(learn);
+    assert_eq!(drafted.code, Some(0), "{drafted:?}");
+    let used = format!(
+        "used: {} REST calls, {} RPC calls\n",
+        recorded.rest, recorded.rpc
+    );
+    assert!(drafted.errors.starts_with(&used), "{used}{drafted:?}");
+    drafted.output
+}
+
+/// Returns the plan of a draft, which passes `check`.
+fn checked(routes: &str) -> Plan {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dualgauge.toml");
+    let upstreams = "include = ['routes.toml']\n\
+                     [upstream.old]\nside = 'rest'\nurl = 'http://127.0.0.1:1'\n\
+                     [upstream.new]\nside = 'rpc'\nurl = 'http://127.0.0.1:2/rpc'\n";
+    fs::write(&file, upstreams).unwrap();
+    fs::write(folder.path().join("routes.toml"), routes).unwrap();
+    let mut check = program(&["check", "--config"]);
+    check.arg(&file);
+    let ended = run_to_end(check);
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{routes}");
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    compile(&load(&sources).unwrap(), &[]).unwrap()
 }
 
 /// Compares two calls. `{}` and no body are the same call, as in the examples of routes.
@@ -229,8 +244,15 @@ fn drafts_of_the_shipped_systems_are_never_wrong() {
     let mut lines = Vec::new();
     let systems = systems();
     assert_eq!(systems.len(), 5, "{systems:?}");
-    for system in &systems {
-        let learned = Learned::new(system);
+    let learned = thread::scope(|scope| {
+        let started = systems.iter();
+        let started: Vec<_> = started
+            .map(|system| scope.spawn(|| Learned::new(system)))
+            .collect();
+        let learned = started.into_iter().map(|it| it.join().unwrap());
+        learned.collect::<Vec<_>>()
+    });
+    for (system, learned) in systems.iter().zip(&learned) {
         for (index, route) in learned.shipped.routes.routes().iter().enumerate() {
             let verdict = learned.verdict(index);
             wrong.extend(

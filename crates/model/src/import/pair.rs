@@ -3,7 +3,7 @@
 //! Rules are tried from the surest to the weakest. Under a rule, two operations are a pair if each is the only
 //! candidate for the other. With several candidates the names of their parameters decide; if they do not, none is
 //! paired and the report names all of them. For observed calls, the operations that are left are tried again without the
-//! prefixes that methods share. Law: the result does not depend on the order of members in the documents.
+//! prefixes that methods share, and then under weaker rules (`weak_pair`). Law: the result does not depend on the order of members in the documents.
 //!
 //! Used by `import::route` and `import::table`.
 
@@ -13,6 +13,7 @@ use super::matching::ParamNames;
 use super::method_prefix;
 use super::model::{BodyModel, Parameter, RestOperation, RpcOperation};
 use super::name_words::{self, NameWords};
+use super::weak_pair;
 
 /// The most pairs of candidates with one key that are scored; more cannot be distinguished.
 const MOST_RIVALS: usize = 400;
@@ -36,6 +37,10 @@ pub(super) enum PairRule {
     WholePath,
     SpelledByPath,
     LastLiteral,
+    /// For observed calls only.
+    Reading,
+    /// For observed calls only.
+    SameAction,
 }
 
 const RULES: [PairRule; 5] = [
@@ -57,6 +62,8 @@ impl PairRule {
             PairRule::LastLiteral => {
                 "method and end of the path have the verb and the noun of the name"
             }
+            PairRule::Reading => "method and path read what the name lists or gets",
+            PairRule::SameAction => "the path ends as the name does, and both have the same values",
         }
     }
 }
@@ -108,6 +115,7 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation], mismatches: Mis
             for pair in &mut found.pairs[before..] {
                 pair.prefix = stripped[pair.rpc].map(|stripped| stripped.prefix.to_owned());
             }
+            weak_pair::pair(rest, rpc, &mut found);
         }
     }
     found
@@ -144,11 +152,17 @@ fn pair_by_names(
 }
 
 impl Pairs {
-    fn rest_is_free(&self, at: usize) -> bool {
+    pub(super) fn rest_is_free(&self, at: usize) -> bool {
         self.rest_doubts[at].is_empty() && !self.rest_paired.contains(&at)
     }
 
-    fn rpc_is_free(&self, at: usize) -> bool {
+    pub(super) fn add(&mut self, pair: OperationPair) {
+        self.rest_paired.insert(pair.rest);
+        self.rpc_paired.insert(pair.rpc);
+        self.pairs.push(pair);
+    }
+
+    pub(super) fn rpc_is_free(&self, at: usize) -> bool {
         self.rpc_doubts[at].is_empty() && !self.rpc_paired.contains(&at)
     }
 }
@@ -174,6 +188,7 @@ fn rest_key(rule: PairRule, one: &RestOperation) -> Option<PairKey> {
         PairRule::WholePath => PairKey::Meaning(name_words::from_whole_path(one)),
         PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_path(one)),
         PairRule::LastLiteral => PairKey::Meaning(name_words::from_last_literal(one)),
+        PairRule::Reading | PairRule::SameAction => return None,
     };
     informative(key)
 }
@@ -185,6 +200,7 @@ fn rpc_key(rule: PairRule, name: &str) -> Option<PairKey> {
             PairKey::Meaning(name_words::from_name(name))
         }
         PairRule::SpelledByPath => PairKey::Words(name_words::spelled_by_name(name)),
+        PairRule::Reading | PairRule::SameAction => return None,
     };
     informative(key)
 }
@@ -217,9 +233,7 @@ fn pair_group(
     for (one, other, score) in &scores {
         let alone = Some(&(*score, 1));
         if rest_best.get(one) == alone && rpc_best.get(other) == alone {
-            found.rest_paired.insert(*one);
-            found.rpc_paired.insert(*other);
-            found.pairs.push(OperationPair {
+            found.add(OperationPair {
                 rest: *one,
                 rpc: *other,
                 rule,
@@ -280,7 +294,7 @@ fn scores(
 }
 
 /// Returns the names of the values of an operation.
-fn names(operation: &RestOperation) -> Vec<&str> {
+pub(super) fn names(operation: &RestOperation) -> Vec<&str> {
     let parameters = operation.parameters.iter();
     let mut names: Vec<&str> = parameters
         .map(|Parameter { named, .. }| named.name.as_str())

@@ -15,6 +15,7 @@ mod references;
 mod size;
 mod tools;
 mod version_3_2;
+mod weak_pairs;
 
 fn given(kind: DocumentKind, document: Value) -> SourceDocument {
     SourceDocument {

@@ -1,10 +1,9 @@
-//! Calls of a route with varied values, made of its examples, and the recording of them.
+//! Calls of a route with varied values, made of its examples.
 
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use super::translated::{Translated, reads, translated};
-use crate::cli::learn::tests::recorded;
 use dualgauge_model::check::Message;
 use dualgauge_model::jsonrpc::{ErrorObject, ResponseReply};
 use dualgauge_model::outcome::RestReply;
@@ -12,7 +11,6 @@ use dualgauge_model::plan::Plan;
 use dualgauge_model::route::{Example, ExampleReply, ExampleWay};
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::side::Side;
-use dualgauge_recording::recording::{RecordedBody, RecordedCall};
 
 /// The number of calls that are made of an example, besides the example itself.
 const VARIANTS: usize = 4;
@@ -310,55 +308,6 @@ fn rpc_reply(reply: &ExampleReply) -> Message {
     })
 }
 
-/// Returns a call as the recorder writes it: with the reply of the server of its own side.
-pub(super) fn as_recorded(call: &RouteCall, side: Side) -> RecordedCall {
-    let body = |json: Option<&Json>| {
-        json.map_or(RecordedBody::Empty, |it| RecordedBody::Json(it.compact()))
-    };
-    let mut found = recorded(side, ("POST", "/rpc"), (Value::Null, Value::Null));
-    found.route = Some("route".to_owned());
-    match call.call(side) {
-        Message::RestCall {
-            method,
-            target,
-            body: sent,
-            ..
-        } => {
-            found.request.method = method.to_string();
-            found.request.target = target.clone();
-            found.request.body = body(sent.as_ref());
-        }
-        Message::RpcCall { method, params, .. } => {
-            let params: Value = params.as_ref().map_or(Value::Null, value);
-            let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-            found.request.body = body(Some(&parsed(&message)));
-        }
-        Message::RestReply(_) | Message::RpcReply(_) => unreachable!(),
-    }
-    let response = found.response.as_mut().unwrap();
-    match call.reply(side) {
-        None => found.response = None,
-        Some(Message::RestReply(reply)) => {
-            response.status = reply.status;
-            response.body = RecordedBody::new(&reply.body);
-        }
-        Some(Message::RpcReply(ResponseReply::Result(result))) => {
-            let reply = json!({ "jsonrpc": "2.0", "id": 1, "result": value(result) });
-            response.body = body(Some(&parsed(&reply)));
-        }
-        Some(Message::RpcReply(ResponseReply::Error(error))) => {
-            let mut object = json!({ "code": error.code, "message": value(&error.message) });
-            if let Some(data) = &error.data {
-                object["data"] = value(data);
-            }
-            let reply = json!({ "jsonrpc": "2.0", "id": 1, "error": object });
-            response.body = body(Some(&parsed(&reply)));
-        }
-        Some(Message::RestCall { .. } | Message::RpcCall { .. }) => unreachable!(),
-    }
-    found
-}
-
-fn value(json: &Json) -> Value {
+pub(super) fn value(json: &Json) -> Value {
     serde_json::from_slice(json.as_bytes()).unwrap()
 }
