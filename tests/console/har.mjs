@@ -7,7 +7,7 @@ import { check, equal, open, recordHar, withPage } from "./browser.mjs";
 
 const file = join(process.env.CONSOLE_FOLDER, "browser.har");
 
-await recordHar(file, `${process.env.CONSOLE_PROXY}/orders/7`, async () => {
+await recordHar(file, `${process.env.CONSOLE_CALLS}/orders/7`, async () => {
   const json = { "content-type": "application/json", authorization: "Bearer planted" };
   const calls = [["/mcp/v1/tools/list", { headers: json, body: "{}" }]];
   for (const call of [{ name: "list_tables", arguments: {} }, { name: "query_records", arguments: { table_name: "é", big: 7 } }]) {

@@ -4,25 +4,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { assert, base, check, equal, open, withPage } from "./browser.mjs";
 
-const { CONSOLE_PROXY: proxy, CONSOLE_FOLDER: folder } = process.env;
+const { CONSOLE_CALLS: proxy, CONSOLE_FOLDER: folder } = process.env;
 const file = join(folder, "dualgauge.toml");
 
 // Debug builds are ten times slower than release builds, for which the limits are.
 const SLOWER = process.env.CONSOLE_BUILD === "release" ? 1 : 10;
 const FIRST_ROWS_MS = 2000 * SLOWER;
-const PAGE_MS = 50 * SLOWER;
-const TIMES = 20;
-
-async function time(path) {
-  const all = [];
-  for (let turn = 0; turn < TIMES; turn += 1) {
-    const began = performance.now();
-    const response = await fetch(`${base}/api/v1/${path}`);
-    await response.text();
-    all.push(performance.now() - began);
-  }
-  return all.sort((one, other) => one - other)[TIMES / 2];
-}
 
 await withPage(async (page) => {
   for (const [hash, noun, total] of [["flags", "flags", "1,000"], ["clients", "clients", "10,000"], ["routes", "routes", "10,000"]]) {
@@ -76,10 +63,5 @@ await withPage(async (page) => {
   await page.getByText("The files in force have no problems.").waitFor({ timeout: 60000 });
   await open(page, "overview");
   await check(page, "overview");
-  for (const path of ["flags?limit=50", "flags?limit=50&offset=950", "clients?limit=50", "clients?limit=50&sort=calls", "routes?limit=50&offset=9950", "routes?search=call09", "flags/wave-05000/preview?stage=translate&percent=50", "overview", "status"]) {
-    const took = await time(path);
-    console.log(`${path}: ${took.toFixed(1)} ms`);
-    assert(took < PAGE_MS, `${path} takes ${took} ms`);
-  }
   equal((await (await fetch(`${base}/api/v1/routes?limit=100`)).json()).items.length, 100, "a page");
 });
