@@ -66,7 +66,7 @@ fn the_owner_of_a_migration_reads_how_far_it_is() {
         &report(&proxy, &[]),
         &[
             "- Clients: 1 not moved, 1 moved, 1 without calls in the period.",
-            "- Calls compared: 1; equal: 0 %.",
+            "- Calls compared: 1; 0 % equal, 1 different, 0 in which a side failed.",
             "- Differences: 1 found, 0 fixed.",
             "the start of the process of replica `local`: later than the period begins.",
             "| `ios-app` | rest | not moved | 1 |",

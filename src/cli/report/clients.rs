@@ -157,9 +157,9 @@ impl<'c> Clients<'c> {
             Column::Text("Side"),
             Column::Text("In the period"),
             Column::Number("Old way"),
-            Column::Text("Last"),
+            Column::Text("Last the old way"),
             Column::Number("New way"),
-            Column::Text("Last"),
+            Column::Text("Last the new way"),
             Column::Number("Refused"),
         ]);
         let mut rows: Vec<_> = self.callers.iter().collect();
@@ -198,37 +198,44 @@ impl<'c> Clients<'c> {
         blocks
     }
 
-    /// Returns the section on the calls that still go the old way.
+    /// Returns the section on the calls that still go the old way, the latest first.
     pub(super) fn left(&self) -> Vec<Block> {
         let mut table = Table::new(&[
             Column::Text("Client"),
             Column::Text("Side"),
-            Column::Text("Last call the old way"),
-            Column::Number("Routes"),
+            Column::Text("Last the old way"),
+            Column::Text("Last the new way"),
+            Column::Number("Routes the old way"),
             Column::Text("Which"),
         ]);
-        let left = self
-            .callers
-            .iter()
-            .filter(|(_, caller)| !caller.old_routes.is_empty());
-        for ((client, side), caller) in left.clone() {
+        let callers = self.callers.iter();
+        let mut left: Vec<_> = callers
+            .filter(|(_, caller)| !caller.old_routes.is_empty())
+            .collect();
+        left.sort_by_key(|(_, caller)| std::cmp::Reverse(caller.old.last));
+        for ((client, side), caller) in &left {
             let routes = &caller.old_routes;
             table.push(vec![
                 Line::code(*client),
                 Line::text(*side),
                 caller.old.last(),
+                caller.new.last(),
                 Line::number(routes.len() as u64),
                 names(Line::default(), routes.iter().copied(), ROUTES),
             ]);
         }
         let heading = Block::Heading("Who is left");
-        match left.count() {
-            0 => {
-                let text = "Within the period, no client called any route the old way.";
-                vec![heading, Block::Paragraph(Line::text(text))]
-            }
-            _ => vec![heading, Block::Table(table)],
+        if left.is_empty() {
+            let text = "Within the period, no client called any route the old way.";
+            return vec![heading, Block::Paragraph(Line::text(text))];
         }
+        let text = "These clients called routes the old way in the period. One whose last call the new way is much later has \
+                    moved since.";
+        vec![
+            heading,
+            Block::Paragraph(Line::text(text)),
+            Block::Table(table),
+        ]
     }
 }
 

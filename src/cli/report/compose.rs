@@ -67,10 +67,15 @@ fn summary(collected: &Collected, period: &Period, findings: &Findings<'_>) -> V
         ),
         match compared {
             0 => "Calls compared: 0.".to_owned(),
-            _ => format!(
-                "Calls compared: {compared}; equal: {}.",
-                share(all.verdict("match"), compared)
-            ),
+            _ => {
+                let failed = ["candidate-failed", "control-failed", "both-failed"];
+                let failed: u64 = failed.iter().map(|verdict| all.verdict(verdict)).sum();
+                format!(
+                    "Calls compared: {compared}; {} equal, {} different, {failed} in which a side failed.",
+                    share(all.verdict("match"), compared),
+                    all.verdict("mismatch")
+                )
+            }
         },
         format!("Differences: {}.", findings.differences.summary()),
         format!(

@@ -52,11 +52,13 @@ pub(super) fn section(collected: &Collected) -> Vec<Block> {
     }
     let rest = with(collected, DeletionVerdict::NotDeprecated).len();
     if rest > 0 {
-        let text = format!(
-            "{rest} of {} routes have no announced deprecation, so there is no verdict on them.",
+        let line = Line::text(format!(
+            "{rest} of {} routes have no announced deprecation (",
             collected.usage.routes.len()
-        );
-        blocks.push(Block::Paragraph(Line::text(text)));
+        ));
+        let line = line.and_code("deprecated");
+        let line = line.and(" of the route), so there is no verdict on them.");
+        blocks.push(Block::Paragraph(line));
     }
     blocks
 }

@@ -2,6 +2,7 @@
 
 use super::data::{Collected, time};
 use super::document::Line;
+use crate::cli::plural::count;
 use dualgauge_model::lifecycle::TimelineInterval;
 use dualgauge_model::time::Timestamp;
 
@@ -49,10 +50,12 @@ impl Period {
         let mut gaps = vec![self.process(collected)];
         match self.timeline_start(collected) {
             None => gaps.push(Line::text("Calls over time: there are none in the period.")),
-            Some(start) if start > self.since => {
-                gaps.push(Line::text(format!("Calls over time begin at {start}.")));
+            Some(start) => {
+                let last = self.intervals(collected).last();
+                let end = last.map_or(self.until, |interval| interval.until);
+                let text = format!("Calls over time are those from {start} to {end}.");
+                gaps.push(Line::text(text));
             }
-            Some(_) => {}
         }
         gaps.extend(self.usage(collected));
         let history = &collected.history;
@@ -115,7 +118,8 @@ impl Period {
         let gaps = routes.iter().map(|route| route.evidence.gaps.len()).max();
         if let Some(gaps) = gaps.filter(|gaps| *gaps > 0) {
             let text = format!(
-                "Replicas did not count all the time: {gaps} gaps within the time without calls that deletion requires."
+                "Replicas did not count all the time: {} within the time without calls that deletion requires.",
+                count(gaps as u64, "gap")
             );
             lines.push(Line::text(text));
         }

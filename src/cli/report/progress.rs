@@ -3,7 +3,7 @@
 use super::data::{Change, Collected, time};
 use super::document::{Block, Column, Line, Table};
 use super::period::Period;
-use dualgauge_model::lifecycle::TimelineInterval;
+use dualgauge_model::lifecycle::{TimelineInterval, span};
 use dualgauge_model::time::Timestamp;
 
 /// The number of rows of the timeline.
@@ -102,7 +102,10 @@ pub(super) fn section(collected: &Collected, period: &Period) -> Vec<Block> {
         ];
         table.push(counts.into_iter().chain(clients).collect());
     }
-    let text = "Clients are the most of one interval of the row.";
+    let text = format!(
+        "Clients are counted in intervals of {}; a row has the largest number of each kind.",
+        span(collected.overview.timeline.seconds)
+    );
     vec![
         Block::Heading("Progress"),
         Block::Table(table),
@@ -153,6 +156,8 @@ pub(super) fn changes(collected: &Collected, period: &Period) -> Vec<Block> {
     if others.peek().is_none() {
         return blocks;
     }
+    let text = "Changes in the period, the latest first:";
+    blocks.push(Block::Paragraph(Line::text(text)));
     let mut table = Table::new(&[
         Column::Text("Changed at"),
         Column::Text("Change"),
