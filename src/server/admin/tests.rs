@@ -209,12 +209,8 @@ async fn ask_with(
     request: Request<Full<Bytes>>,
 ) -> Response<AdminBody> {
     let (control, mut commands) = mpsc::channel(1);
-    let admin = AdminApi::new(
-        address.parse().unwrap(),
-        tokens,
-        control,
-        LiveStreams::default(),
-    );
+    let (address, streams) = (address.parse().unwrap(), LiveStreams::default());
+    let admin = AdminApi::new(address, tokens, control, streams);
     let answer = async {
         let response = admin.answer(request).await;
         drop(admin);
@@ -480,12 +476,8 @@ async fn where_others_can_reach_it_only_health_and_metrics_and_pages_are_open() 
 async fn an_owner_that_does_not_answer_is_503() {
     let (control, mut commands) = mpsc::channel(1);
     let address = LOOPBACK.parse().unwrap();
-    let admin = AdminApi::new(
-        address,
-        AdminTokens::default(),
-        control,
-        LiveStreams::default(),
-    );
+    let (tokens, streams) = (AdminTokens::default(), LiveStreams::default());
+    let admin = AdminApi::new(address, tokens, control, streams);
     let slow = within(admin.answer(empty(request("GET", "/api/v1/flags")))).await;
     let (status, problem) = read(slow).await;
     assert_eq!(status, 503);
