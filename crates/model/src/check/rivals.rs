@@ -1,10 +1,11 @@
 //! Routes whose calls another route may take: routes of one side that differ only by the value of a hole.
 //!
-//! The cost is bounded: calls are generated once for each route, and only routes that no literal of path or params
-//! distinguishes are compared.
+//! The cost is bounded: calls are generated at most once for each route, and only routes that no literal of path or params
+//! distinguishes are compared. A check of one route generates the calls of its rivals only.
 //!
 //! Used by `check::verify`.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use http::Method;
@@ -24,7 +25,8 @@ const MAX_RIVALS: usize = 64;
 pub(super) struct RivalCalls {
     rest: HashMap<Method, Vec<usize>>,
     rpc: HashMap<String, Vec<usize>>,
-    calls: [Vec<Option<Message>>; 2],
+    /// Generated when they are first needed.
+    calls: [Vec<OnceCell<Option<Message>>>; 2],
     /// The literals that params must have, by location.
     param_literals: Vec<HashMap<String, Json>>,
 }
@@ -43,15 +45,7 @@ impl RivalCalls {
             literals(&route.rpc_call.params, "", &mut texts);
             param_literals.push(texts);
         }
-        let calls = Side::ALL.map(|side| {
-            let indexes = 0..table.routes().len();
-            let plain = indexes.map(|index| {
-                let enters = table.route(index).enters_from(side);
-                let subject = enters.then(|| CheckSubject::calls(table, index, side));
-                subject.and_then(|subject| subject.message(None, &[]))
-            });
-            plain.collect()
-        });
+        let calls = Side::ALL.map(|_| vec![OnceCell::new(); table.routes().len()]);
         RivalCalls {
             rest,
             rpc,
@@ -61,15 +55,19 @@ impl RivalCalls {
     }
 
     /// Returns a plain call of a route, on one side.
-    pub(super) fn call(&self, route: usize, side: Side) -> Option<&Message> {
-        let calls = &self.calls[usize::from(side == Side::Rpc)];
-        calls.get(route)?.as_ref()
+    pub(super) fn call(&self, table: &RouteTable, route: usize, side: Side) -> Option<&Message> {
+        let call = self.calls[usize::from(side == Side::Rpc)].get(route)?;
+        let generate = || {
+            let enters = table.route(route).enters_from(side);
+            let subject = enters.then(|| CheckSubject::calls(table, route, side));
+            subject.and_then(|subject| subject.message(None, &[]))
+        };
+        call.get_or_init(generate).as_ref()
     }
 
     /// Returns plain calls of other routes, on one side, that this route may write.
     pub(super) fn for_route(&self, table: &RouteTable, index: usize, side: Side) -> Vec<Message> {
         let route = table.route(index);
-        let calls = &self.calls[usize::from(side == Side::Rpc)];
         let others: Vec<usize> = match side {
             Side::Rest => self.rest.get(&route.method).cloned().unwrap_or_default(),
             Side::Rpc => match &route.rpc_call.method {
@@ -93,7 +91,7 @@ impl RivalCalls {
             .filter(|other| *other != index && !is_distinct(other))
             .filter(|other| table.route(*other).is_frame() == route.is_frame());
         let both = rivals.take(MAX_RIVALS).flat_map(|other| {
-            let call = calls.get(other).cloned().flatten();
+            let call = self.call(table, other, side).cloned();
             let common = call.as_ref().and_then(|call| {
                 let Message::RpcCall {
                     method, headers, ..

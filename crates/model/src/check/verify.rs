@@ -187,7 +187,7 @@ fn carries(row: &OutcomeRow, from: Side) -> bool {
 fn refused_by_routes(subject: &CheckSubject<'_>, rivals: &RivalCalls) -> Vec<RefusedMessage> {
     let fronts = subject.table.fronts(subject.index).iter();
     let refused = fronts.filter_map(|front| {
-        let there = rivals.call(*front, subject.from.other())?;
+        let there = rivals.call(subject.table, *front, subject.from.other())?;
         let sent = subject.source_of(there)?;
         let why = subject.refused_call(&sent)?;
         let cause = RefusalCause::RouteInFront(subject.table.route(*front).name.clone());
