@@ -125,7 +125,10 @@ fn calls_without_a_route_that_a_proxy_has_counted_become_routes() {
     let metrics = before.metrics();
     let left_out = metrics.value("dualgauge_unrouted_calls_left_out_total");
     assert_eq!(
-        (metrics.value("dualgauge_unrouted_paths"), left_out),
+        (
+            metrics.value("dualgauge_unrouted_calls_remembered"),
+            left_out
+        ),
         (3.0, 1.0)
     );
     let admin = format!("http://{}", before.admin());

@@ -75,7 +75,7 @@ families! {
         "Announced time at which the deprecated side of a route stops working.");
     UNROUTED_CALLS = COUNTER("dualgauge_unrouted_calls_total", ["prefix"],
         "REST calls without a route whose path starts like that of a route, by the longest such prefix.");
-    UNROUTED_PATHS = GAUGE("dualgauge_unrouted_paths", [],
+    UNROUTED_REMEMBERED = GAUGE("dualgauge_unrouted_calls_remembered", [],
         "Entries in the table of calls without a route, which `/api/v1/unrouted` reports and `dualgauge learn --admin` reads; at most 512.");
     UNROUTED_LEFT_OUT = COUNTER("dualgauge_unrouted_calls_left_out_total", [],
         "Calls without a route that are not in this table, because it was full, or because of their method (other than GET, POST, PUT, PATCH and DELETE) or path (more than 24 segments, or `//`).");

@@ -220,10 +220,14 @@ fn usage(
     let unrouted = sum.counts.unrouted.prefixes.iter();
     let unrouted = unrouted.map(|(prefix, count)| ([texts.text(*prefix)], count.calls));
     let paths = &sum.counts.unrouted.paths;
-    let entries = gauge(&family::UNROUTED_PATHS, &[], paths.entry_count() as f64);
+    let entries = gauge(
+        &family::UNROUTED_REMEMBERED,
+        &[],
+        paths.entry_count() as f64,
+    );
     let left_out = counter(&family::UNROUTED_LEFT_OUT, &[], paths.left_out());
     vec![
-        metric_family(&family::UNROUTED_PATHS, vec![entries]),
+        metric_family(&family::UNROUTED_REMEMBERED, vec![entries]),
         metric_family(&family::UNROUTED_LEFT_OUT, vec![left_out]),
         metric_family(&family::MISMATCHING_FIELDS, fields.collect()),
         metric_family(&family::LAST_SEEN, seen.collect()),

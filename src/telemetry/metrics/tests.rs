@@ -1,3 +1,4 @@
+mod admin;
 mod flag_source;
 mod links;
 
@@ -43,14 +44,6 @@ fn flag(name: &str, side: Option<Side>, thousandths: u32) -> FlagState {
     })
 }
 
-fn evaluations() -> EvaluationCounts {
-    let mut counts = EvaluationCounts::default();
-    counts.add(EvaluationRequest::One, EvaluatedAs::Split);
-    counts.add(EvaluationRequest::One, EvaluatedAs::Split);
-    counts.add(EvaluationRequest::All, EvaluatedAs::All);
-    counts
-}
-
 pub(super) fn process() -> GlobalMetrics {
     GlobalMetrics {
         reloads_ok: 3,
@@ -68,13 +61,8 @@ pub(super) fn process() -> GlobalMetrics {
             count: 2,
         }],
         rulings: vec![("ios-first".to_owned(), "content")],
-        evaluations: evaluations(),
-        live_streams: LiveStreamCounts {
-            open: 2,
-            opened: 5,
-            refused: 1,
-            failed: 3,
-        },
+        evaluations: admin::evaluations(),
+        live_streams: admin::live_streams(),
         kill: Kill::Off,
         is_store_up: true,
         source: Some(flag_source::state()),

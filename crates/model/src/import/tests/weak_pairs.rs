@@ -62,7 +62,7 @@ fn observed_operations_that_end_alike_and_have_the_same_values_are_pairs() {
         ]),
     );
     let wanted = [
-        "GET /api/shop/sessions/messages?session_id={session_id} = session/messages",
+        "GET /api/shop/sessions/messages?session_id={session_id:string} = session/messages",
         "POST /api/shop/run = agent/run",
         "POST /api/shop/stop = agent/stop",
         "POST /tools/web_search = web_search",
