@@ -244,12 +244,16 @@ fn a_token_is_asked_for_and_stays_in_its_tab() {
 #[ignore = "needs what .ci/install-console installs"]
 fn upstreams_that_are_away_are_shown_as_missing_for_readiness() {
     let health = "health = { path = \"/healthz\", every = \"1s\", down_after = 1 }";
+    // Nothing listens at an address that was free.
+    let away = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = away.local_addr().unwrap();
+    drop(away);
     configured(
         "readiness",
         &format!(
             "ready_upstreams = [\"old\"]\n\
-             [upstream.old]\nside = \"rest\"\nurl = \"http://127.0.0.1:9\"\n{health}\n\
-             [upstream.new]\nside = \"rpc\"\nurl = \"ws://127.0.0.1:9/rpc\"\n"
+             [upstream.old]\nside = \"rest\"\nurl = \"http://{address}\"\n{health}\n\
+             [upstream.new]\nside = \"rpc\"\nurl = \"ws://{address}/rpc\"\n"
         ),
     );
 }
@@ -277,7 +281,9 @@ fn serve(stream: TcpStream) -> io::Result<()> {
         let mut length = 0;
         while line != "\r\n" {
             line.clear();
-            reader.read_line(&mut line)?;
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
             let header = line.to_ascii_lowercase();
             if let Some(value) = header.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
@@ -355,7 +361,7 @@ fn write_large(folder: &Path, server: SocketAddr) {
          [listen]\naddress = \"127.0.0.1:0\"\n[admin]\naddress = \"127.0.0.1:0\"\n\
          [upstream.old]\nside = \"rest\"\nurl = \"http://{server}\"\ndefault = true\n\
          [upstream.new]\nside = \"rpc\"\nurl = \"http://{server}/rpc\"\n\
-         [rollout]\nflags = \"flags.toml\"\nstate = \"state/\"\n[record]\ndirectory = \"recordings\"\n[log]\nlevel = \"error\"\n{tables}"
+         [rollout]\nflags = \"flags.toml\"\nstate = \"state/\"\n[rollout.candidates]\nconcurrency = 1000\n[record]\ndirectory = \"recordings\"\n[log]\nlevel = \"error\"\n{tables}"
     );
     fs::write(folder.join("dualgauge.toml"), config).unwrap();
     fs::write(folder.join("flags.toml"), flags).unwrap();

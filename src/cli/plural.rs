@@ -1,4 +1,4 @@
-//! Formatting of counted nouns in reports. Used by `check`, `mismatches`, `reload` and `usage`.
+//! Formatting of counted nouns and times in reports. Used by `check`, `mismatches`, `reload`, `replay`, `report` and `usage`.
 
 use std::fmt::Display;
 
@@ -6,4 +6,14 @@ use std::fmt::Display;
 pub(super) fn count<N: Display + PartialEq + From<u8>>(number: N, of: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };
     format!("{number} {of}{plural}")
+}
+
+/// Formats seconds, with the two largest units: `2 min 30 s`, `1 h 25 min`.
+pub(super) fn duration(seconds: u64) -> String {
+    let (minutes, hours) = (seconds / 60, seconds / 3_600);
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds} s"),
+        (0, _) => format!("{minutes} min {} s", seconds % 60),
+        (_, _) => format!("{hours} h {} min", minutes % 60),
+    }
 }

@@ -206,7 +206,7 @@ fn a_source_behind_tls_is_polled_while_its_authority_is_trusted() {
     let door = Door::before(&source, &certified(&trusted, "flags", "localhost"), None);
     let servers = Servers::start();
     let follow = format!(
-        "[rollout.source]\nurl = \"https://localhost:{}/\"\ninterval = \"1s\"\ntls.ca = \"ca.pem\"\n",
+        "[rollout.source]\nurl = \"https://localhost:{}/\"\ninterval = \"1s\"\ntimeout = \"30s\"\ntls.ca = \"ca.pem\"\n",
         door.port()
     );
     let proxy = servers.proxy(&follow, &[("ca.pem", &trusted.pem())]);

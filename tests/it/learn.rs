@@ -129,7 +129,7 @@ fn calls_without_a_route_that_a_proxy_has_counted_become_routes() {
             metrics.value("dualgauge_unrouted_calls_remembered"),
             left_out
         ),
-        (3.0, 1.0)
+        (3.0, 2.0)
     );
     let admin = format!("http://{}", before.admin());
     let arguments = [

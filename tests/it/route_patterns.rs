@@ -30,7 +30,7 @@ query       = { "..." = "{others}" }
 headers     = { x-tenant = "{tenant}", "x-meta-..." = "{meta}" }
 body        = { title = "{title}", kind = "{_=\"a\"}", "..." = "{rest}" }
 rpc         = "things/write"
-rpc_headers = { x-mode = "fast" }
+rpc_headers = { x-mode = "fast", authorization = "Bearer s3cret" }
 params      = { id = "{id}", dry = "{dry}", others = "{others}", tenant = "{tenant}", meta = "{meta}", title = "{title}", "..." = "{rest}" }
 outcomes    = ["common"]
 
@@ -103,8 +103,12 @@ fn a_route_shows_all_patterns_of_both_sides() {
         ]
     );
     assert_eq!(
-        parts(&full["rpc"])[..2],
-        ["rpc things/write", "rpc_headers.x-mode fast"]
+        parts(&full["rpc"])[..3],
+        [
+            "rpc things/write",
+            "rpc_headers.x-mode fast",
+            "rpc_headers.authorization ***"
+        ]
     );
 }
 

@@ -93,6 +93,13 @@ struct RepeatedCalls {
     calls: UsageCount,
 }
 
+impl RepeatedCalls {
+    /// Returns true if the table keeps calls of this method and path.
+    fn is_kept(&self) -> bool {
+        PathKey::new(&self.method, &self.path).is_some()
+    }
+}
+
 /// Calls without a route, as the admin API shows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnroutedReport {
@@ -195,7 +202,11 @@ impl UnroutedCalls {
             }
         }
         if let Some(last) = &other.last {
-            self.beyond += self.add_repeated(last);
+            if last.is_kept() {
+                self.beyond += self.add_repeated(last);
+            } else {
+                self.more += last.calls.calls;
+            }
         }
     }
 
@@ -206,10 +217,11 @@ impl UnroutedCalls {
     }
 
     /// Returns the number of calls that no worker has kept. It never decreases, as the number in a report may. A call
-    /// counts when another one follows.
+    /// that finds a full table counts when one with another target follows.
     #[must_use]
-    pub const fn left_out(&self) -> u64 {
-        self.more
+    pub fn left_out(&self) -> u64 {
+        let last = self.last.as_ref().filter(|last| !last.is_kept());
+        self.more + last.map_or(0, |last| last.calls.calls)
     }
 
     /// Returns true if nothing was counted.

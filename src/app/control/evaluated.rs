@@ -47,11 +47,18 @@ impl Control {
         let found = context.and_then(|context| evaluate_all(&self.plan, &context, at));
         let result = found.as_ref().err().map_or(EvaluatedAs::All, fault_of);
         match &found {
-            Ok(found) => tracing::debug!(
-                reason = result.as_str(),
-                flags = found.len(),
-                "evaluated all flags for an application"
-            ),
+            Ok(found) => {
+                let failed = found.iter().filter_map(|one| one.as_ref().err());
+                tracing::debug!(
+                    reason = result.as_str(),
+                    flags = found.len(),
+                    failed = failed.clone().count(),
+                    "evaluated all flags for an application"
+                );
+                if let Some((key, fault)) = failed.clone().next() {
+                    self.evaluation_log.log(Some(key), fault_of(fault), fault);
+                }
+            }
             Err(fault) => self.evaluation_log.log(None, result, fault),
         }
         self.evaluations.add(EvaluationRequest::All, result);

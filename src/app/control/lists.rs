@@ -209,7 +209,7 @@ impl Control {
             from: route.from.map(Side::as_str),
             lossy: route.lossy.clone(),
             about: about(route),
-            patterns: patterns(route),
+            patterns: patterns(&plan, route),
             examples: route.examples.iter().map(example).collect(),
             callers,
             more_callers,

@@ -3,23 +3,27 @@
 use crate::server::admin::{OutcomePatterns, PatternPart, RoutePatterns};
 use dualgauge_model::form::BodyFormat;
 use dualgauge_model::outcome::{BodyPattern, OutcomeRow, RpcReplyPattern, ToolValue};
+use dualgauge_model::plan::Plan;
+use dualgauge_model::redact::HIDDEN;
 use dualgauge_model::route::{HeaderItem, Route, Wire};
 use dualgauge_patterns::pattern::as_key;
 
 /// Returns the patterns of both sides. Those that a short form implies are written out.
-pub(super) fn patterns(route: &Route) -> RoutePatterns {
+pub(super) fn patterns(plan: &Plan, route: &Route) -> RoutePatterns {
     let rows = route.outcomes.rows().iter();
     RoutePatterns {
         holes: route.hole_notations(),
-        rest: rest(route),
-        rpc: rpc(route),
-        outcomes: rows.map(|row| outcome(route.rest_protocol, row)).collect(),
+        rest: rest(plan, route),
+        rpc: rpc(plan, route),
+        outcomes: rows
+            .map(|row| outcome(plan, route.rest_protocol, row))
+            .collect(),
     }
 }
 
-fn rest(route: &Route) -> Vec<PatternPart> {
+fn rest(plan: &Plan, route: &Route) -> Vec<PatternPart> {
     let (call, wire) = (&route.rest_call, route.rest_protocol);
-    let mut parts = Parts::of(wire);
+    let mut parts = Parts::of(plan, wire);
     match wire {
         Wire::Http => parts.add("rest", route.rest.clone()),
         Wire::Old => parts.add("path", route.rest.clone()),
@@ -51,8 +55,8 @@ fn rest(route: &Route) -> Vec<PatternPart> {
     parts.list
 }
 
-fn rpc(route: &Route) -> Vec<PatternPart> {
-    let mut parts = Parts::of(Wire::Http);
+fn rpc(plan: &Plan, route: &Route) -> Vec<PatternPart> {
+    let mut parts = Parts::of(plan, Wire::Http);
     parts.add("rpc", route.rpc.clone());
     parts.add_headers("rpc_headers", &route.rpc_call.headers);
     parts.add("params", route.rpc_call.params.to_notation());
@@ -62,8 +66,8 @@ fn rpc(route: &Route) -> Vec<PatternPart> {
     parts.list
 }
 
-fn outcome(wire: Wire, row: &OutcomeRow) -> OutcomePatterns {
-    let mut rest = Parts::of(wire);
+fn outcome(plan: &Plan, wire: Wire, row: &OutcomeRow) -> OutcomePatterns {
+    let mut rest = Parts::of(plan, wire);
     if wire != Wire::Frame {
         rest.add("status", row.rest.status.to_notation());
     }
@@ -74,7 +78,7 @@ fn outcome(wire: Wire, row: &OutcomeRow) -> OutcomePatterns {
         BodyPattern::Json(body) => rest.add("body", body.to_notation()),
         BodyPattern::Text(text) => rest.add("text", text.to_notation()),
     }
-    let mut rpc = Parts::of(Wire::Http);
+    let mut rpc = Parts::of(plan, Wire::Http);
     match &row.rpc {
         RpcReplyPattern::Result(result) => rpc.add("result", result.to_notation()),
         RpcReplyPattern::Error {
@@ -102,14 +106,16 @@ fn outcome(wire: Wire, row: &OutcomeRow) -> OutcomePatterns {
 }
 
 /// The parts of one side, named by the keys of the configuration.
-struct Parts {
+struct Parts<'p> {
+    plan: &'p Plan,
     wire: Wire,
     list: Vec<PatternPart>,
 }
 
-impl Parts {
-    fn of(wire: Wire) -> Parts {
+impl<'p> Parts<'p> {
+    fn of(plan: &'p Plan, wire: Wire) -> Parts<'p> {
         Parts {
+            plan,
             wire,
             list: Vec::new(),
         }
@@ -129,9 +135,15 @@ impl Parts {
         self.add(&format!("{key}.{}", as_key(member)), pattern);
     }
 
+    /// Adds headers. Patterns of secret headers may have secrets in their literals, and are hidden.
     fn add_headers(&mut self, key: &str, headers: &[HeaderItem]) {
         for header in headers {
-            self.add_member(key, header.name.as_str(), header.words.to_notation());
+            let pattern = if self.plan.is_secret(&header.name) {
+                HIDDEN.to_owned()
+            } else {
+                header.words.to_notation()
+            };
+            self.add_member(key, header.name.as_str(), pattern);
         }
     }
 }

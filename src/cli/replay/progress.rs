@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::summary::Summary;
-use crate::cli::plural::count;
+use crate::cli::plural::{count, duration};
 use crate::telemetry::clock;
 
 /// The time between two updates on a terminal.
@@ -53,7 +53,7 @@ impl Progress {
 
     /// Shows the progress, if the last time is long enough ago.
     pub(super) fn show(&mut self, percent: Option<u64>, summary: &Summary) {
-        let done = Done {
+        let done = || Done {
             percent,
             compared: summary.compared(),
             different: summary.different(),
@@ -65,7 +65,7 @@ impl Progress {
     }
 
     /// Returns the text to show; `None` if the last one was shown a short time ago.
-    fn next(&mut self, done: Done) -> Option<String> {
+    fn next(&mut self, done: impl FnOnce() -> Done) -> Option<String> {
         let pause = match self.is_terminal {
             true => TERMINAL,
             false => ELSEWHERE,
@@ -76,7 +76,7 @@ impl Progress {
         }
         self.shown = now;
         self.has_line = self.is_terminal;
-        let line = done.line(now - self.began);
+        let line = done().line(now - self.began);
         Some(match self.is_terminal {
             true => format!("{CLEAR}{line}"),
             false => format!("{line}\n"),
@@ -106,18 +106,8 @@ impl Done {
             let rest_ms = elapsed_ms.saturating_mul(100 - percent.min(100)) / percent;
             rest_ms.div_ceil(1_000)
         });
-        parts.extend(rest.map(|rest| format!("about {} left", time(rest))));
+        parts.extend(rest.map(|rest| format!("about {} left", duration(rest))));
         parts.join(", ")
-    }
-}
-
-/// Formats seconds, with the two largest units.
-fn time(seconds: u64) -> String {
-    let (minutes, hours) = (seconds / 60, seconds / 3_600);
-    match (hours, minutes) {
-        (0, 0) => format!("{seconds} s"),
-        (0, _) => format!("{minutes} min {} s", seconds % 60),
-        (_, _) => format!("{hours} h {} min", minutes % 60),
     }
 }
 
@@ -169,7 +159,7 @@ mod tests {
         let mut texts = Vec::new();
         for _ in 0..6_000 {
             advance(Duration::from_millis(10)).await;
-            texts.extend(progress.next(DONE));
+            texts.extend(progress.next(|| DONE));
         }
         texts
     }

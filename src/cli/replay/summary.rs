@@ -326,7 +326,7 @@ impl Summary {
         if by_status > 0 {
             let calls = count(by_status, "call");
             self.notes.push(format!(
-                "{calls} compared by status only, because the file has no body of the response; `dualgauge record --bodies` records bodies"
+                "{calls} compared by status only, because the body of the response is missing, incomplete or redacted as a whole; `dualgauge record --bodies` records bodies of at most 4 MiB"
             ));
         }
     }

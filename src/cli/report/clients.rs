@@ -157,9 +157,9 @@ impl<'c> Clients<'c> {
             Column::Text("Side"),
             Column::Text("In the period"),
             Column::Number("Old way"),
-            Column::Text("Last the old way"),
+            Column::Text("Last call the old way"),
             Column::Number("New way"),
-            Column::Text("Last the new way"),
+            Column::Text("Last call the new way"),
             Column::Number("Refused"),
         ]);
         let mut rows: Vec<_> = self.callers.iter().collect();
@@ -203,9 +203,9 @@ impl<'c> Clients<'c> {
         let mut table = Table::new(&[
             Column::Text("Client"),
             Column::Text("Side"),
-            Column::Text("Last the old way"),
-            Column::Text("Last the new way"),
-            Column::Number("Routes the old way"),
+            Column::Text("Last call the old way"),
+            Column::Text("Last call the new way"),
+            Column::Number("Routes called the old way"),
             Column::Text("Which"),
         ]);
         let callers = self.callers.iter();
@@ -229,8 +229,7 @@ impl<'c> Clients<'c> {
             let text = "Within the period, no client called any route the old way.";
             return vec![heading, Block::Paragraph(Line::text(text))];
         }
-        let text = "These clients called routes the old way in the period. One whose last call the new way is much later has \
-                    moved since.";
+        let text = "These clients called routes the old way in the period.";
         vec![
             heading,
             Block::Paragraph(Line::text(text)),

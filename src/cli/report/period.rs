@@ -45,7 +45,7 @@ impl Period {
         Some(began.max(self.since))
     }
 
-    /// Returns a line for each kind of data that begins after the period, or that covers one replica only.
+    /// Returns a line for each kind of data that does not cover the whole period, or that covers one replica only.
     pub(super) fn gaps(&self, collected: &Collected) -> Vec<Line> {
         let mut gaps = vec![self.process(collected)];
         match self.timeline_start(collected) {

@@ -3,7 +3,8 @@
 use super::data::{Change, Collected, time};
 use super::document::{Block, Column, Line, Table};
 use super::period::Period;
-use dualgauge_model::lifecycle::{TimelineInterval, span};
+use crate::cli::plural::duration;
+use dualgauge_model::lifecycle::TimelineInterval;
 use dualgauge_model::time::Timestamp;
 
 /// The number of rows of the timeline.
@@ -104,7 +105,7 @@ pub(super) fn section(collected: &Collected, period: &Period) -> Vec<Block> {
     }
     let text = format!(
         "Clients are counted in intervals of {}; a row has the largest number of each kind.",
-        span(collected.overview.timeline.seconds)
+        duration(collected.overview.timeline.seconds)
     );
     vec![
         Block::Heading("Progress"),

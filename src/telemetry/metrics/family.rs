@@ -78,7 +78,7 @@ families! {
     UNROUTED_REMEMBERED = GAUGE("dualgauge_unrouted_calls_remembered", [],
         "Entries in the table of calls without a route, which `/api/v1/unrouted` reports and `dualgauge learn --admin` reads; at most 512.");
     UNROUTED_LEFT_OUT = COUNTER("dualgauge_unrouted_calls_left_out_total", [],
-        "Calls without a route that are not in this table, because it was full, or because of their method (other than GET, POST, PUT, PATCH and DELETE) or path (more than 24 segments, or `//`).");
+        "Calls without a route that no worker kept, because its table was full, or because of their method (other than GET, POST, PUT, PATCH and DELETE) or path (more than 24 segments, or `//`).");
     CLIENT_CONNECTIONS = GAUGE("dualgauge_client_connections", [],
         "Open client connections.");
     REFUSED_CONNECTIONS = COUNTER("dualgauge_refused_connections_total", [],

@@ -406,7 +406,7 @@ fn live_and_replay_agree(side: Side, calls: usize) {
 
 #[test]
 fn live_shadow_calls_of_rest_clients_have_the_verdicts_of_a_replay() {
-    live_and_replay_agree(Side::Rest, 2_500);
+    live_and_replay_agree(Side::Rest, 10_000);
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn a_call_without_a_recorded_body_is_compared_by_its_status() {
     );
     let ended = Replay::new(&config, file(&[omitted("/items/1", 404)])).run(&[]);
     assert_eq!(ended.code, Some(1));
-    let note = "note: 1 call compared by status only, because the file has no body of the response; `dualgauge record --bodies` records bodies";
+    let note = "note: 1 call compared by status only, because the body of the response is missing, incomplete or redacted as a whole; `dualgauge record --bodies` records bodies of at most 4 MiB";
     assert!(ended.output.lines().any(|line| line == note), "{ended:?}");
     assert!(
         ended.output.contains("1 compared by status only"),

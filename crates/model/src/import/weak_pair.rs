@@ -12,7 +12,7 @@ use super::model::{RestOperation, RpcOperation, Segment};
 use super::name_words::{self, NameWords};
 use super::pair::{self, OperationPair, PairRule, Pairs};
 
-/// The most operations of each side that are compared with each other.
+/// The most operations of a side that are compared. Without all of them, a pair could have another candidate.
 const MOST: usize = 500;
 
 /// Pairs the operations that are left.
@@ -23,9 +23,12 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation], found: &mut Pai
             .filter(|at| found.rest_is_free(*at))
             .collect();
         let others: Vec<usize> = (0..rpc.len()).filter(|at| found.rpc_is_free(*at)).collect();
+        if free.len().max(others.len()) > MOST {
+            return;
+        }
         let mut possible: Vec<(usize, usize)> = Vec::new();
-        for one in free.into_iter().take(MOST) {
-            for other in others.iter().take(MOST) {
+        for one in free {
+            for other in &others {
                 let is_possible = match rule {
                     PairRule::Reading => reads(&rest[one], &rpc[*other]),
                     PairRule::SameAction => is_same_action(&rest[one], &rpc[*other], &words),

@@ -77,8 +77,10 @@ impl EvaluationContext {
         if body.is_empty() {
             return Ok(EvaluationContext::default());
         }
-        let request: Map<String, Value> = serde_json::from_slice(body)
-            .map_err(|error| EvaluationFault::Parse(error.to_string()))?;
+        // The text of the error would repeat values of the body, which may be secrets.
+        let request: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+            EvaluationFault::Parse(format!("line {}, column {}", error.line(), error.column()))
+        })?;
         match request.get("context") {
             None | Some(Value::Null) => Ok(EvaluationContext::default()),
             Some(Value::Object(context)) => read(context),

@@ -154,6 +154,15 @@ fn a_flag_has_its_values_in_force_and_none_when_it_is_off() {
     );
 }
 
+#[test]
+fn errors_repeat_no_value_of_the_body() {
+    let fault = EvaluationContext::parse(br#""s3cret""#).unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "the body is not a JSON object: line 1, column 8"
+    );
+}
+
 /// A key, a body, and the code of the error or the reason.
 const CODES: &[(&str, &str, &str)] = &[
     ("stage:read", "{", "PARSE_ERROR"),

@@ -100,11 +100,18 @@ fn the_calls_left_out_by_workers_are_those_of_each_and_not_those_of_their_sum() 
     }
     full.count("OPTIONS", "/x", None, at);
     full.count("GET", "//", None, at);
-    assert_eq!((full.entry_count(), full.left_out()), (ENTRIES, 1));
+    assert_eq!((full.entry_count(), full.left_out()), (ENTRIES, 2));
     let other = counted(&["GET /other", "GET /more", "HEAD /more", "GET /other"]);
     full.merge(&other);
-    assert_eq!((full.entry_count(), full.left_out()), (ENTRIES, 2));
+    assert_eq!((full.entry_count(), full.left_out()), (ENTRIES, 3));
     assert_eq!(report(&full).more, 6);
+    // The last call counts too, and once.
+    let mut other = counted(&["HEAD /more", "HEAD /more"]);
+    assert_eq!(other.left_out(), 2);
+    full.merge(&other);
+    assert_eq!(full.left_out(), 5);
+    other.count("GET", "/more", None, at);
+    assert_eq!(other.left_out(), 2);
 }
 
 #[test]

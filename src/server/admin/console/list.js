@@ -16,8 +16,8 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
   const search = h("input", { id: searchId, type: "search", autocomplete: "off", spellcheck: "false", value: first || "" });
   const position = h("span", { class: "faint", role: "status" });
   const body = h("div", { class: "list-body" });
-  const previous = h("button", { type: "button", class: "quiet", onclick: () => move(-limit) }, "‹ Previous");
-  const next = h("button", { type: "button", class: "quiet", onclick: () => move(limit) }, "Next ›");
+  const previous = h("button", { type: "button", class: "quiet", "aria-label": `Previous ${noun}`, onclick: () => move(-limit) }, "‹ Previous");
+  const next = h("button", { type: "button", class: "quiet", "aria-label": `Next ${noun}`, onclick: () => move(limit) }, "Next ›");
   const pager = h("div", { class: "pager" }, previous, position, next);
 
   async function refresh() {

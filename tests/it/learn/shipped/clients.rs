@@ -17,7 +17,7 @@ use dualgauge_patterns::side::Side;
 const RECORD: &str =
     "[record]\ndirectory = \"recordings\"\nsample = 100\nbodies = true\n[log]\nlevel = \"error\"\n";
 
-/// The recording of a proxy that has ended.
+/// A recording that has ended, and its proxy.
 pub(super) struct Recorded {
     pub(super) files: Vec<PathBuf>,
     /// The number of recorded REST calls that the server knows.

@@ -149,7 +149,8 @@ export function routePage({ name }) {
       const route = await get(`routes/${segment(name)}`);
       put(top, [route.about && h("p", {}, route.about), h("p", { class: "facts-line" }, `Effect: ${route.effect}.`, route.from && ` Called from ${route.from} only.`, route.lossy && ` Accepted loss: ${route.lossy}.`, " ", h("a", { href: `#/differences?route=${encodeURIComponent(name)}` }, "Its differences"))]);
       drawPatterns(route.patterns);
-      put(places.latency, latency(route));
+      // A table that has the focus stays.
+      if (!places.latency.contains(document.activeElement)) put(places.latency, latency(route));
       lists.callers.set(callers(route));
       put(places.more, route.more_callers > 0 && h("p", { class: "faint" }, `and ${plural(route.more_callers, "more caller")}; \`dualgauge usage\` lists all.`));
       put(places.deletion, deletion(route));
