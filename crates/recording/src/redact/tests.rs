@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 use super::*;
@@ -118,6 +120,93 @@ fn json_inside_strings_is_searched() {
         redacted(Nameless::Kept, unchanged),
         (unchanged.to_owned(), vec![])
     );
+}
+
+#[test]
+fn credentials_and_urls_within_texts_are_found() {
+    let base64 = |text: &str| STANDARD.encode(text);
+    let hidden = [
+        (
+            "https://a/x,eyJh.eyJi.c?token=1",
+            "https://a/x,***?token=***",
+        ),
+        (
+            "eyJh.eyJi.c,https://a/x?token=1",
+            "***,https://a/x?token=***",
+        ),
+        (
+            "see [reset](https://h/reset/abc)",
+            "see [reset](https://h/reset/***)",
+        ),
+        ("0; url=https://h/reset/abc", "0; url=https://h/reset/***"),
+        ("url:https://h/reset/abc", "url:https://h/reset/***"),
+        ("x?u=https://h/reset/abc", "x?u=https://h/reset/***"),
+        (
+            "/x?u=https://u@h&pin=1",
+            "/x?u=https%3A%2F%2F%2A%2A%2A%40h&pin=***",
+        ),
+        (
+            "https://h/x,https://h/reset/abc",
+            "https://h/x,https://h/reset/***",
+        ),
+        (
+            "https://h/x,https://u@h/?pin=1",
+            "https://h/x,https://***@h/?pin=***",
+        ),
+        ("/x,https://u@h", "/x,https://***@h"),
+        (
+            "see https://h/reset/a,b(c) now",
+            "see https://h/reset/***) now",
+        ),
+        (
+            "refused: Bearer correct-horse-battery",
+            "refused: Bearer ***",
+        ),
+        ("refused (Bearer sk-live-1234)", "refused (Bearer ***"),
+        ("with auth:Bearer: abcdefgh=", "with auth:Bearer: ***"),
+        (&base64("/reset/abc"), "***"),
+        (&base64("refused Bearer a1b2c3d4 now"), "***"),
+        (&base64(&base64("refused Bearer a1b2c3d4 now")), "***"),
+        (&base64("https://a/?f={\"pin\":1}"), "***"),
+    ];
+    for (text, expected) in hidden {
+        let mut redactor = Redactor::new(&Rules, Nameless::Kept);
+        assert_eq!(redactor.header("request.headers", "x", text), expected);
+        assert_eq!(redactor.into_places(), ["request.headers.x"], "{text}");
+    }
+}
+
+#[test]
+fn ordinary_texts_beside_schemes_and_urls_are_kept() {
+    let base64 = |text: &str| STANDARD.encode(text);
+    let kept = [
+        "Keep it basic. Re-establish the connection",
+        "the Basic training, and the Basic Training",
+        "Basic training; token ungültig!",
+        "see (https://h/a,b), [x](https://h/c) and a://b",
+        "https://h/x,https://h/y",
+        "://h 1://h /a://b",
+        &base64("see (https://h/a,b), a text"),
+        &base64(&base64("a text of words")),
+    ];
+    for text in kept {
+        let mut redactor = Redactor::new(&Rules, Nameless::Kept);
+        assert_eq!(redactor.header("request.headers", "x", text), text);
+        assert_eq!(redactor.into_places(), [""; 0]);
+    }
+}
+
+#[test]
+fn path_parameters_are_searched() {
+    let cases = [
+        ("/a/eyJh.eyJi.c_-;v=1/b", "/a/***;v=1/b"),
+        ("/a;v=eyJh.eyJi.c_-", "/a;v=***"),
+        ("/a;%74oken=x;100%=y", "/a;%74oken=***;100%=y"),
+    ];
+    for (path, expected) in cases {
+        let mut redactor = Redactor::new(&Rules, Nameless::Kept);
+        assert_eq!(redactor.target(path, None), expected);
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ use crate::recording::MAX_DEPTH;
 use dualgauge_patterns::json::Json;
 use dualgauge_patterns::percent::{self, Keep, Plus, decode};
 
+/// The shortest text after an authentication scheme that is taken for a credential.
+pub(super) const SHORTEST_CREDENTIAL: usize = 8;
+
 impl Redactor<'_> {
     /// Redacts a request target.
     #[must_use]
@@ -86,7 +89,7 @@ impl Redactor<'_> {
     /// Redacts a string, which may contain JSON or text in base64, a URL, or sensitive text. Returns `None` if it is
     /// unchanged.
     pub(super) fn string(&mut self, text: &str, nested: u8) -> Option<String> {
-        if is_token(text) || is_credential(text) {
+        if is_token(text) || is_credential_with_scheme(text) {
             return Some(PLACEHOLDER.to_owned());
         }
         if let Some(json) = contained_json(text.as_bytes()) {
@@ -97,7 +100,9 @@ impl Redactor<'_> {
                 let redacted = self.contained(&json, nested)?;
                 return Some(STANDARD.encode(redacted));
             }
-            Some(Encoded::Text(inside)) if self.is_sensitive(&inside) => {
+            Some(Encoded::Text(inside))
+                if nested == 0 || self.string(&inside, nested - 1).is_some() =>
+            {
                 return Some(PLACEHOLDER.to_owned());
             }
             Some(Encoded::Text(_)) | None => {}
@@ -107,11 +112,6 @@ impl Redactor<'_> {
         let shown = known.as_deref().unwrap_or(text);
         let shown = self.rules.text(shown);
         (shown != text).then(|| shown.into_owned())
-    }
-
-    /// Returns true if a text that was in base64 has a credential.
-    fn is_sensitive(&self, text: &str) -> bool {
-        is_token(text) || is_credential(text) || self.rules.text(text) != text
     }
 
     /// Redacts JSON inside a string. Returns `None` if it is unchanged.
@@ -141,7 +141,9 @@ enum Encoded {
 
 /// Returns the content of a text that is base64 as a whole, if it is a text.
 fn base64(text: &str) -> Option<Encoded> {
-    if text.len() < 8 {
+    let is_digit =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    if text.len() < 8 || !text.bytes().all(is_digit) {
         return None;
     }
     let engines = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
@@ -162,12 +164,12 @@ pub(super) fn is_token(text: &str) -> bool {
 }
 
 /// Returns true for a credential with its scheme (RFC 9110 §11.4).
-fn is_credential(text: &str) -> bool {
+fn is_credential_with_scheme(text: &str) -> bool {
     let Some((scheme, rest)) = text.trim_start().split_once(' ') else {
         return false;
     };
     let rest = rest.trim();
-    is_scheme(scheme) && rest.len() >= 8 && !rest.contains(' ')
+    is_scheme(scheme) && rest.len() >= SHORTEST_CREDENTIAL && !rest.contains(' ')
 }
 
 /// Returns true for the name of an authentication scheme.

@@ -1,53 +1,69 @@
 //! URLs, and words of longer texts.
 
-use super::text::{is_scheme, is_token};
-use super::{PLACEHOLDER, Redactor};
+use std::borrow::Cow;
 
-/// The shortest text after an authentication scheme that is taken for a credential.
-const SHORTEST_CREDENTIAL: usize = 8;
+use super::text::{SHORTEST_CREDENTIAL, is_scheme, is_token};
+use super::{PLACEHOLDER, Redactor};
+use dualgauge_patterns::percent::{Plus, decode};
 
 impl Redactor<'_> {
     /// Redacts a path: sensitive segments, tokens, and path parameters such as `;token=x`.
     pub(super) fn path(&self, path: &str) -> String {
         let shown = self.rules.path(path);
-        let segments = shown.split('/').map(|segment| match is_token(segment) {
-            true => PLACEHOLDER.to_owned(),
-            false => self.path_parameters(segment),
-        });
+        let segments = shown.split('/').map(|part| self.path_parameters(part));
         segments.collect::<Vec<_>>().join("/")
     }
 
     fn path_parameters(&self, segment: &str) -> String {
         let parts = segment.split(';').map(|part| match part.split_once('=') {
-            Some((name, _)) if self.hides(name) => format!("{name}={PLACEHOLDER}"),
-            Some(_) | None => part.to_owned(),
+            Some((name, _)) if self.hides(&decoded(name)) => {
+                Cow::Owned(format!("{name}={PLACEHOLDER}"))
+            }
+            Some(_) | None => without_tokens(part),
         });
         parts.collect::<Vec<_>>().join(";")
     }
 
-    /// Redacts a URL, or a path with or without a query: user info, path, query and fragment. Returns `None` if the text
+    /// Redacts URLs that follow each other, as in a list, or a path with or without a query. Returns `None` if the text
     /// is something else, or unchanged.
     pub(super) fn url(&mut self, text: &str, nested: u8) -> Option<String> {
-        if text.contains(char::is_whitespace) {
+        let may_be_url = text.starts_with('/') || text.contains("://");
+        if !may_be_url || text.contains(char::is_whitespace) {
             return None;
         }
-        let (before, rest) = split_authority(text)?;
-        if nested == 0 {
-            return Some(PLACEHOLDER.to_owned());
+        let mut shown = String::new();
+        let mut from = 0;
+        for to in starts(text).into_iter().chain([text.len()]) {
+            let piece = &text[from..to];
+            let url = piece.trim_end_matches([',', '(', ')', '[', ']']);
+            match split_authority(url) {
+                Some(_) if nested == 0 => return Some(PLACEHOLDER.to_owned()),
+                Some((before, rest)) => {
+                    shown.push_str(&before);
+                    self.after_authority(rest, nested - 1, &mut shown);
+                }
+                None => shown.push_str(&without_tokens(url)),
+            }
+            shown.push_str(&piece[url.len()..]);
+            from = to;
         }
+        (shown != text).then_some(shown)
+    }
+
+    /// Redacts the path, the query and the fragment of a URL.
+    fn after_authority(&mut self, rest: &str, nested: u8, shown: &mut String) {
         let (rest, fragment) = cut(rest, '#');
         let (path, query) = cut(rest, '?');
-        let mut shown = before + &self.path(path);
+        shown.push_str(&self.path(path));
         // The place of the text is noted by its owner.
         let places = self.places.len();
         for (sign, part) in [('?', query), ('#', fragment)] {
             if let Some(part) = part {
                 shown.push(sign);
-                shown.push_str(&self.pairs("", part, nested - 1));
+                shown.push_str(&self.pairs("", part, nested));
             }
         }
         self.places.truncate(places);
-        (shown != text).then_some(shown)
     }
 
     /// Redacts the URLs, tokens and credentials in a longer text. Returns `None` if it has none.
@@ -59,20 +75,37 @@ impl Redactor<'_> {
         for piece in text.split_inclusive(is_end) {
             let word = piece.strip_suffix(is_end).unwrap_or(piece);
             let redacted = match word {
-                _ if follows_scheme && is_credential(word) => Some(PLACEHOLDER.to_owned()),
+                _ if follows_scheme && looks_secret(word) => Some(PLACEHOLDER.to_owned()),
                 // A path alone is a URL only in brackets, as in the header `Link`.
                 _ if follows_bracket || word.contains("://") => self.url(word, nested),
                 _ => None,
             };
-            shown.push_str(&redacted.unwrap_or_else(|| without_tokens(word)));
+            shown.push_str(&redacted.map_or_else(|| without_tokens(word), Cow::Owned));
             shown.push_str(&piece[word.len()..]);
             follows_bracket = piece.ends_with('<');
             if !word.is_empty() {
-                follows_scheme = is_scheme(word);
+                follows_scheme = ends_with_scheme(word);
             }
         }
         (shown != text).then_some(shown)
     }
+}
+
+/// Returns the places where the URLs of a text begin, before the query or fragment of one. A URL after `/` is a part of
+/// the path before it.
+fn starts(text: &str) -> Vec<usize> {
+    let first = match text.starts_with('/') {
+        true => 0,
+        false => text.find("://").unwrap_or(text.len()),
+    };
+    let end = text[first..].find(['?', '#']);
+    let end = end.map_or(text.len(), |length| first + length);
+    let schemes = text[..end].match_indices("://").filter_map(|(at, _)| {
+        let before = text[..at].trim_end_matches(is_scheme_letter);
+        let scheme = text[before.len()..at].trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        (!scheme.is_empty() && !before.ends_with('/')).then_some(at - scheme.len())
+    });
+    schemes.collect()
 }
 
 /// Splits a URL before its path; the part before has no user info. Returns `None` if the text is neither a URL nor a
@@ -96,9 +129,17 @@ fn split_authority(text: &str) -> Option<(String, &str)> {
 
 /// Returns true for the name of a URL scheme (RFC 3986 §3.1).
 fn is_scheme_name(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(is_scheme_letter)
+}
+
+const fn is_scheme_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.')
+}
+
+/// Decodes the name of a path parameter. A name with malformed escapes stays.
+fn decoded(name: &str) -> Cow<'_, str> {
+    decode(name, Plus::Literal).unwrap_or(Cow::Borrowed(name))
 }
 
 fn cut(text: &str, sign: char) -> (&str, Option<&str>) {
@@ -108,24 +149,40 @@ fn cut(text: &str, sign: char) -> (&str, Option<&str>) {
     }
 }
 
+/// Returns true for a word that ends with an authentication scheme, such as `(Bearer` or `auth:Bearer:`. A scheme
+/// before a full stop ends a sentence.
+fn ends_with_scheme(word: &str) -> bool {
+    let is_sign = |letter: char| letter.is_ascii_punctuation() && !matches!(letter, '-' | '_');
+    let name = word
+        .trim_end_matches([':', '=', ','])
+        .rsplit(is_sign)
+        .next();
+    name.is_some_and(is_scheme)
+}
+
 /// Returns true for a word that looks like a credential. Words of a language are small letters, such as in `Basic
 /// training`.
-fn is_credential(word: &str) -> bool {
-    let is_unusual = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || byte == b'=';
-    word.len() >= SHORTEST_CREDENTIAL && word.bytes().skip(1).any(is_unusual)
+fn looks_secret(word: &str) -> bool {
+    let is_unusual = |byte: u8| byte.is_ascii() && !byte.is_ascii_lowercase();
+    let end = ['.', ',', ';', ':', '!', '?', ')', ']', '}'];
+    word.len() >= SHORTEST_CREDENTIAL && word.trim_end_matches(end).bytes().skip(1).any(is_unusual)
 }
 
 /// Replaces the JSON Web Tokens in a word.
-fn without_tokens(word: &str) -> String {
+fn without_tokens(word: &str) -> Cow<'_, str> {
+    // The base64 of `{"` begins so.
+    const START: &str = "eyJ";
+    if !word.contains(START) {
+        return Cow::Borrowed(word);
+    }
     let is_end =
         |letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_' | '.');
     let parts = word.split_inclusive(is_end).map(|piece| {
         let part = piece.strip_suffix(is_end).unwrap_or(piece);
-        // The base64 of `{"` begins so.
-        match part.starts_with("eyJ") && is_token(part) {
-            true => format!("{PLACEHOLDER}{}", &piece[part.len()..]),
-            false => piece.to_owned(),
+        match part.starts_with(START) && is_token(part) {
+            true => Cow::Owned(format!("{PLACEHOLDER}{}", &piece[part.len()..])),
+            false => Cow::Borrowed(piece),
         }
     });
-    parts.collect()
+    Cow::Owned(parts.collect())
 }
