@@ -6,6 +6,8 @@ import { Agent, request } from "node:http";
 const { CONSOLE_URL: base, CONSOLE_CALLS: proxy, CONSOLE_BUILD: build } = process.env;
 // Debug builds are ten times slower than release builds, for which the limit is.
 const PAGE_MS = 50 * (build === "release" ? 1 : 10);
+// Clients without a pause keep two cores busy, so that a page waits for its turn.
+const SERVING = 4;
 const TIMES = 20;
 const CLIENTS = 4;
 const CHANGES = 20;
@@ -68,7 +70,7 @@ async function each(limit, work) {
   await Promise.all(Array.from({ length: CLIENTS }, client));
 }
 
-async function measure(when) {
+async function measure(when, limit) {
   let slow = 0;
   for (const path of PAGES) {
     const all = [];
@@ -82,9 +84,9 @@ async function measure(when) {
     }
     const took = all.sort((one, other) => one - other)[TIMES / 2];
     console.log(`${when}: ${path}: ${took.toFixed(1)} ms, ${size} bytes`);
-    slow += took < PAGE_MS ? 0 : 1;
+    slow += took < limit ? 0 : 1;
   }
-  if (slow > 0) throw new Error(`${when}: ${slow} pages take more than ${PAGE_MS} ms`);
+  if (slow > 0) throw new Error(`${when}: ${slow} pages take more than ${limit} ms`);
 }
 
 await each(2 * FLAGS, call);
@@ -105,7 +107,7 @@ const unrouted = await api("GET", "unrouted");
 const history = await api("GET", "history");
 const counts = [found.total, unrouted.paths.length, history.length];
 if (counts[0] < 500 || counts[1] !== UNROUTED || counts[2] !== CHANGES) throw new Error(`too little to show: ${counts}`);
-await measure("idle");
+await measure("idle", PAGE_MS);
 let serves = true;
 let served = 0;
 const traffic = each(Infinity, async (number) => {
@@ -116,7 +118,7 @@ const traffic = each(Infinity, async (number) => {
 });
 const ended = traffic.catch((error) => error.message);
 try {
-  await measure("serving");
+  await measure("serving", PAGE_MS * SERVING);
 } finally {
   serves = false;
 }
