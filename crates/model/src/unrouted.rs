@@ -94,8 +94,8 @@ struct RepeatedCalls {
 }
 
 impl RepeatedCalls {
-    /// Returns true if the table keeps calls of this method and path.
-    fn is_kept(&self) -> bool {
+    /// Returns true if the table has entries for calls of this method and path.
+    fn is_countable(&self) -> bool {
         PathKey::new(&self.method, &self.path).is_some()
     }
 }
@@ -202,7 +202,7 @@ impl UnroutedCalls {
             }
         }
         if let Some(last) = &other.last {
-            if last.is_kept() {
+            if last.is_countable() {
                 self.beyond += self.add_repeated(last);
             } else {
                 self.more += last.calls.calls;
@@ -220,7 +220,7 @@ impl UnroutedCalls {
     /// that finds a full table counts when one with another target follows.
     #[must_use]
     pub fn left_out(&self) -> u64 {
-        let last = self.last.as_ref().filter(|last| !last.is_kept());
+        let last = self.last.as_ref().filter(|last| !last.is_countable());
         self.more + last.map_or(0, |last| last.calls.calls)
     }
 

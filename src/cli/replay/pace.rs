@@ -22,14 +22,14 @@ impl Pace {
         }
     }
 
-    /// Waits until a call may start. Cancel-safe. A time that has come is not waited for.
+    /// Waits until a call may start. Returns at once if the time has passed. Cancel-safe.
     pub(super) async fn ready(&self) {
         if self.next > clock::now() {
             sleep_until(self.next).await;
         }
     }
 
-    /// Notes the start of a call. Time that was not used is not made up for.
+    /// Notes the start of a call. Calls after a pause start no faster than others.
     pub(super) fn start(&mut self) {
         self.next = self.next.max(clock::now()) + self.interval;
     }

@@ -29,7 +29,7 @@ pub(super) struct Progress {
 
 /// The part of a replay that is done.
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct ProgressCounts {
     /// The read share of the file; `None` if its size is unknown.
     percent: Option<u64>,
     compared: u64,
@@ -53,7 +53,7 @@ impl Progress {
 
     /// Shows the progress, if the last time is long enough ago.
     pub(super) fn show(&mut self, percent: Option<u64>, summary: &Summary) {
-        let done = || Done {
+        let done = || ProgressCounts {
             percent,
             compared: summary.compared(),
             different: summary.different(),
@@ -65,7 +65,7 @@ impl Progress {
     }
 
     /// Returns the text to show; `None` if the last one was shown a short time ago.
-    fn next(&mut self, done: impl FnOnce() -> Done) -> Option<String> {
+    fn next(&mut self, done: impl FnOnce() -> ProgressCounts) -> Option<String> {
         let pause = match self.is_terminal {
             true => TERMINAL,
             false => ELSEWHERE,
@@ -91,7 +91,7 @@ impl Progress {
     }
 }
 
-impl Done {
+impl ProgressCounts {
     /// Returns the line of a replay that has run for `elapsed`.
     fn line(self, elapsed: Duration) -> String {
         let mut parts = Vec::new();
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    const DONE: Done = Done {
+    const DONE: ProgressCounts = ProgressCounts {
         percent: Some(25),
         compared: 500,
         different: 3,
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_line_has_the_done_share_the_rate_and_the_time_left() {
-        let line = |done: Done, seconds| done.line(Duration::from_secs(seconds));
+        let line = |done: ProgressCounts, seconds| done.line(Duration::from_secs(seconds));
         assert_eq!(
             line(DONE, 10),
             "25 % read, 500 calls compared, 3 differ, 50 per second, about 30 s left"
@@ -134,7 +134,7 @@ mod tests {
         assert!(soon.ends_with("about 1 s left"), "{soon}");
         assert!(line(DONE, 50).ends_with("10 per second, about 2 min 30 s left"));
         assert!(line(DONE, 3_000).ends_with("0 per second, about 2 h 30 min left"));
-        let unknown = Done {
+        let unknown = ProgressCounts {
             percent: None,
             ..DONE
         };
@@ -142,7 +142,7 @@ mod tests {
             line(unknown, 10),
             "500 calls compared, 3 differ, 50 per second"
         );
-        let nothing = Done {
+        let nothing = ProgressCounts {
             percent: Some(0),
             compared: 0,
             different: 0,

@@ -3,7 +3,8 @@
 //! Rules are tried from the surest to the weakest. Under a rule, two operations are a pair if each is the only
 //! candidate for the other. With several candidates the names of their parameters decide; if they do not, none is
 //! paired and the report names all of them. For observed calls, the operations that are left are tried again without the
-//! prefixes that methods share, and then under weaker rules (`weak_pair`). Law: the result does not depend on the order of members in the documents.
+//! prefixes that methods share, and then under weaker rules (`weak_pair`). Law: the result does not depend on the order of
+//! members in the documents.
 //!
 //! Used by `import::route` and `import::table`.
 

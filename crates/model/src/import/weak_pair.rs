@@ -15,10 +15,18 @@ use super::pair::{self, OperationPair, PairRule, Pairs};
 /// The most operations of a side that are compared. Without all of them, a pair could have another candidate.
 const MOST: usize = 500;
 
+/// Returns true if two operations may be a pair under a rule.
+type RuleTest = fn(&RestOperation, &RpcOperation, &SideWords) -> bool;
+
+const RULES: [(PairRule, RuleTest); 2] = [
+    (PairRule::Reading, |rest, rpc, _| reads(rest, rpc)),
+    (PairRule::SameAction, is_same_action),
+];
+
 /// Pairs the operations that are left.
 pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation], found: &mut Pairs) {
     let words = SideWords::new(rest, rpc);
-    for rule in [PairRule::Reading, PairRule::SameAction] {
+    for (rule, is_possible) in RULES {
         let free: Vec<usize> = (0..rest.len())
             .filter(|at| found.rest_is_free(*at))
             .collect();
@@ -29,16 +37,7 @@ pub(super) fn pair(rest: &[RestOperation], rpc: &[RpcOperation], found: &mut Pai
         let mut possible: Vec<(usize, usize)> = Vec::new();
         for one in free {
             for other in &others {
-                let is_possible = match rule {
-                    PairRule::Reading => reads(&rest[one], &rpc[*other]),
-                    PairRule::SameAction => is_same_action(&rest[one], &rpc[*other], &words),
-                    PairRule::SameName
-                    | PairRule::SameMeaning
-                    | PairRule::WholePath
-                    | PairRule::SpelledByPath
-                    | PairRule::LastLiteral => false,
-                };
-                if is_possible {
+                if is_possible(&rest[one], &rpc[*other], &words) {
                     possible.push((one, *other));
                 }
             }

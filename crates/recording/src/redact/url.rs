@@ -68,8 +68,7 @@ impl Redactor<'_> {
 
     /// Redacts the URLs, tokens and credentials in a longer text. Returns `None` if it has none.
     pub(super) fn words(&mut self, text: &str, nested: u8) -> Option<String> {
-        let is_end =
-            |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '`' | '<' | '>');
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let mut shown = String::new();
         let (mut follows_scheme, mut follows_bracket) = (false, false);
         for piece in text.split_inclusive(is_end) {
@@ -101,7 +100,7 @@ fn starts(text: &str) -> Vec<usize> {
     let end = text[first..].find(['?', '#']);
     let end = end.map_or(text.len(), |length| first + length);
     let schemes = text[..end].match_indices("://").filter_map(|(at, _)| {
-        let before = text[..at].trim_end_matches(is_scheme_letter);
+        let before = text[..at].trim_end_matches(is_scheme_char);
         let scheme = text[before.len()..at].trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         (!scheme.is_empty() && !before.ends_with('/')).then_some(at - scheme.len())
     });
@@ -129,12 +128,11 @@ fn split_authority(text: &str) -> Option<(String, &str)> {
 
 /// Returns true for the name of a URL scheme (RFC 3986 §3.1).
 fn is_scheme_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.chars().all(is_scheme_letter)
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_scheme_char)
 }
 
-const fn is_scheme_letter(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.')
+const fn is_scheme_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
 }
 
 /// Decodes the name of a path parameter. A name with malformed escapes stays.
@@ -152,7 +150,7 @@ fn cut(text: &str, sign: char) -> (&str, Option<&str>) {
 /// Returns true for a word that ends with an authentication scheme, such as `(Bearer` or `auth:Bearer:`. A scheme
 /// before a full stop ends a sentence.
 fn ends_with_scheme(word: &str) -> bool {
-    let is_sign = |letter: char| letter.is_ascii_punctuation() && !matches!(letter, '-' | '_');
+    let is_sign = |c: char| c.is_ascii_punctuation() && !matches!(c, '-' | '_');
     let name = word
         .trim_end_matches([':', '=', ','])
         .rsplit(is_sign)
@@ -160,7 +158,7 @@ fn ends_with_scheme(word: &str) -> bool {
     name.is_some_and(is_scheme)
 }
 
-/// Returns true for a word that looks like a credential. Words of a language are small letters, such as in `Basic
+/// Returns true for a word that looks like a credential. Ordinary words have only lower-case letters, as in `Basic
 /// training`.
 fn looks_secret(word: &str) -> bool {
     let is_unusual = |byte: u8| byte.is_ascii() && !byte.is_ascii_lowercase();
@@ -170,13 +168,12 @@ fn looks_secret(word: &str) -> bool {
 
 /// Replaces the JSON Web Tokens in a word.
 fn without_tokens(word: &str) -> Cow<'_, str> {
-    // The base64 of `{"` begins so.
+    // The base64 of `{"` begins with it.
     const START: &str = "eyJ";
     if !word.contains(START) {
         return Cow::Borrowed(word);
     }
-    let is_end =
-        |letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_' | '.');
+    let is_end = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.');
     let parts = word.split_inclusive(is_end).map(|piece| {
         let part = piece.strip_suffix(is_end).unwrap_or(piece);
         match part.starts_with(START) && is_token(part) {
