@@ -17,7 +17,7 @@ pub struct LineDecoder {
     is_skipping: bool,
 }
 
-/// One line, without its line break.
+/// One line, without its line break and white space at its end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DecodedLine {
     /// A complete line that is not empty.
@@ -58,7 +58,7 @@ impl LineDecoder {
             if std::mem::take(&mut self.is_skipping) {
                 continue;
             }
-            let line = trimmed(&line);
+            let line = line.slice_ref(line.trim_ascii_end());
             if line.len() > self.limit {
                 return Some(DecodedLine::Truncated(line.slice(..self.limit)));
             }
@@ -82,10 +82,6 @@ impl LineDecoder {
         self.seen = 0;
         Some(DecodedLine::Truncated(whole.slice(..self.limit)))
     }
-}
-
-fn trimmed(line: &Bytes) -> Bytes {
-    line.slice_ref(line.trim_ascii())
 }
 
 #[cfg(test)]
@@ -119,6 +115,7 @@ mod tests {
             read(9, &["a\nbc\r\n\n \nd", "e", "\n"]),
             whole(&["a", "bc", "de"])
         );
+        assert_eq!(read(9, &["  a \t\n \n"]), whole(&["  a"]));
         assert_eq!(read(9, &["", "a", "b\n\n"]), whole(&["ab"]));
     }
 
