@@ -38,11 +38,12 @@ use crate::server::admin::{self, AdminTokens, LiveStreams, Readiness};
 use crate::server::worker_command::WorkerConfig;
 use crate::store::Health;
 use crate::telemetry::clock;
-use crate::telemetry::log::{self, DroppedLines};
+use crate::telemetry::log::{self, DroppedLines, LogGuard};
 use crate::telemetry::metrics::{
     CallTable, FlagState, GlobalMetrics, LabelNames, ProcessStats, ShownSeries, Sunset,
     address_counts, render,
 };
+use dualgauge_model::hosts::is_loopback;
 use dualgauge_model::plan::Plan;
 use dualgauge_model::rollout::{Generation, Glob};
 use dualgauge_model::time::Timestamp;
@@ -63,8 +64,13 @@ pub enum RunError {
     #[error(transparent)]
     Tls(#[from] TlsFault),
     /// The process cannot listen on an address.
-    #[error("cannot listen on {address} (`{key}`)")]
+    #[error(
+        "cannot listen on {address}{}; set another address with `{option}` or `{key}`",
+        in_use(source)
+    )]
     Listen {
+        /// The option of the address.
+        option: &'static str,
         /// The configuration key of the address.
         key: &'static str,
         /// The address.
@@ -84,6 +90,14 @@ pub enum RunError {
     Log(#[from] log::LogError),
 }
 
+/// Returns the cause that a message names itself: the port is taken.
+fn in_use(error: &io::Error) -> &'static str {
+    match error.kind() == io::ErrorKind::AddrInUse {
+        true => ": another process uses this port",
+        false => "",
+    }
+}
+
 /// The resources that the process was started with.
 #[derive(Debug, Default)]
 pub struct ProcessEnvironment {
@@ -91,6 +105,19 @@ pub struct ProcessEnvironment {
     pub inherited: InheritedSockets,
     /// The service manager to notify.
     pub supervisor: ServiceManager,
+    /// The log during the start.
+    pub start_log: StartLog,
+}
+
+/// The log until the start is over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StartLog {
+    /// Lines are written at once.
+    #[default]
+    Written,
+    /// Warnings are written after the start, and discarded if it fails: the error has the reason. A level below `warn`
+    /// is for finding faults, so its lines are written at once.
+    HeldWarnings,
 }
 
 /// Serves until a signal ends the process, and drains. Calls `ready` with the summary once calls are accepted.
@@ -123,14 +150,13 @@ fn run_on(
     let mut inherited = surroundings.inherited;
     let files = runtime.block_on(Files::read_in_time(sources))?;
     // Opening the store and compiling may log.
-    let settings = &files.config().log;
-    let log = log::init(settings.format.value, settings.level.value)?;
+    let log = start_log(&files, surroundings.start_log)?;
     let open_files = OpenFiles::raise(&inherited, files.config().listen.workers.value);
     let control = runtime.block_on(opened(files, &inherited))?;
     let config = control.config();
-    let tokens = AdminTokens::new(config.admin_tokens.clone());
     let names = Arc::new(LabelNames::new());
     let (listeners, sockets) = sockets(config, &mut inherited, &open_files)?;
+    let tokens = admin_tokens(config, sockets.admin.local_addr()?);
     let plan = control.plan();
     open_files.check(&plan);
     let memory = MemoryBudget::new(plan.limits.memory);
@@ -149,7 +175,7 @@ fn run_on(
     let services = WorkerServices::new(&names, sending.spans(), memory, recording);
     // Only the workers keep the links open.
     let workers = Workers::start(listeners, first, services)
-        .map_err(at("listen.address", config.listen.address.value))?;
+        .map_err(calls_unbound(config.listen.address.value))?;
     // Before readiness is reported: a signal that follows at once must start a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
     let addresses = BoundAddresses::new(&workers, &sockets, &plan)?;
@@ -159,6 +185,7 @@ fn run_on(
         plan: plan.clone(),
         losses: links.losses(),
     })?;
+    log.release();
     let page = MetricsSources {
         counting: counting(&workers, &names, &control),
         open_files,
@@ -182,6 +209,28 @@ fn run_on(
     };
     replaces(inherited)?;
     runtime.block_on(operate(control, life, tokens, page))
+}
+
+/// Returns the tokens of the admin API. Without tokens, other machines cannot use it, and neither can this one.
+fn admin_tokens(config: &RawConfig, address: SocketAddr) -> AdminTokens {
+    if config.admin_tokens.is_empty() && !is_loopback(address.ip()) {
+        tracing::warn!(
+            %address,
+            "the admin API is disabled, because other machines can reach `admin.address` and `admin.tokens` has no tokens; \
+             set tokens, or a loopback address"
+        );
+    }
+    AdminTokens::new(config.admin_tokens.clone())
+}
+
+fn start_log(files: &Files, start: StartLog) -> Result<LogGuard, log::LogError> {
+    let settings = &files.config().log;
+    let log = log::init(settings.format.value, settings.level.value)?;
+    let has_warnings_only = matches!(settings.level.value, "warn" | "error");
+    if start == StartLog::HeldWarnings && has_warnings_only {
+        log.hold();
+    }
+    Ok(log)
 }
 
 /// Starts the recorder, and the recording of the plan: before the workers, so that it has their first calls.
@@ -228,12 +277,12 @@ fn sockets(
     // The admin listener is opened first, because the workers accept calls as soon as they start.
     let admin = match inherited.admin_for(address)? {
         Some(given) => given,
-        None => StdListener::bind(address).map_err(at("admin.address", address))?,
+        None => StdListener::bind(address).map_err(unbound("--admin", "admin.address", address))?,
     };
     admin.set_nonblocking(true)?;
     let given = inherited.calls_for(listen)?;
     let listeners = listening_sockets::open(listen, count, &given);
-    let listeners = listeners.map_err(at("listen.address", listen))?;
+    let listeners = listeners.map_err(calls_unbound(listen))?;
     let calls = match given.is_empty() {
         false => given,
         true => {
@@ -249,8 +298,17 @@ fn sockets(
     Ok((listeners, sockets))
 }
 
-fn at(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
+fn calls_unbound(address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
+    unbound("--listen", "listen.address", address)
+}
+
+fn unbound(
+    option: &'static str,
+    key: &'static str,
+    address: SocketAddr,
+) -> impl FnOnce(io::Error) -> RunError {
     move |source| RunError::Listen {
+        option,
         key,
         address,
         source,

@@ -221,7 +221,8 @@ impl ConfigFolder {
         write_private(&self.path.join(MAIN), &text)
     }
 
-    /// Returns the text of a file with the name of its schema, which is written too. Nobody edits a temporary folder.
+    /// Returns the text of a file with the name of its schema, and writes the schema. The text of a temporary folder stays
+    /// as it is.
     fn with_schema<'t>(
         &mut self,
         file: DescribedFile,

@@ -19,7 +19,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 
 use crate::app::bound_addresses::BoundAddresses;
-use crate::app::run::{self, ProcessEnvironment};
+use crate::app::run::{self, ProcessEnvironment, StartLog};
 use crate::app::startup_summary::StartupSummary;
 use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::command_error::CommandError;
@@ -31,7 +31,9 @@ use crate::cli::drafted_server::{
 use crate::cli::import::{list_tools, speaks_sse};
 use crate::cli::plural::count;
 use crate::upstream::link::LinkLoss;
-use dualgauge_model::import::{RestApi, RestApiOptions, draft_rest_api, printable};
+use dualgauge_model::import::{
+    RestApi, RestApiOperation, RestApiOptions, draft_rest_api, printable,
+};
 
 pub(super) use fault::RestFault;
 
@@ -46,6 +48,8 @@ Examples:
 The response is what the tool returns: its structured content, else its text, as JSON where it is JSON.
 A tool that fails gets 422. `/openapi.json` describes the API, and `/docs` shows it.";
 
+/// The command line, which needs a URL or a program.
+pub(super) const USAGE_LINE: &str = "dualgauge rest [OPTIONS] <--mcp <URL>|-- <COMMAND>...>";
 /// The exit code of wrong arguments.
 const USAGE: u8 = 2;
 /// The name of the server behind.
@@ -62,6 +66,10 @@ const LOAD_ATTEMPTS: usize = 60;
 const LOAD_PAUSE: Duration = Duration::from_millis(500);
 /// The time in which a server shows that it speaks HTTP with SSE.
 const TRANSPORT_LIMIT: Duration = Duration::from_secs(10);
+/// The seconds that a program may take to start by default.
+const DEFAULT_START: u64 = 30;
+/// The seconds by which the limits of a program exceed `--timeout`.
+const START_MARGIN: u64 = 5;
 /// Calls that the proxy answers itself, beside those of tools.
 const RESERVED: [(&str, &str); 6] = [
     ("POST", "/mcp"),
@@ -79,7 +87,8 @@ pub(super) struct RestArguments {
     mcp: Option<String>,
     #[command(flatten)]
     serve: ServeArguments,
-    /// Timeout of the list of tools in seconds, 1 to 600
+    /// Timeout of the list of tools, with the start of the program, in seconds, 1 to 600; for a program, 30 or more is
+    /// also the timeout of each call
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// The program of an MCP server over standard input and output, with its arguments; it inherits the environment
@@ -99,7 +108,11 @@ pub(super) fn rest(arguments: &RestArguments) -> Result<ExitCode, CommandError> 
     let mut failed = None;
     let mut loading = None;
     let sources = folder.sources(arguments.serve.address(None));
-    let result = run::run(sources, ProcessEnvironment::default(), |started| {
+    let surroundings = ProcessEnvironment {
+        start_log: StartLog::HeldWarnings,
+        ..ProcessEnvironment::default()
+    };
+    let result = run::run(sources, surroundings, |started| {
         let drafted = arguments.draft(&mut folder, &started, key.as_deref());
         let drafted = drafted.and_then(|api| {
             folder.write_main(&main.replace(UNAVAILABLE, ""))?;
@@ -200,6 +213,19 @@ impl RestArguments {
         })
     }
 
+    /// Returns the lines with the time limits of a program: its start takes no longer than `--timeout`, which ends first.
+    fn start_limits(&self) -> String {
+        match self.timeout {
+            ..DEFAULT_START => format!("queue_timeout = \"{DEFAULT_START}s\"\n"),
+            more => {
+                let wait = more + START_MARGIN;
+                ["queue_timeout", "start_timeout", "timeout"]
+                    .map(|key| format!("{key} = \"{wait}s\"\n"))
+                    .concat()
+            }
+        }
+    }
+
     /// Writes the configuration with the server only, and returns its main file.
     fn write_first(
         &self,
@@ -215,11 +241,15 @@ impl RestArguments {
                 format!("url = {url}\nprotocol = \"mcp\"\n{transport}{headers}")
             }
             None => {
-                let words = self.command.iter().map(|word| toml_string(word));
-                let words: Vec<String> = words.collect();
+                let (program, arguments) = self.command.split_first().unzip();
+                let program = program.map(|program| from_current_folder(program));
+                let arguments = arguments.into_iter().flatten().cloned();
+                let words = program.into_iter().chain(arguments);
+                let words: Vec<String> = words.map(|word| toml_string(&word)).collect();
                 format!(
-                    "command = [{}]\nmode = \"pipelined\"\nqueue_timeout = \"30s\"\ninherit = [\"*\"]\n",
-                    words.join(", ")
+                    "command = [{}]\nmode = \"pipelined\"\n{}inherit = [\"*\"]\n",
+                    words.join(", "),
+                    self.start_limits()
                 )
             }
         };
@@ -263,11 +293,8 @@ answer = "docs"
             .collect();
         let url = format!("http://{}/mcp", started.addresses.reachable());
         let loss = async { loss_text(&started.losses.of(UPSTREAM).await) };
-        let (mut tools, name) =
-            list_tools(&url, &headers, limit, loss).map_err(|source| RestFault::List {
-                server: server.clone(),
-                source,
-            })?;
+        let (mut tools, name) = list_tools(&url, &headers, limit, loss)
+            .map_err(|source| RestFault::list(&server, source))?;
         if let Some(Value::Array(list)) = tools.get_mut("tools") {
             let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
             list.retain(|tool| name(tool).is_none_or(|name| self.serve.serves(&name)));
@@ -333,16 +360,7 @@ answer = "docs"
             "\ndocumentation  {base}/docs\nOpenAPI        {base}/openapi.json\nMCP            {base}/mcp\n\n"
         ));
         if let Some(first) = api.operations.first() {
-            let body = first.arguments.to_string().replace('\'', "'\\''");
-            let key = if needs_key {
-                format!(" -H '{KEY_HEADER}: KEY'")
-            } else {
-                String::new()
-            };
-            text.push_str(&format!(
-                "  curl -s {base}{} -H 'content-type: application/json'{key} -d '{body}'\n\n",
-                first.target
-            ));
+            text.push_str(&example(first, &base, needs_key));
         }
         let path = folder.path().display();
         match folder.is_saved() {
@@ -356,6 +374,41 @@ answer = "docs"
         text.push_str("Stop with Ctrl-C.\n");
         text
     }
+}
+
+/// Returns the path of a program in the current folder: that of a configuration is in the folder of its file. A name
+/// without a `/` is looked up in `PATH`.
+fn from_current_folder(program: &str) -> String {
+    let path = std::path::absolute(program).ok();
+    let path = path.filter(|_| program.contains('/'));
+    let path = path.and_then(|path| path.into_os_string().into_string().ok());
+    path.unwrap_or_else(|| program.to_owned())
+}
+
+/// Returns the command that calls an operation, and the values in it that must be filled in.
+fn example(operation: &RestApiOperation, base: &str, needs_key: bool) -> String {
+    let body = operation.arguments.to_string().replace('\'', "'\\''");
+    let key = match needs_key {
+        true => format!(" -H '{KEY_HEADER}: KEY'"),
+        false => String::new(),
+    };
+    let target = &operation.target;
+    let mut text =
+        format!("  curl -s {base}{target} -H 'content-type: application/json'{key} -d '{body}'\n");
+    let names = operation.placeholders.iter();
+    let names: Vec<String> = names
+        .map(|name| match name.is_empty() {
+            true => "the arguments".to_owned(),
+            false => format!("`{}`", printable(name)),
+        })
+        .collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        text.push_str(&format!(
+            "  Fill in {names} first: the tool names no valid value.\n"
+        ));
+    }
+    text + "\n"
 }
 
 /// Returns the reason of a loss, with the end of the standard error of a child.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::app::inherited_sockets::InheritedSockets;
-use crate::app::run::{self, ProcessEnvironment};
+use crate::app::run::{self, ProcessEnvironment, StartLog};
 use crate::app::service_manager::ServiceManager;
 use crate::app::startup_summary::StartupSummary;
 use crate::cli::command_error::CommandError;
@@ -36,6 +36,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<ExitCode, CommandError> {
     let process = ProcessEnvironment {
         inherited: InheritedSockets::take(&variables)?,
         supervisor: ServiceManager::new(&variables),
+        start_log: StartLog::Written,
     };
     let sources = Sources {
         file: Some(arguments.config.clone()),

@@ -72,6 +72,16 @@ pub struct LogGuard {
 }
 
 impl LogGuard {
+    /// Keeps lines until [`LogGuard::release`]; if the guard is dropped before, they are discarded.
+    pub fn hold(&self) {
+        self.queue.hold();
+    }
+
+    /// Writes the kept lines, and those that follow.
+    pub fn release(&self) {
+        self.queue.release();
+    }
+
     /// Returns the counter of dropped lines, for the thread that serves the metrics.
     #[must_use]
     pub fn dropped_lines(&self) -> DroppedLines {

@@ -43,6 +43,7 @@ use dualgauge_model::mcp::{
 };
 use dualgauge_model::pending::{RequestError, SUBSCRIPTIONS};
 use dualgauge_model::plan::{McpPlan, UpstreamPlan};
+use dualgauge_model::redact::Redaction;
 use dualgauge_net::{MemoryBudget, Tasks};
 use dualgauge_patterns::json::Json;
 
@@ -163,6 +164,10 @@ impl Mcp {
 
 impl Transport for Mcp {
     type Link = Session;
+
+    fn redaction(&self) -> &Redaction {
+        &self.plan.link.redaction
+    }
 
     async fn open(&self) -> Result<Session, String> {
         let mode = match (self.plan.revision, self.server_revision.get()) {

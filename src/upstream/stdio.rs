@@ -115,7 +115,7 @@ impl Stdio {
             child,
             messages: MessageDecoder::new(self.plan.framing, self.plan.line_limit),
             writing: Bytes::new(),
-            log: ChildLog::new(self.plan.redaction.clone(), self.last_output.clone()),
+            log: ChildLog::new(self.plan.link.redaction.clone(), self.last_output.clone()),
             has_exited: false,
             last: None,
             family: Vec::new(),

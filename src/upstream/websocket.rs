@@ -5,6 +5,7 @@
 //!
 //! Used by `legacy_socket`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::http::connector;
 use super::link::{Event, Link, Transport};
 use dualgauge_model::plan::{FramesPlan, SecretMap, UpstreamPlan, WebSocketPlan};
+use dualgauge_model::redact::Redaction;
 use dualgauge_net::tls_config::Alpn;
 use dualgauge_net::{
     Connector, MessageEvent, MessageStream, ReadMode, Socket, WebSocketHandshake, chain,
@@ -26,13 +28,18 @@ pub struct WebSocket {
     /// The connect timeout.
     limit: Duration,
     handshake: WebSocketHandshake,
+    redaction: Arc<Redaction>,
 }
 
 impl WebSocket {
     /// Creates the server of a JSON-RPC upstream.
     #[must_use]
     pub fn new(upstream: &UpstreamPlan, plan: &WebSocketPlan) -> WebSocket {
-        WebSocket::with_headers(upstream, &plan.headers, plan.message_limit)
+        let server = WebSocket::with_headers(upstream, &plan.headers, plan.message_limit);
+        WebSocket {
+            redaction: plan.link.redaction.clone(),
+            ..server
+        }
     }
 
     /// Creates the server of a frame upstream.
@@ -54,6 +61,7 @@ impl WebSocket {
                 headers: header_map(headers),
                 message_limit,
             },
+            redaction: Arc::default(),
         }
     }
 }
@@ -71,6 +79,10 @@ fn header_map(headers: &SecretMap) -> HeaderMap {
 
 impl Transport for WebSocket {
     type Link = MessageStream<Socket>;
+
+    fn redaction(&self) -> &Redaction {
+        &self.redaction
+    }
 
     async fn open(&self) -> Result<MessageStream<Socket>, String> {
         let socket = self.connector.connect_within(self.limit).await;

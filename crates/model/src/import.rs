@@ -86,9 +86,7 @@ use model::Operations;
 use pair::Mismatches;
 pub use refs::{DocumentFault, printable};
 pub use report::{ImportReport, LeftOut, RouteNote};
-pub use rest_api::{
-    RestApi, RestApiOperation, RestApiOptions, check_any_list, draft_rest_api, sample,
-};
+pub use rest_api::{RestApi, RestApiOperation, RestApiOptions, check_any_list, draft_rest_api};
 use sources::Sources;
 pub use swagger::upgrade as upgrade_swagger;
 pub use tools::{ToolDraftOptions, draft_as_tools};

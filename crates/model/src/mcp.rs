@@ -10,6 +10,7 @@ mod envelope;
 mod era;
 mod era_bridge;
 mod error;
+mod greeting;
 mod header_check;
 mod input;
 mod log_level;
@@ -30,6 +31,7 @@ pub use envelope::{AnnotatedRequest, annotated, header_value, with_subscription}
 pub use era::{CallEra, Era};
 pub use era_bridge::{BridgeAction, BridgeActions, ServerEra, discover_from_initialize};
 pub use error::{ConvertedError, convert_error};
+pub use greeting::{agreed_revision, initialize_error};
 pub use header_check::{
     HeaderMismatch, check, check_client_capabilities, check_message, is_modern, named,
 };
@@ -48,8 +50,8 @@ pub use result::{
     ClientRevision, InputRequired, ResultType, is_input_required, missing_members_for, render_for,
 };
 pub use revision::{
-    DiscoverResult, Revision, accepted_revisions, agreed_revision, answer_locally, check_revision,
-    discover, discover_result, initialize_response,
+    DiscoverResult, Revision, accepted_revisions, answer_locally, check_revision, discover,
+    discover_result, initialize_response, is_unsupported,
 };
 pub use server_request::{OpenRequest, SuspensionEvent, request_state, state_of_retry, withdrawal};
 pub use session_metadata::with_session_metadata;

@@ -14,7 +14,6 @@ use super::lifecycle::Window;
 use super::mcp::{HeaderMismatch, InputCapabilities};
 use super::outcome::{RestReply, envelope_of, redirect};
 use super::plan::{Plan, Unrouted, UpstreamPlan};
-use super::rollout::{Clients, CredentialFault};
 use super::route::{MatchError, Route};
 use super::stream::Stream;
 use super::time::Timestamp;
@@ -25,10 +24,12 @@ use dualgauge_patterns::schema::Exceeded;
 use dualgauge_patterns::side::Side;
 
 mod body;
+mod credentials;
 mod path;
 mod unknown;
 
 pub use body::{body_type, media_type, no_form, no_json, parse_body};
+pub use credentials::unauthenticated;
 pub use path::{irregular_local_path, irregular_path, irregular_rpc_path, near_route, near_stream};
 pub use unknown::unknown_method;
 
@@ -214,32 +215,6 @@ pub fn origin_denied(why: OriginDenied) -> Failure {
         }
     };
     Failure::new(Reason::OriginRefused, message)
-}
-
-/// Returns the failure of a call without the credentials that the listener requires.
-#[must_use]
-pub fn unauthenticated(clients: &Clients, fault: CredentialFault) -> Failure {
-    let forms = clients.api_keys().forms;
-    let places = match (forms.bearer, forms.basic) {
-        (true, true) => ", as a bearer token, as the password of HTTP Basic",
-        (true, false) => ", as a bearer token",
-        (false, true) => ", as the password of HTTP Basic",
-        (false, false) => "",
-    };
-    let what = match fault {
-        CredentialFault::Missing => "credentials are required",
-        CredentialFault::Unknown => "the credentials are not those of a client of this proxy",
-    };
-    let message = format!(
-        "{what}: send an API key in `{}`{places}, or the credentials of another client of this proxy",
-        clients.api_key()
-    );
-    // Not `credentials: …`, which the log would hide.
-    let cause = format!("{} credentials", fault.as_str());
-    let advice = Advice::Authenticate(clients.challenges());
-    Failure::new(Reason::Unauthenticated, message)
-        .because(cause)
-        .advise(advice)
 }
 
 /// The replacement for one side of a route.

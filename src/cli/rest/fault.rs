@@ -1,6 +1,7 @@
 //! Errors of `dualgauge rest`. Used by `rest` and `cli::command_error`.
 
 use std::io;
+use std::time::Duration;
 
 use crate::cli::drafted_server::DraftedServerFault;
 use crate::cli::import::DiscoverError;
@@ -25,6 +26,14 @@ pub(in crate::cli) enum RestFault {
         /// The error of its response.
         source: DiscoverError,
     },
+    /// The server does not list its tools in time.
+    #[error("{server} did not list its tools within {limit:?}; raise `--timeout`")]
+    Late {
+        /// The server, for people.
+        server: String,
+        /// The time limit.
+        limit: Duration,
+    },
     /// The list is no list of tools.
     #[error("{server}: {source}")]
     Document {
@@ -39,4 +48,15 @@ pub(in crate::cli) enum RestFault {
     /// The output or the system fails.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
+}
+
+impl RestFault {
+    /// Returns the fault of a server that does not list its tools.
+    pub(super) fn list(server: &str, source: DiscoverError) -> RestFault {
+        let server = server.to_owned();
+        if let DiscoverError::Late { limit, .. } = source {
+            return RestFault::Late { server, limit };
+        }
+        RestFault::List { server, source }
+    }
 }

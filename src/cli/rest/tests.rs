@@ -34,6 +34,28 @@ fn drafted(list: &Value) -> Option<(RestApi, Value)> {
 }
 
 #[test]
+fn a_program_may_start_for_longer_than_the_list_of_its_tools_is_waited_for() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        rest: super::RestArguments,
+    }
+    let limits = |seconds: &str| {
+        let words = ["dualgauge", "--timeout", seconds, "--", "server"];
+        <Line as clap::Parser>::parse_from(words)
+            .rest
+            .start_limits()
+    };
+    // The start may take 30 seconds by default.
+    assert_eq!(limits("29"), "queue_timeout = \"30s\"\n");
+    for (seconds, wait) in [("30", "35s"), ("600", "605s")] {
+        let all = ["queue_timeout", "start_timeout", "timeout"];
+        let all = all.map(|key| format!("{key} = \"{wait}\"\n")).concat();
+        assert_eq!(limits(seconds), all);
+    }
+}
+
+#[test]
 fn each_list_of_the_corpus_loads_and_is_documented() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/tool_list");
     let mut loaded = 0;

@@ -1,8 +1,10 @@
 //! An MCP upstream over Streamable HTTP, and its link. Used by `compile::upstreams`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::headers;
+use super::redaction::redaction;
 use super::stdio::attributed;
 use crate::config::problem::Problem;
 use crate::config::raw::{RawConfig, RawHeaders, RawMcp};
@@ -94,6 +96,7 @@ pub(super) fn plan(server: &RawMcp, config: &RawConfig) -> McpPlan {
         revision: server.revision.value,
         message_limit: server.message_limit.value,
         link: LinkPlan {
+            redaction: Arc::new(redaction(config)),
             settings,
             login: None,
             blocked_methods: Vec::new(),

@@ -94,8 +94,8 @@ pub(super) fn plan(child: &RawStdio, config: &RawConfig) -> StdioPlan {
         framing: child.framing.value,
         line_limit: child.line_limit.value,
         revision,
-        redaction: Arc::new(redaction(config)),
         link: LinkPlan {
+            redaction: Arc::new(redaction(config)),
             settings,
             login,
             blocked_methods: child.withhold.clone(),

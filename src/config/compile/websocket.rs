@@ -1,7 +1,9 @@
 //! A WebSocket upstream: its handshake headers, and its link. Used by `compile::upstreams`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::redaction::redaction;
 use super::stdio::{BACKOFF, attributed, initialize_params};
 use super::{headers, login};
 use crate::config::raw::{RawConfig, RawWebSocket};
@@ -80,6 +82,7 @@ fn plan(socket: &RawWebSocket, config: &RawConfig) -> WebSocketPlan {
         sockets: socket.sockets.value,
         message_limit: socket.message_limit.value,
         link: LinkPlan {
+            redaction: Arc::new(redaction(config)),
             settings,
             login,
             blocked_methods: socket.withhold.clone(),

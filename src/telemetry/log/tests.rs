@@ -328,6 +328,25 @@ fn a_buffering_thread_transfers_lines_on_request_and_at_its_end() {
     assert_eq!(String::from_utf8(written).unwrap(), "one\ntwo\nthree\n");
 }
 
+#[test]
+fn held_lines_are_written_on_release_and_discarded_at_the_end() {
+    let lines_of = |is_released: bool| {
+        let captured = Captured::default();
+        let (queue, flush) = Queue::new(captured.clone(), 1 << 20).unwrap();
+        queue.hold();
+        queue.queue_line("one\n");
+        if is_released {
+            queue.release();
+            queue.queue_line("two\n");
+        }
+        drop(flush);
+        let written = captured.0.lock().unwrap().clone();
+        String::from_utf8(written).unwrap()
+    };
+    assert_eq!(lines_of(true), "one\ntwo\n");
+    assert_eq!(lines_of(false), "");
+}
+
 /// A writer that sends each line to a channel.
 struct ChannelWriter(mpsc::Sender<Vec<u8>>);
 

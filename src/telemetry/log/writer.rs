@@ -143,6 +143,8 @@ struct Pending {
     dropped: u64,
     writer: Writer,
     ended: bool,
+    /// True while lines are kept. At the end they are discarded.
+    is_held: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +222,17 @@ impl Queue {
         });
     }
 
+    /// Keeps lines until [`Queue::release`]; if the program ends before, they are discarded.
+    pub(super) fn hold(&self) {
+        self.0.lock().is_held = true;
+    }
+
+    /// Writes the kept lines, and those that follow.
+    pub(super) fn release(&self) {
+        self.0.lock().is_held = false;
+        self.0.written.notify_one();
+    }
+
     /// Returns the number of queued lines.
     #[cfg(test)]
     pub(super) fn pending(&self) -> u64 {
@@ -239,7 +252,11 @@ fn write(shared: &QueueState, mut writer: impl Write) {
     let mut pending = shared.lock();
     let mut lines = LogBatch::default();
     loop {
-        lines.take(&mut pending.lines);
+        match (pending.is_held, pending.ended) {
+            (false, _) => lines.take(&mut pending.lines),
+            (true, true) => pending.lines.clear(),
+            (true, false) => {}
+        }
         if lines.count > 0 {
             pending.writer = Writer::Busy;
             drop(pending);
@@ -254,8 +271,10 @@ fn write(shared: &QueueState, mut writer: impl Write) {
             break;
         } else {
             pending.writer = Writer::Idle;
-            let is_empty = |pending: &mut Pending| pending.lines.count == 0 && !pending.ended;
-            let notified = shared.written.wait_while(pending, is_empty);
+            let is_idle = |pending: &mut Pending| {
+                (pending.lines.count == 0 || pending.is_held) && !pending.ended
+            };
+            let notified = shared.written.wait_while(pending, is_idle);
             pending = notified.unwrap_or_else(PoisonError::into_inner);
         }
     }

@@ -352,6 +352,7 @@ impl<T: Transport> LinkTask<'_, T> {
 
     fn on_lost(&mut self, why: &str) {
         let (upstream, in_flight) = (self.name, self.pending.in_flight());
+        let why = &*self.transport.redaction().text(why);
         tracing::warn!(upstream, in_flight, cause = why, "the link is lost");
         self.account.stats().record_loss(&LinkLoss {
             cause: why.to_owned(),

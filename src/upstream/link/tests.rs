@@ -24,6 +24,7 @@ use dualgauge_model::pending::{
     RetryRule, ServerRequests,
 };
 use dualgauge_model::plan::{Authority, Credentials, Transport as Spoken, UpstreamPlan};
+use dualgauge_model::redact::Redaction;
 use dualgauge_net::Tasks;
 use dualgauge_patterns::rope::Rope;
 use dualgauge_patterns::side::Side;
@@ -36,7 +37,7 @@ type Peer = (mpsc::Receiver<Bytes>, mpsc::Sender<Event>);
 
 /// A server whose links are handed to the test, one after another.
 #[derive(Clone)]
-struct Fake(Rc<RefCell<Vec<Peer>>>, mpsc::Sender<()>);
+struct Fake(Rc<RefCell<Vec<Peer>>>, mpsc::Sender<()>, Arc<Redaction>);
 
 struct FakeLink {
     writes: mpsc::Sender<Bytes>,
@@ -46,6 +47,10 @@ struct FakeLink {
 
 impl Transport for Fake {
     type Link = FakeLink;
+
+    fn redaction(&self) -> &Redaction {
+        &self.2
+    }
 
     async fn open(&self) -> Result<FakeLink, String> {
         let (writes, written) = mpsc::channel(8);
@@ -181,7 +186,7 @@ async fn beside_one(
         let inbox = kind(inbox);
         let peers = Rc::<RefCell<Vec<Peer>>>::default();
         let (sender, opened) = mpsc::channel(8);
-        let fake = Fake(peers.clone(), sender);
+        let fake = Fake(peers.clone(), sender, Arc::default());
         let stats = Arc::<LinkStats>::default();
         let shared = stats.clone();
         let tasks = Tasks::default();

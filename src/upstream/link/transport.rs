@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use dualgauge_model::mcp::ServerEra;
 use dualgauge_model::pending::RequestError;
+use dualgauge_model::redact::Redaction;
 
 /// A transport on which links can be opened.
 pub trait Transport: Clone + 'static {
@@ -12,6 +13,9 @@ pub trait Transport: Clone + 'static {
 
     /// Opens a link. Dropping the future leaves nothing behind.
     fn open(&self) -> impl Future<Output = Result<Self::Link, String>>;
+
+    /// Returns the redaction rules for texts of the server.
+    fn redaction(&self) -> &Redaction;
 
     /// Returns the end of the standard error of the last server that this transport started, by lines.
     fn last_output(&self) -> Vec<String> {

@@ -28,6 +28,7 @@ use dualgauge_model::mcp::{
 use dualgauge_model::outcome::{ReplyLimits, RestReply, is_rejection_status, refusal};
 use dualgauge_model::pending::{INPUT_TIMEOUT, RequestError};
 use dualgauge_model::plan::{McpPlan, UpstreamPlan};
+use dualgauge_model::redact::Redaction;
 use dualgauge_model::sse::{MESSAGE, RawEvent, SseReader, StreamPiece};
 use dualgauge_net::{IncomingBody, Lease, MemoryBudget, Tasks, collect_all};
 
@@ -86,6 +87,10 @@ impl SseServer {
 
 impl Transport for SseServer {
     type Link = SseSession;
+
+    fn redaction(&self) -> &Redaction {
+        &self.plan.link.redaction
+    }
 
     async fn open(&self) -> Result<SseSession, String> {
         let opened = async {

@@ -1,5 +1,6 @@
 //! The connections of a link to an MCP server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -30,6 +31,7 @@ fn server() -> McpPlan {
         revision: Revision::Auto,
         message_limit: 1024,
         link: LinkPlan {
+            redaction: Arc::default(),
             login: None,
             settings: LinkSettings {
                 login: None,

@@ -46,7 +46,10 @@ impl MessageDecoder {
     pub(super) fn next_message(&mut self) -> Result<Option<DecodedMessage>, String> {
         Ok(match self {
             MessageDecoder::Lines(lines) => lines.next_line().map(|line| match line {
-                DecodedLine::Complete(line) => DecodedMessage::Complete(unmarked(line)),
+                DecodedLine::Complete(line) => {
+                    let message = line.slice_ref(line.trim_ascii_start());
+                    DecodedMessage::Complete(unmarked(message))
+                }
                 DecodedLine::Truncated(_) => DecodedMessage::Overlong,
             }),
             MessageDecoder::Lengths(lengths) => {

@@ -2,12 +2,17 @@
 //! (2026-07-28).
 //!
 //! Each child is sent `server/discover` once, before its first call. Any reply that does not name a stateless revision
-//! means a handshake. Laws: a child that does not answer costs its upstream the timeout once; children that exit on the
-//! request cost it two restarts in a row at most; the link task sees no difference between the two modes.
+//! means a handshake. A child that is slow to start answers late, after `initialize` was written: if it refuses
+//! `initialize`, its late answer counts. Laws: a child that does not answer costs its upstream the timeout once, unless it
+//! answers late or refuses `initialize` as unsupported; children that exit on the request cost it two restarts in a row at
+//! most; the link task sees no difference between the two modes.
 //!
 //! Used by `stdio`.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::mem;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,12 +21,13 @@ use tokio::time::timeout;
 
 use super::{RunningChild, Stdio, redacted};
 use crate::upstream::link::{Event, Link, Transport};
-use dualgauge_model::jsonrpc::{PeerMessage, parse_response};
+use dualgauge_model::jsonrpc::{PeerMessage, ResponseReply, parse_response};
 use dualgauge_model::local_reply::STATELESS;
 use dualgauge_model::mcp::{
     DiscoverResult, McpMessage, Revision, ServerEra, SessionLogLevel, annotated, answer_locally,
-    discover, discover_result, initialize_response,
+    discover, discover_result, initialize_response, is_unsupported,
 };
+use dualgauge_model::redact::Redaction;
 use dualgauge_patterns::json::Json;
 
 /// The time limit for discovery. Some children never answer a method they do not know.
@@ -32,7 +38,7 @@ const INITIALIZE: &[u8] = b"\"initialize\"";
 const MAX_BUFFERED_MESSAGES: usize = 16;
 /// The id of the discovery request, which no call uses.
 const PROBE_ID: u64 = 0;
-/// The id of requests that set the level of log messages. The discovery is over by then.
+/// The id of requests that set the level of log messages. An answer with it belongs to the discovery first.
 const OWN_ID: u64 = 0;
 
 /// The reactions of an upstream's children to discovery.
@@ -60,6 +66,20 @@ pub struct Child {
     greeting: Option<u64>,
     /// The number of requests with [`OWN_ID`] that are not answered.
     own_requests: usize,
+    /// The discovery, until `initialize` is answered.
+    late: LateDiscovery,
+    probe_history: Rc<Cell<ProbeHistory>>,
+}
+
+/// A discovery request that was not answered in time.
+#[derive(Debug)]
+enum LateDiscovery {
+    /// There is none, or its answer does not matter.
+    None,
+    /// The child may still answer.
+    Pending,
+    /// The child answered late that it speaks this stateless revision.
+    Stateless(&'static str, Json),
 }
 
 /// The protocol mode of a child.
@@ -86,11 +106,15 @@ enum ProbeResult {
 impl Transport for Stdio {
     type Link = Child;
 
+    fn redaction(&self) -> &Redaction {
+        &self.plan.link.redaction
+    }
+
     fn last_output(&self) -> Vec<String> {
         let lines = self.last_output.borrow();
         let lines = lines.iter();
         lines
-            .map(|line| redacted(line, &self.plan.redaction))
+            .map(|line| redacted(line, &self.plan.link.redaction))
             .collect()
     }
 
@@ -103,6 +127,8 @@ impl Transport for Stdio {
             log_level: SessionLogLevel::default(),
             greeting: None,
             own_requests: 0,
+            late: LateDiscovery::None,
+            probe_history: self.probe_history.clone(),
         };
         let found = match (self.plan.revision, self.probe_history.get()) {
             (None | Some(Revision::Sessions(_)), _)
@@ -124,7 +150,12 @@ impl Transport for Stdio {
                 versions.escape_debug()
             )),
             (DiscoverResult::Sessions, Some(Revision::Stateless(wanted))) => {
-                Err(format!("it does not list the revision {wanted}"))
+                Err(match child.late {
+                    LateDiscovery::Pending => "it does not answer `server/discover`".to_owned(),
+                    LateDiscovery::None | LateDiscovery::Stateless(..) => {
+                        format!("it does not list the revision {wanted}")
+                    }
+                })
             }
             (DiscoverResult::Sessions, None | Some(Revision::Auto | Revision::Sessions(_))) => {
                 Ok(child)
@@ -136,7 +167,12 @@ impl Transport for Stdio {
 impl Stdio {
     /// Asks a child for its revisions. A child that exits is replaced by one that is not asked.
     async fn discover(&self, child: &mut Child) -> Result<DiscoverResult, String> {
-        let limit = PROBE_TIMEOUT.min(self.plan.link.settings.start_timeout / 2);
+        let start = self.plan.link.settings.start_timeout;
+        let limit = match self.plan.revision {
+            // Without a handshake to fall back on, the child has all the time.
+            Some(Revision::Stateless(_)) => start,
+            None | Some(Revision::Auto | Revision::Sessions(_)) => PROBE_TIMEOUT.min(start / 2),
+        };
         let outcome = timeout(limit, child.probe()).await;
         let upstream = &*self.name;
         let outcome = outcome.unwrap_or(ProbeResult::TimedOut);
@@ -162,15 +198,19 @@ impl Stdio {
             (ProbeResult::TimedOut, _) => {
                 tracing::info!(
                     upstream,
-                    "the child process does not answer `server/discover`; probing stops"
+                    "the child process does not answer `server/discover` in time; `initialize` follows"
                 );
                 ProbeHistory::Disabled
             }
         };
         self.probe_history.set(next);
-        if let ProbeResult::Exited = outcome {
-            child.running = self.begin()?;
-            child.ready_events.clear();
+        match outcome {
+            ProbeResult::Exited => {
+                child.running = self.begin()?;
+                child.ready_events.clear();
+            }
+            ProbeResult::TimedOut => child.late = LateDiscovery::Pending,
+            ProbeResult::Answered(_) => {}
         }
         Ok(DiscoverResult::Sessions)
     }
@@ -241,31 +281,89 @@ impl Child {
         }
     }
 
-    /// Returns true for the response to a request of the transport itself. Reads the log level support of the server from
-    /// the response to `initialize`.
+    /// Returns true for the response to a request of the transport itself, and for a response to `initialize` that another
+    /// one replaces. Reads the log level support of the server from the response to `initialize`.
     fn is_own(&mut self, message: &Bytes) -> bool {
-        if self.greeting.is_none() && self.own_requests == 0 {
+        let is_late = matches!(self.late, LateDiscovery::Pending);
+        if self.greeting.is_none() && self.own_requests == 0 && !is_late {
             return false;
         }
-        let PeerMessage::Answer(id) = PeerMessage::new(message, self.depth) else {
-            return false;
+        let id = match PeerMessage::new(message, self.depth) {
+            // Responses come in the order of the requests: the first one without an id belongs to the discovery.
+            PeerMessage::Answer(PROBE_ID)
+            | PeerMessage::Unaddressed
+            | PeerMessage::Misnumbered(None | Some(PROBE_ID))
+                if is_late =>
+            {
+                self.on_late_answer(message);
+                return true;
+            }
+            PeerMessage::Answer(id) => id,
+            PeerMessage::Unaddressed
+            | PeerMessage::Misnumbered(_)
+            | PeerMessage::Request { .. }
+            | PeerMessage::Notification { .. }
+            | PeerMessage::NotAMessage => return false,
         };
         if self.greeting == Some(id) {
             self.greeting = None;
-            self.log_level = SessionLogLevel::greeted(message, self.depth);
+            return self.on_greeting(id, message);
         }
         let is_own = id == OWN_ID && self.own_requests > 0;
         self.own_requests -= usize::from(is_own);
         is_own
     }
+
+    /// Keeps a late answer to the discovery until the child answers `initialize`.
+    fn on_late_answer(&mut self, message: &Bytes) {
+        let answer = parse_response(message, self.depth);
+        let found = answer.map(|answer| discover_result(&answer.reply));
+        self.late = match (found, self.greeting) {
+            (Ok(DiscoverResult::Stateless(version, server_info)), Some(_)) => {
+                LateDiscovery::Stateless(version, server_info)
+            }
+            (Ok(_) | Err(_), _) => LateDiscovery::None,
+        };
+    }
+
+    /// Reads the response to `initialize`. Returns true if a child without a handshake refused it, and its late answer
+    /// replaces the refusal.
+    fn on_greeting(&mut self, id: u64, message: &Bytes) -> bool {
+        // The answer to the discovery comes before this one, if it comes at all.
+        let late = mem::replace(&mut self.late, LateDiscovery::None);
+        let answer = parse_response(message, self.depth);
+        let Ok(ResponseReply::Error(error)) = answer.map(|answer| answer.reply) else {
+            self.log_level = SessionLogLevel::greeted(message, self.depth);
+            return false;
+        };
+        match late {
+            LateDiscovery::Stateless(version, server_info) => {
+                let answer = initialize_response(id, &server_info).into();
+                self.ready_events.push_back(Event::Message(answer));
+                self.mode = ProtocolMode::Stateless {
+                    version,
+                    server_info,
+                };
+                self.probe_history.set(ProbeHistory::Answered);
+                true
+            }
+            LateDiscovery::None | LateDiscovery::Pending => {
+                if is_unsupported(&error) {
+                    // The next child is asked again: a handshake is refused.
+                    self.probe_history.set(ProbeHistory::Answered);
+                }
+                false
+            }
+        }
+    }
 }
 
 impl Link for Child {
     async fn event(&mut self) -> Event {
-        if let Some(event) = self.ready_events.pop_front() {
-            return event;
-        }
         loop {
+            if let Some(event) = self.ready_events.pop_front() {
+                return event;
+            }
             let event = self.running.event().await;
             if let Event::Message(message) = &event
                 && self.is_own(message)

@@ -169,8 +169,8 @@ mod tests {
     #[test]
     fn the_page_on_comparing_defines_no_verdict_and_no_reason() {
         let docs = include_str!("../../../../docs/explanation/compare.md");
-        assert!(docs.contains("shadow.md#what-is-made-twice"));
-        assert!(docs.contains("shadow.md#what-it-comes-to"));
+        assert!(docs.contains("shadow.md#calls-with-a-candidate"));
+        assert!(docs.contains("shadow.md#verdicts"));
         assert!(!docs.contains("| skipped | because |"));
         assert!(!docs.contains("| verdict | meaning |"));
     }

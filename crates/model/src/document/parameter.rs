@@ -84,6 +84,8 @@ pub(super) fn path_text(template: &Template) -> PathText {
         let mut parameter = json!({ "in": "path", "required": true, "schema": schema });
         if *segment == SegmentPattern::Rest {
             parameter["description"] = json!("any number of segments, with `/` between them");
+            // OpenAPI 3.1 cannot allow `/` in the value of a path parameter.
+            parameter["x-dualgauge-segments"] = json!("any");
         }
         path.parameters.push((name, parameter));
     }

@@ -142,6 +142,13 @@ fn a_hole_of_several_segments_is_a_parameter_for_each_that_is_open() {
             .map(|parameter| parameter["name"].as_str().unwrap())
             .collect();
         assert_eq!(found, names, "{rest}: {document}");
+        let with_slashes: Vec<&str> = parameters
+            .iter()
+            .filter(|parameter| parameter["x-dualgauge-segments"] == "any")
+            .map(|parameter| parameter["name"].as_str().unwrap())
+            .collect();
+        let expected: &[&str] = if rest.contains("**") { names } else { &[] };
+        assert_eq!(with_slashes, expected, "{rest}: {document}");
     }
 }
 

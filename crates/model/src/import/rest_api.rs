@@ -24,7 +24,7 @@ use super::write::quoted;
 
 pub use any_list::check_any_list;
 use query::QueryCall;
-pub use sample::sample;
+use sample::{Sample, sample};
 use tool::Tool;
 
 /// The most tools that are served.
@@ -61,6 +61,8 @@ pub struct RestApiOperation {
     pub summary: String,
     /// Example arguments.
     pub arguments: Value,
+    /// The members of `arguments` whose values are placeholders, because the schema names no valid one.
+    pub placeholders: Vec<String>,
 }
 
 /// Drafts the API of the result of `tools/list`.
@@ -219,11 +221,16 @@ impl<'o> RestApiDraft<'o> {
         );
         let absent = Value::Bool(true);
         let schema = tool.value.get("inputSchema").unwrap_or(&absent);
+        let Sample {
+            value,
+            placeholders,
+        } = sample(schema);
         self.operations.push(RestApiOperation {
             method: "POST",
             target: tool.path.clone(),
             summary: tool.summary(),
-            arguments: sample(schema),
+            arguments: value,
+            placeholders,
         });
     }
 
@@ -267,6 +274,7 @@ impl<'o> RestApiDraft<'o> {
             target: format!("{}{}", tool.path, call.names()),
             summary: tool.summary(),
             arguments: json!({}),
+            placeholders: Vec::new(),
         });
     }
 

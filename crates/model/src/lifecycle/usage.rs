@@ -226,13 +226,21 @@ impl Usage {
 
     /// Adds the record of another process, or of the same one at another time.
     pub fn merge(&mut self, other: &Usage) {
+        self.merge_routes(other, |_| true);
+    }
+
+    /// Adds another record, but of its routes only those whose name `is_wanted` accepts.
+    pub fn merge_routes(&mut self, other: &Usage, is_wanted: impl Fn(&str) -> bool) {
         for ((route, client, side), seen) in &other.calls {
-            self.note(route, client, *side, seen);
+            if is_wanted(route) {
+                self.note(route, client, *side, seen);
+            }
         }
         for (prefix, count) in &other.unrouted {
             self.note_unrouted(prefix, count);
         }
-        for (shape, at) in &other.routes {
+        let known = other.routes.iter();
+        for (shape, at) in known.filter(|([name, ..], _)| is_wanted(name)) {
             let since = self.routes.entry(shape.clone()).or_insert(*at);
             *since = *at.min(since);
         }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::envelope::VERSION_KEY;
-use crate::jsonrpc::ResponseReply;
+use crate::jsonrpc::{ErrorObject, ResponseReply};
 use crate::local_reply::{HANDSHAKES, STATELESS};
 use crate::pending::ServerRequests;
 use dualgauge_patterns::json::Json;
@@ -97,7 +97,7 @@ pub fn discover_result(answer: &ResponseReply) -> DiscoverResult {
                 DiscoverResult::Sessions
             }
         },
-        ResponseReply::Error(error) if error.code == UNSUPPORTED => {
+        ResponseReply::Error(error) if is_unsupported(error) => {
             let supported = error
                 .data
                 .as_ref()
@@ -232,26 +232,10 @@ pub fn check_revision(result: &Json, revisions: &[String]) -> Result<(), String>
     Err(format!("{offer}; supported revisions are {supported}"))
 }
 
-/// Returns the revision in the response to `initialize`.
-///
-/// # Errors
-/// A message, if the revision is unknown.
-pub fn agreed_revision(answer: &ResponseReply) -> Result<&'static str, String> {
-    let result = match answer {
-        ResponseReply::Result(result) => result,
-        ResponseReply::Error(error) => {
-            let code = error.code;
-            return Err(format!("it answered `initialize` with the error {code}"));
-        }
-    };
-    let version = result.member("protocolVersion");
-    let version = version
-        .and_then(|version| version.text()?.ok())
-        .unwrap_or_default();
-    let known = HANDSHAKES.iter().find(|known| **known == version);
-    known
-        .copied()
-        .ok_or_else(|| format!("it uses the unknown revision `{}`", version.escape_debug()))
+/// Returns true for the error of a server that supports no revision with sessions.
+#[must_use]
+pub fn is_unsupported(error: &ErrorObject) -> bool {
+    error.code == UNSUPPORTED
 }
 
 #[cfg(test)]
@@ -354,19 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_revision_is_rejected() {
-        let agreed = |text| agreed_revision(&reply(text));
-        assert_eq!(
-            agreed(r#"{"id":1,"result":{"protocolVersion":"2024-11-05"}}"#),
-            Ok("2024-11-05")
-        );
-        for text in [
-            r#"{"id":1,"result":{"protocolVersion":"2026-07-28"}}"#,
-            r#"{"id":1,"result":{}}"#,
-            r#"{"id":1,"error":{"code":-32602,"message":""}}"#,
-        ] {
-            assert!(agreed(text).is_err(), "{text}");
-        }
+    fn revisions_have_names() {
         assert_eq!(
             Revision::named("2025-06-18"),
             Some(Revision::Sessions("2025-06-18"))

@@ -224,8 +224,8 @@ pub enum LinkFault {
     #[error("it was not ready in time")]
     Slow,
     /// The server refused the handshake.
-    #[error("the server refused the handshake")]
-    Refused,
+    #[error("the server refused the handshake: {0}")]
+    Refused(String),
     /// The server refused the login.
     #[error("the server refused the login: {0}")]
     LoginRefused(String),

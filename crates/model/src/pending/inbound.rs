@@ -11,7 +11,7 @@ use super::state::{Handshake, LinkState, WriteState};
 use super::unattributed::UnattributedReply;
 use super::{LinkFault, LinkOutput, LogMessages, MessageOrigin, Outbound, RequestError};
 use crate::jsonrpc::{self, PeerMessage, ResponseReply, parse_response};
-use crate::mcp::check_revision;
+use crate::mcp::{check_revision, initialize_error};
 use dualgauge_patterns::rope::Rope;
 
 const LOG_MESSAGE: &str = "notifications/message";
@@ -103,7 +103,7 @@ impl LinkMachine {
         }
         self.on_received(now);
         if matches!(self.state, LinkState::Greeting { .. }) {
-            return self.close(LinkFault::Refused);
+            return self.close(LinkFault::Refused("its response is too long".to_owned()));
         }
         if matches!(self.state, LinkState::LoggingIn { id: Some(_), .. }) {
             return self.login_refused("its response is too long".to_owned());
@@ -183,14 +183,21 @@ impl LinkMachine {
                 self.control(jsonrpc::notification(method, params, &[]).into_bytes());
                 self.log_in(now, by);
             }
-            Ok(ResponseReply::Error(_)) | Err(_) => self.close(LinkFault::Refused),
+            Ok(ResponseReply::Error(error)) => {
+                self.close(LinkFault::Refused(initialize_error(&error)));
+            }
+            Err(fault) => self.close(LinkFault::Refused(fault.to_string())),
         }
     }
 
     /// Assigns an error without an id to the only request that can have caused it; otherwise counts it as foreign.
     fn unaddressed(&mut self, message: Bytes) {
         if matches!(self.state, LinkState::Greeting { .. }) && self.unattributed.none() {
-            return self.close(LinkFault::Refused);
+            let why = match parse_response(&message, self.settings.depth).map(|it| it.reply) {
+                Ok(ResponseReply::Error(error)) => initialize_error(&error),
+                Ok(ResponseReply::Result(_)) | Err(_) => "its response has no id".to_owned(),
+            };
+            return self.close(LinkFault::Refused(why));
         }
         if self.is_about_login(None) {
             return self.login_refused("it answered with an error without an id".to_owned());
@@ -216,7 +223,8 @@ impl LinkMachine {
         if let LinkState::Greeting { id: expected, .. } = self.state
             && spelled.map_or_else(|| self.unattributed.none(), |id| id == expected)
         {
-            return self.close(LinkFault::Refused);
+            let why = "its response has an id of another type".to_owned();
+            return self.close(LinkFault::Refused(why));
         }
         if self.is_about_login(spelled) {
             return self.login_refused("its response has an id of another type".to_owned());

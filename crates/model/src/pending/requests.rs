@@ -45,7 +45,10 @@ impl LinkMachine {
     /// Drains the link because the server no longer knows its session. The server did not accept the request `id`.
     pub(super) fn forgotten(&mut self, now: Duration, id: Option<u64>) {
         match self.state {
-            LinkState::Greeting { .. } => return self.close(LinkFault::Refused),
+            LinkState::Greeting { .. } => {
+                let why = "it does not know the session".to_owned();
+                return self.close(LinkFault::Refused(why));
+            }
             LinkState::LoggingIn { .. } => {
                 return self.login_refused("it does not know the session".to_owned());
             }

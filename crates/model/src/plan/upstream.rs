@@ -313,8 +313,6 @@ pub struct StdioPlan {
     pub framing: Framing,
     /// The maximum length of an output line or message, in bytes.
     pub line_limit: usize,
-    /// The redaction rules for its standard error.
-    pub redaction: Arc<Redaction>,
     /// The link settings.
     pub link: LinkPlan,
 }
@@ -376,6 +374,8 @@ pub struct LinkPlan {
     pub login: Option<LoginTemplate>,
     /// Methods that clients may not call, since they concern the link itself.
     pub blocked_methods: Vec<String>,
+    /// The redaction rules for texts of the server in logs and errors.
+    pub redaction: Arc<Redaction>,
 }
 
 /// Environment variables of a child process, or request headers. Values may be secrets and are not printed.

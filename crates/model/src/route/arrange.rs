@@ -54,7 +54,7 @@ impl Arrangement<'_> {
                     continue;
                 }
                 let what = format!(
-                    "shares paths such as `{}` with the route `{}`, and neither is more specific: order them by `after`, change the text beside a hole, enter one `from` one side only, or remove one",
+                    "shares paths such as `{}` with the route `{}`, and neither is more specific: order them by `after`, change the text beside a hole, set `from = \"rest\"` or `from = \"rpc\"` on one of them, or remove one",
                     common_path(path, other_path),
                     first.name
                 );
@@ -164,7 +164,7 @@ impl Arrangement<'_> {
             // Of two routes that fit the same calls, the second one would get none.
             let order = if down { "" } else { "order them by `after`, " };
             let what = format!(
-                "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that distinguishes them, {order}enter one `from` one side only, or remove one",
+                "shares calls with the route `{}`, and neither is more specific: name a query parameter or a literal that distinguishes them, {order}set `from = \"rest\"` or `from = \"rpc\"` on one of them, or remove one",
                 self.routes[one.min(other)].name
             );
             self.errors.push(TableError {
@@ -182,8 +182,9 @@ impl Arrangement<'_> {
             side == Side::Rpc || path_contains(&first.rest_call.path, &second.rest_call.path);
         if is_within && refines(second, first, side) {
             let what = format!(
-                "every {side} call of this route fits the route `{}`, which comes first: remove it from `after`, or enter this route `from` the other side only",
-                first.name
+                "every {side} call of this route fits the route `{}`, which comes first: remove it from `after`, or set `from = \"{}\"` on this route",
+                first.name,
+                side.other()
             );
             let error = TableError {
                 route: back,

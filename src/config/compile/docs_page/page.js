@@ -5,7 +5,10 @@ const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "tr
 const DEEPEST = 8;
 const MOST_SHOWN = 200000;
 const BEARER = { header: "authorization", prefix: "Bearer ", title: "Token" };
+const TYPING_MS = 250;
 let credential = null;
+// The number of the last load: an earlier one that ends later is dropped.
+let turn = 0;
 
 function make(tag, text, className) {
   const element = document.createElement(tag);
@@ -100,11 +103,20 @@ function members(root, schema) {
   return table;
 }
 
-function schemaBlock(title, root, schema) {
+// Returns a block of text that the keyboard can scroll.
+function block(label, text) {
+  const part = make("pre", text.slice(0, MOST_SHOWN));
+  part.tabIndex = 0;
+  part.setAttribute("role", "group");
+  part.setAttribute("aria-label", label);
+  return part;
+}
+
+function schemaBlock(title, label, root, schema) {
   const part = make("details");
   part.append(make("summary", title));
   const text = JSON.stringify(follow(root, schema), null, 2) || "";
-  part.append(add(make("div", undefined, "inside"), make("pre", text.slice(0, MOST_SHOWN))));
+  part.append(add(make("div", undefined, "inside"), block(label, text)));
   return part;
 }
 
@@ -129,14 +141,21 @@ function field(form, id, label, input) {
   return input;
 }
 
+// Returns the path of a template with its encoded values. The text around them may be encoded already.
+function fillPath(template, values) {
+  return template.replace(/\{([^{}]*)\}|[^{}]+/g, (part, name) =>
+    values.get(name) ?? encodeURI(part).replace(/%25(?=[0-9a-f]{2})/gi, "%"));
+}
+
 function target(path, inputs) {
-  let filled = path;
+  const values = new Map();
   const query = new URLSearchParams();
   const headers = {};
   for (const { parameter, input } of inputs) {
     const value = input.value;
     if (parameter.in === "path") {
-      filled = filled.replaceAll("{" + parameter.name + "}", encodeURIComponent(value));
+      const encoded = encodeURIComponent(value);
+      values.set(parameter.name, parameter["x-dualgauge-segments"] === "any" ? encoded.replaceAll("%2F", "/") : encoded);
     } else if (value === "") {
       continue;
     } else if (parameter.in === "query") {
@@ -147,12 +166,13 @@ function target(path, inputs) {
     }
   }
   const text = query.toString();
-  return { url: encodeURI(decodeURI(filled)) + (text ? "?" + text : ""), headers };
+  return { url: fillPath(path, values) + (text ? "?" + text : ""), headers };
 }
 
-// Returns what a response contains: an image as such, JSON and text as text, and of all else the size.
+// Returns the body of a response: an image as such, JSON and text as text, and of all else the size.
 async function shownBody(response, kind) {
   const blob = await response.blob();
+  if (blob.size === 0) return make("p", "The response has no body.");
   if (kind.startsWith("image/")) {
     const image = make("img");
     image.alt = `${blob.size} bytes of ${kind}`;
@@ -160,35 +180,41 @@ async function shownBody(response, kind) {
     image.src = URL.createObjectURL(blob);
     return image;
   }
-  if (!/json|text|xml|yaml|javascript|no content/.test(kind)) return make("pre", `${blob.size} bytes of ${kind}`);
+  if (!/json|text|xml|yaml|javascript|no content/.test(kind)) return make("p", `${blob.size} bytes of ${kind}`);
   let text = await blob.text();
   if (kind.includes("json")) {
     try { text = JSON.stringify(JSON.parse(text), null, 2); } catch { /* shown as it came */ }
   }
-  return make("pre", text.slice(0, MOST_SHOWN));
+  return block("Body of the response", text);
 }
 
-async function send(method, path, inputs, body, output) {
-  output.replaceChildren(make("p", "Waiting for the response."));
-  const { url, headers } = target(path, inputs);
-  const key = document.getElementById("key").value;
-  if (credential && key) headers[credential.header] = credential.prefix + key;
-  const options = { method: method.toUpperCase(), headers, credentials: "same-origin", redirect: "manual" };
-  if (body) {
-    options.body = body.value;
-    headers["content-type"] = "application/json";
-  }
-  const began = performance.now();
+// Shows a sentence in a live region. A screen reader reads a live region whole, so it contains only this sentence.
+function announce(status, sentence, isWrong) {
+  status.textContent = sentence;
+  status.classList.toggle("wrong", isWrong);
+}
+
+async function send(method, path, inputs, body, status, output) {
+  announce(status, "Waiting for the response.", false);
+  output.replaceChildren();
   try {
+    const { url, headers } = target(path, inputs);
+    const key = document.getElementById("key").value;
+    if (credential && key) headers[credential.header] = credential.prefix + key;
+    const options = { method: method.toUpperCase(), headers, credentials: "same-origin", redirect: "manual" };
+    if (body) {
+      options.body = body.value;
+      headers["content-type"] = "application/json";
+    }
+    const began = performance.now();
     const response = await fetch(url, options);
     const kind = response.headers.get("content-type") || "no content";
-    const body = await shownBody(response, kind);
+    const shown = await shownBody(response, kind);
     const took = Math.round(performance.now() - began);
-    const status = make("p", `${response.status} ${response.statusText} · ${kind} · ${took} ms`);
-    if (!response.ok) status.className = "wrong";
-    output.replaceChildren(make("p", `${options.method} ${url}`, "path"), status, body);
+    output.replaceChildren(make("p", `${options.method} ${url}`, "path"), shown);
+    announce(status, `${response.status} ${response.statusText} · ${kind} · ${took} ms`, !response.ok);
   } catch (error) {
-    output.replaceChildren(make("p", String(error), "wrong"));
+    announce(status, String(error), true);
   }
 }
 
@@ -214,15 +240,16 @@ function tryIt(root, method, path, operation, parameters, id) {
     body.value = JSON.stringify(sample(root, schemaOf(json), 0), null, 2);
     field(form, `${id}-body`, "Body, JSON", body);
   }
+  const status = make("p");
+  status.setAttribute("role", "status");
   const output = make("div");
-  output.setAttribute("role", "status");
   const button = make("button", "Send");
   button.type = "submit";
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(method, path, inputs, body, output);
+    send(method, path, inputs, body, status, output);
   });
-  return add(form, button, output);
+  return add(form, button, status, output);
 }
 
 function inside(root, method, path, shared, operation, id) {
@@ -233,14 +260,14 @@ function inside(root, method, path, shared, operation, id) {
   const body = operation.requestBody && follow(root, operation.requestBody);
   for (const [kind, media] of Object.entries((body && body.content) || {})) {
     const schema = schemaOf(media);
-    add(part, make("h2", `Body, ${kind}`), members(root, schema), schemaBlock("Schema of the body", root, schema));
+    add(part, make("h2", `Body, ${kind}`), members(root, schema), schemaBlock("Schema of the body", `Schema of the body, ${kind}`, root, schema));
   }
   part.append(make("h2", "Responses"));
   for (const [status, answer] of Object.entries(operation.responses || {})) {
     const response = follow(root, answer) || {};
     part.append(make("p", `${status}: ${response.description || ""}`));
     for (const [kind, media] of Object.entries(response.content || {})) {
-      part.append(schemaBlock(`${kind}`, root, schemaOf(media)));
+      part.append(schemaBlock(kind, `Schema of ${status}, ${kind}`, root, schemaOf(media)));
     }
   }
   part.append(tryIt(root, method, path, operation, parameters, id));
@@ -286,7 +313,6 @@ function show(root) {
   credential = credentialOf(root);
   showCredential();
   const main = document.getElementById("operations");
-  main.replaceChildren();
   let number = 0;
   for (const [path, given] of Object.entries(root.paths || {})) {
     const item = follow(root, given);
@@ -294,30 +320,63 @@ function show(root) {
       if (item[method]) main.append(operationOf(root, method, path, item, (number += 1)));
     }
   }
-  if (number === 0) main.append(make("p", "The document has no operations."));
-  document.getElementById("filter").oninput = (event) => {
-    const words = event.target.value.toLowerCase();
-    for (const part of main.querySelectorAll(".operation")) part.hidden = !part.dataset.words.includes(words);
+  const filter = document.getElementById("filter");
+  let timer = 0;
+  filter.oninput = () => {
+    const sentence = filterBy(filter.value.trim().toLowerCase());
+    // Only the last of several keystrokes is announced.
+    clearTimeout(timer);
+    const current = turn;
+    timer = setTimeout(() => current === turn && showState(sentence), TYPING_MS);
   };
+  showState(filterBy(filter.value.trim().toLowerCase()));
+}
+
+// Hides the operations without these words, and returns a sentence with the number of the others.
+function filterBy(words) {
+  const parts = [...document.querySelectorAll(".operation")];
+  for (const part of parts) part.hidden = !part.dataset.words.includes(words);
+  if (words) return `Operations that match: ${parts.filter((part) => !part.hidden).length} of ${parts.length}`;
+  return `Operations: ${parts.length}`;
+}
+
+function showState(sentence, isWrong = false) {
+  announce(document.getElementById("state"), sentence, isWrong);
+}
+
+// Removes the operations of an earlier document.
+function clear() {
+  document.getElementById("operations").replaceChildren();
+  document.getElementById("filter").oninput = null;
+}
+
+// Returns the document. A later load of it may run by the time of the response.
+async function load(current) {
+  const headers = {};
+  const key = document.getElementById("key").value;
+  if (credential && key) headers[credential.header] = credential.prefix + key;
+  const response = await fetch(document.body.dataset.document, { credentials: "same-origin", headers });
+  if (response.status === 401 && current === turn) {
+    credential = BEARER;
+    showCredential();
+    document.getElementById("key").onchange = start;
+    throw new Error(key ? "the token is not valid" : "enter a token");
+  }
+  if (!response.ok) throw new Error(`the response to its request has status ${response.status}`);
+  return response.json();
 }
 
 async function start() {
-  const main = document.getElementById("operations");
+  const current = (turn += 1);
+  clear();
+  showState("Loading the document.");
   try {
-    const headers = {};
-    const key = document.getElementById("key").value;
-    if (credential && key) headers[credential.header] = credential.prefix + key;
-    const response = await fetch(document.body.dataset.document, { credentials: "same-origin", headers });
-    if (response.status === 401) {
-      credential = BEARER;
-      showCredential();
-      document.getElementById("key").onchange = start;
-      throw new Error("enter a token");
-    }
-    if (!response.ok) throw new Error(`the document was answered with ${response.status}`);
-    show(await response.json());
+    const root = await load(current);
+    if (current === turn) show(root);
   } catch (error) {
-    main.replaceChildren(make("p", `The OpenAPI document cannot be shown: ${error.message}`, "wrong"));
+    if (current !== turn) return;
+    clear();
+    showState(`The OpenAPI document cannot be shown: ${error.message}`, true);
   }
 }
 

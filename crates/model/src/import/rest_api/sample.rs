@@ -1,4 +1,4 @@
-//! Example arguments from a schema. Used by `cli` and `rest_api`.
+//! Example arguments from a schema. Used by `rest_api`.
 
 use serde_json::{Map, Value, json};
 
@@ -6,63 +6,125 @@ use serde_json::{Map, Value, json};
 const DEEPEST: usize = 4;
 /// The most members of an example.
 const MOST: usize = 20;
+/// Keywords that the example of a number may contradict.
+const BOUNDS: [&str; 4] = [
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+];
+
+/// Example arguments of a tool.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Sample {
+    /// The value: the required members of the schema.
+    pub(super) value: Value,
+    /// The members whose values are placeholders, because the schema names no valid one.
+    pub(super) placeholders: Vec<String>,
+}
 
 /// Returns an example value with the required members of a schema. References are not followed.
-#[must_use]
-pub fn sample(schema: &Value) -> Value {
-    value(schema, 0)
+pub(super) fn sample(schema: &Value) -> Sample {
+    let mut sample = Sample::default();
+    sample.value = sample.value(schema, "", 0);
+    sample
 }
 
-fn value(schema: &Value, depth: usize) -> Value {
-    for name in ["default", "const", "example"] {
-        if let Some(given) = schema.get(name) {
+impl Sample {
+    /// Returns the value of the member with this name, or of the whole if the name is empty.
+    fn value(&mut self, schema: &Value, name: &str, depth: usize) -> Value {
+        if let Some(given) = given(schema) {
             return given.clone();
         }
-    }
-    for name in ["examples", "enum"] {
-        let given = schema.get(name).and_then(Value::as_array);
-        if let Some(first) = given.and_then(|given| given.first()) {
-            return first.clone();
-        }
-    }
-    if let Some(first) = choice(schema)
-        && depth < DEEPEST
-        && schema.get("properties").is_none()
-    {
-        return value(first, depth + 1);
-    }
-    let kind = match schema.get("type") {
-        Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
-        Some(kind) => kind.as_str(),
-        None => None,
-    };
-    match kind {
-        Some("object") => object(schema, depth),
-        Some("array") => json!([]),
-        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(1)),
-        Some("boolean") => json!(true),
-        Some("null") => Value::Null,
-        None if schema.get("properties").is_some() || depth == 0 => object(schema, depth),
-        Some(_) | None => json!("text"),
-    }
-}
-
-fn choice(schema: &Value) -> Option<&Value> {
-    let mut lists = ["allOf", "anyOf", "oneOf"].iter();
-    lists.find_map(|name| schema.get(*name)?.as_array()?.first())
-}
-
-fn object(schema: &Value, depth: usize) -> Value {
-    let mut members = Map::new();
-    let required = schema.get("required").and_then(Value::as_array);
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let names = required.into_iter().flatten().filter_map(Value::as_str);
-    for name in names.take(MOST) {
-        if depth < DEEPEST
-            && let Some(property) = properties.and_then(|properties| properties.get(name))
+        if let Some((first, is_only)) = choice(schema)
+            && depth < DEEPEST
+            && schema.get("properties").is_none()
         {
-            members.insert(name.to_owned(), value(property, depth + 1));
+            if !is_only {
+                self.placeholder(name);
+            }
+            return self.value(first, name, depth + 1);
+        }
+        let kind = match schema.get("type") {
+            Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
+            Some(kind) => kind.as_str(),
+            None => None,
+        };
+        match kind {
+            Some("object") => self.object(schema, name, depth),
+            Some("array") => {
+                if schema.get("minItems").is_some() {
+                    self.placeholder(name);
+                }
+                json!([])
+            }
+            Some(kind @ ("integer" | "number")) => self.number(schema, name, kind == "integer"),
+            Some("boolean") => json!(true),
+            Some("null") => Value::Null,
+            None if schema.get("properties").is_some() || depth == 0 => {
+                self.object(schema, name, depth)
+            }
+            Some(_) | None => {
+                self.placeholder(name);
+                json!("text")
+            }
         }
     }
-    Value::Object(members)
+
+    fn number(&mut self, schema: &Value, name: &str, is_integer: bool) -> Value {
+        let value = schema.get("minimum").cloned().unwrap_or(json!(1));
+        if BOUNDS.iter().any(|bound| schema.get(bound).is_some())
+            || (is_integer && !value.is_i64() && !value.is_u64())
+        {
+            self.placeholder(name);
+        }
+        value
+    }
+
+    fn object(&mut self, schema: &Value, name: &str, depth: usize) -> Value {
+        let mut members = Map::new();
+        let required = schema.get("required").and_then(Value::as_array);
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        for (index, member) in names.enumerate() {
+            let path = match name {
+                "" => member.to_owned(),
+                _ => format!("{name}.{member}"),
+            };
+            let property = properties.and_then(|properties| properties.get(member));
+            match property.filter(|_| depth < DEEPEST && index < MOST) {
+                Some(property) => {
+                    let value = self.value(property, &path, depth + 1);
+                    members.insert(member.to_owned(), value);
+                }
+                None => self.placeholder(&path),
+            }
+        }
+        Value::Object(members)
+    }
+
+    fn placeholder(&mut self, name: &str) {
+        if self.placeholders.len() < MOST && !self.placeholders.iter().any(|known| known == name) {
+            self.placeholders.push(name.to_owned());
+        }
+    }
+}
+
+/// Returns the value that the schema gives.
+fn given(schema: &Value) -> Option<&Value> {
+    let first = |name: &str| schema.get(name)?.as_array()?.first();
+    let one = |name: &str| schema.get(name);
+    one("const")
+        .or_else(|| first("examples"))
+        .or_else(|| one("example"))
+        .or_else(|| one("default"))
+        .or_else(|| first("enum"))
+}
+
+/// Returns the first of several schemas, and true if the others do not restrict its values.
+fn choice(schema: &Value) -> Option<(&Value, bool)> {
+    ["allOf", "anyOf", "oneOf"].iter().find_map(|name| {
+        let schemas = schema.get(*name)?.as_array()?;
+        Some((schemas.first()?, *name != "allOf" || schemas.len() == 1))
+    })
 }

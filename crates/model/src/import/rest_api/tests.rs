@@ -60,6 +60,60 @@ fn a_reading_tool_has_a_get_with_typed_parameters() {
         api.routes
     );
     assert_eq!(api.operations[0].arguments, json!({ "city": "text" }));
+    assert_eq!(api.operations[0].placeholders, ["city"]);
+}
+
+#[test]
+fn example_arguments_are_those_of_the_schema_and_else_placeholders() {
+    let sample = |required: Value, properties: Value| {
+        let schema = json!({ "type": "object", "required": required, "properties": properties });
+        let api = drafted(json!([{ "name": "t", "inputSchema": schema }]));
+        let operation = api.operations.into_iter().next().unwrap();
+        (operation.arguments, operation.placeholders)
+    };
+    let inner = json!({ "type": "object", "required": ["zone"], "properties": { "zone": { "type": "string" } } });
+    for (property, value, placeholders) in [
+        (
+            json!({ "type": "string", "examples": ["UTC"], "default": "" }),
+            json!("UTC"),
+            None,
+        ),
+        (
+            json!({ "type": "string", "default": "UTC", "enum": ["CET", "UTC"] }),
+            json!("UTC"),
+            None,
+        ),
+        (
+            json!({ "type": "string", "enum": ["CET", "UTC"] }),
+            json!("CET"),
+            None,
+        ),
+        (json!({ "type": "integer", "minimum": 3 }), json!(3), None),
+        (
+            json!({ "anyOf": [{ "type": "boolean" }, { "type": "null" }] }),
+            json!(true),
+            None,
+        ),
+        (json!({ "type": "string" }), json!("text"), Some("a")),
+        (json!({ "$ref": "#/$defs/Zone" }), json!("text"), Some("a")),
+        (
+            json!({ "type": "number", "maximum": 0 }),
+            json!(1),
+            Some("a"),
+        ),
+        (
+            json!({ "type": "array", "minItems": 1 }),
+            json!([]),
+            Some("a"),
+        ),
+        (inner, json!({ "zone": "text" }), Some("a.zone")),
+    ] {
+        let wanted: Vec<String> = placeholders.into_iter().map(str::to_owned).collect();
+        let found = sample(json!(["a"]), json!({ "a": property }));
+        assert_eq!(found, (json!({ "a": value }), wanted));
+    }
+    let missing = sample(json!(["a"]), json!({}));
+    assert_eq!(missing, (json!({}), vec!["a".to_owned()]));
 }
 
 #[test]

@@ -98,13 +98,13 @@ pub(super) fn write(
 ) -> String {
     let mut out = String::new();
     let mut line = |words: &str| comment(words, &mut out);
-    line("Tools for MCP clients, drafted by `dualgauge import --as mcp` from");
+    line("Tools for MCP clients, drafted by dualgauge from");
     for name in names {
         line(&format!("  {}", shown(name)));
     }
     line("");
     line(
-        "Name this file in `include` of a configuration with a REST upstream, and run `dualgauge check`.",
+        "The configuration with the REST upstream names this file in `include`; `dualgauge check` checks both.",
     );
     for note in &table.notes {
         line(&format!("look: {note}"));

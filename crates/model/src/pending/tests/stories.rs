@@ -232,18 +232,26 @@ fn a_link_begins_with_a_greeting_where_it_is_to() {
 
 #[test]
 fn a_refused_greeting_gives_the_link_up() {
-    for refusal in [
-        NULL,
-        r#"{"id":1,"error":{"code":-32602}}"#,
-        r#"{"id":"1","result":{}}"#,
-        r#"{"id":true,"result":{}}"#,
+    let other_type = "its response has an id of another type";
+    for (refusal, why) in [
+        (
+            r#"{"id":null,"error":{"code":-32600,"message":"no"}}"#,
+            "it answered `initialize` with the error -32600: no",
+        ),
+        (
+            r#"{"id":1,"error":{"code":-32022,"message":"other protocol"}}"#,
+            "it answered `initialize` with the error -32022: other protocol",
+        ),
+        (r#"{"id":"1","result":{}}"#, other_type),
+        (r#"{"id":true,"result":{}}"#, other_type),
     ] {
         let mut link = Driven::open(LinkSettings {
             initialize_params: initialize_params(),
             ..settings(AnswerOrder::Serial)
         });
         link.take(LinkInput::Opened);
-        assert_eq!(link.reply(refusal), [LinkOutput::Close(LinkFault::Refused)]);
+        let refused = LinkFault::Refused(why.to_owned());
+        assert_eq!(link.reply(refusal), [LinkOutput::Close(refused)]);
         assert_eq!(link.take(LinkInput::Lost { jitter: 0 }), []);
         assert_eq!(link.pending.alarm(), Some(Duration::from_millis(100)));
     }

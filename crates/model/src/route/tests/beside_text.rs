@@ -121,7 +121,7 @@ fn texts_that_overlap_in_part_are_refused() {
     assert_eq!(
         errors,
         [
-            "shares paths such as `/b/tx.json` with the route `r0`, and neither is more specific: order them by `after`, change the text beside a hole, enter one `from` one side only, or remove one"
+            "shares paths such as `/b/tx.json` with the route `r0`, and neither is more specific: order them by `after`, change the text beside a hole, set `from = \"rest\"` or `from = \"rpc\"` on one of them, or remove one"
         ]
     );
     // Another segment, method or side tells them apart.
