@@ -63,7 +63,7 @@ impl Configuration {
         };
         let incomplete = incomplete(&problems);
         let (flags, found) = match &raw.rollout.flags {
-            Some(file) => flags::load_parts(&file.value),
+            Some(file) => flags::load_parts(file),
             None => (Vec::new(), Vec::new()),
         };
         problems.extend(found);

@@ -2,7 +2,7 @@
 //!
 //! Used by `app::control::files`, `configuration`, `json_schema` and `other_files`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -15,7 +15,7 @@ use crate::config::key::{
 };
 use crate::config::kind::{NAME, PERCENT, STRING, TEXT, words};
 use crate::config::layer::{Layer, Merged};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Problem, Problems, Spanned};
 use crate::config::raw::RawFlag;
 use crate::config::table_reader::{self, Shape, Table, unique};
 use crate::config::toml::{KeyPath, TomlDocument};
@@ -64,27 +64,29 @@ section! {
     }
 }
 
-/// Reads the flags of a file, in order.
+/// Reads the flags of the file of `rollout.flags`, in order, and records its digest.
 ///
 /// # Errors
 /// Every problem of the file.
-pub fn load_flags(path: &Path) -> Result<Vec<RawFlag>, Problems> {
-    load_flags_noting(path, &mut Digests::new())
-}
-
-/// Reads the flags of a file, and records its digest.
-///
-/// # Errors
-/// Every problem of the file.
-pub fn load_flags_noting(path: &Path, digests: &mut Digests) -> Result<Vec<RawFlag>, Problems> {
-    let (flags, problems) = decode(&TomlDocument::read(path, digests)?)?;
+pub fn load_flags(
+    file: &Spanned<PathBuf>,
+    digests: &mut Digests,
+) -> Result<Vec<RawFlag>, Problems> {
+    let (flags, problems) = decode(&read(file, digests)?)?;
     Problems::unless(problems, flags)
 }
 
 /// Reads the flags of a file that can be decoded, with every problem of the file.
-pub(super) fn load_parts(path: &Path) -> (Vec<RawFlag>, Vec<Problem>) {
-    let read = TomlDocument::read(path, &mut Digests::new()).and_then(|document| decode(&document));
+pub(super) fn load_parts(file: &Spanned<PathBuf>) -> (Vec<RawFlag>, Vec<Problem>) {
+    let read = read(file, &mut Digests::new()).and_then(|document| decode(&document));
     read.unwrap_or_else(|problem| (Vec::new(), vec![problem]))
+}
+
+fn read(file: &Spanned<PathBuf>, digests: &mut Digests) -> Result<TomlDocument, Problem> {
+    TomlDocument::read(&file.value, digests).map_err(|problem| Problem {
+        hint: Some(format!("`{}` at {} names this file", file.key, file.place)),
+        ..problem
+    })
 }
 
 /// Reads the flags of a text; problems name it by `path`.

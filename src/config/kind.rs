@@ -198,7 +198,13 @@ pub(super) const PERCENT: Kind<u32> = other(
     PERCENTAGES,
     value::percent,
 );
-/// The hash of a secret.
+/// The hash of an admin token.
+pub(super) const TOKEN_HASH: Kind<[u8; 32]> = other(
+    "an admin token is written as its hash: `sha256:` and 64 hexadecimal digits",
+    HASHES,
+    value::token_hash,
+);
+/// The hash of an API key.
 pub(super) const KEY_HASH: Kind<[u8; 32]> = other(
     "an API key is written as its hash: `sha256:` and 64 hexadecimal digits",
     HASHES,

@@ -12,7 +12,7 @@ use crate::config::digest::Digests;
 use crate::config::flags;
 use crate::config::include;
 use crate::config::layer::{Layer, Merged};
-use crate::config::problem::{Problem, SourceLocation};
+use crate::config::problem::{Problem, SourceLocation, Spanned};
 use crate::config::table_reader;
 use crate::config::toml::{KeyPath, TomlDocument};
 
@@ -34,7 +34,12 @@ pub(super) fn problems(main: &Path) -> Vec<Problem> {
     let flags = document.strings_at(&["rollout", "flags"]).into_iter();
     for path in flags.map(|flags| folder.join(flags)) {
         if path.is_file() {
-            problems.extend(flags::load_parts(&path).1);
+            let file = Spanned {
+                value: path,
+                place: SourceLocation::file(main),
+                key: "rollout.flags".to_owned(),
+            };
+            problems.extend(flags::load_parts(&file).1);
         }
     }
     problems

@@ -261,6 +261,16 @@ impl<'t> Table<'t> {
     ) -> Vec<T> {
         let name = table.name;
         let value = self.ask(name);
+        if let Some(Value::Dict(_, entries)) = value
+            && let Some((inner, _)) = entries.iter().find(|(_, value)| is_list_of_tables(value))
+        {
+            let key = join(&without_indexes(&self.key), name);
+            let message = format!(
+                "`[[{key}.{inner}]]` must follow the `[[{key}]]` to which it belongs; `{key}` is a list of tables"
+            );
+            self.report(name, ValueError::new(message));
+            return Vec::new();
+        }
         if value.is_none() && matches!(table.presence, Presence::Required) {
             self.missing(name);
         }
@@ -431,6 +441,10 @@ fn without_indexes(key: &str) -> String {
         Some(_) | None => piece,
     });
     names.collect()
+}
+
+fn is_list_of_tables(value: &Value) -> bool {
+    matches!(value, Value::Array(_, items) if matches!(items[..], [Value::Dict(..), ..]))
 }
 
 /// The shape of the value under a key.

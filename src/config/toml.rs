@@ -86,7 +86,11 @@ impl TomlDocument {
     pub(super) fn add_to(&self, layer: &mut Layer, part: KeyPath) -> Result<Vec<Problem>, Problem> {
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if let Some((at, message)) = first(&errors) {
-            return Err(Problem::for_file(self.column(at), message));
+            let problem = Problem::for_file(self.column(at), message.clone());
+            return Err(match self.is_late_list(at, &message) {
+                true => problem.hint("a list of tables comes before the lists in it: `[[route]]` before its `[[route.outcome]]`"),
+                false => problem,
+            });
         }
         let mut graft = Graft {
             layer,
@@ -97,6 +101,12 @@ impl TomlDocument {
         let before = std::mem::take(&mut graft.layer.values);
         graft.layer.values = graft.table(before, table, "");
         Ok(graft.problems)
+    }
+
+    /// Returns true for a header such as `[[route]]` after a table of its own, which is a key of the same name.
+    fn is_late_list(&self, at: usize, message: &str) -> bool {
+        let before = self.text.get(..at);
+        message == "duplicate key" && before.is_some_and(|before| before.ends_with("[["))
     }
 
     /// Returns the strings of the value at a path, which is a string or an array. From a document that is not TOML,

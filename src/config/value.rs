@@ -408,20 +408,33 @@ pub(super) fn url(found: RawValue<'_>) -> Result<Uri, ValueError> {
 
 /// Decodes the SHA-256 of an API key: `sha256:` and 64 hexadecimal digits.
 pub(super) fn key_hash(found: RawValue<'_>) -> Result<[u8; 32], ValueError> {
-    // The text is never shown: it may be the key.
-    let wrong = || {
+    hash(found).ok_or_else(|| {
         ValueError::new("an API key is written as its hash: `sha256:` and 64 hexadecimal digits")
-    };
-    let text = found.text().ok_or_else(wrong)?;
-    let digits = text.strip_prefix("sha256:").ok_or_else(wrong)?.as_bytes();
+            .hint("`printf %s KEY | sha256sum` prints the digits")
+    })
+}
+
+/// Decodes the SHA-256 of an admin token, in the form of [`key_hash`].
+pub(super) fn token_hash(found: RawValue<'_>) -> Result<[u8; 32], ValueError> {
+    hash(found).ok_or_else(|| {
+        ValueError::new(
+            "an admin token is written as its hash: `sha256:` and 64 hexadecimal digits",
+        )
+        .hint("`printf %s TOKEN | sha256sum` prints the digits")
+    })
+}
+
+/// Decodes a hash. No message shows the text: it may be the secret.
+fn hash(found: RawValue<'_>) -> Option<[u8; 32]> {
+    let digits = found.text()?.strip_prefix("sha256:")?.as_bytes();
     if digits.len() != 64 {
-        return Err(wrong());
+        return None;
     }
     let mut hash = [0; 32];
     for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = hex(pair).ok_or_else(wrong)?;
+        *byte = hex(pair)?;
     }
-    Ok(hash)
+    Some(hash)
 }
 
 fn hex(pair: &[u8]) -> Option<u8> {

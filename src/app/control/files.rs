@@ -8,7 +8,7 @@ use super::state::StartError;
 use crate::config::Digests;
 use crate::config::compile::compile;
 use crate::config::configuration::Configuration;
-use crate::config::flags::load_flags_noting;
+use crate::config::flags::load_flags;
 use crate::config::load::{Sources, load_noting};
 use crate::config::problem::Problems;
 use crate::config::raw::{RawConfig, RawFlag};
@@ -65,7 +65,7 @@ pub(super) fn read(
     let Some(file) = &config.rollout.flags else {
         return Ok((config, Vec::new()));
     };
-    match load_flags_noting(&file.value, digests) {
+    match load_flags(file, digests) {
         Ok(flags) => Ok((config, flags)),
         Err(problems) => {
             let mut problems = problems.into_vec();

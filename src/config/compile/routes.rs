@@ -76,6 +76,8 @@ pub(super) fn compile(raw: &RawConfig, problems: &mut Vec<Problem>) -> RouteTabl
         Ok(_) | Err(_) => {
             let refused = errors.iter().map(|error| sources[error.route].key.as_str());
             let rest = without(raw, &refused.collect());
+            // Names that are used twice are reported where they are decoded.
+            errors.retain(|error| error.key != "name");
             let located = errors.into_iter().map(|error| {
                 let source = sources[error.route];
                 spanned_key(source, error.key, &raw.places).problem(error.what)

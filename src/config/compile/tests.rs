@@ -425,7 +425,7 @@ rpc = 'd'
         problems(&main),
         "7: route[0].rest: `get` is not an HTTP method; methods are case-sensitive, such as `GET` or `POST`\n\
          16: route[2].rpc: the hole `y` is on the rpc side only; name it on the rest side as well, write `{_}` to ignore it, `{<y}` in a call to keep it for the response on its side, or `{>y}` if the call has it\n\
-         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter or a literal that distinguishes them, enter one `from` one side only, or remove one\n\
+         19: route[3].rest: shares calls with the route `a`, and neither is more specific: name a query parameter or a literal that distinguishes them, set `from = \"rest\"` or `from = \"rpc\"` on one of them, or remove one\n\
          23: route[4].rest: write an HTTP method, one space and a path, such as `GET /items/{id}`"
     );
 }

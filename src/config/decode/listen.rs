@@ -10,7 +10,7 @@ use crate::config::key::{
     Key, List, NamedValues, SubTable, key, list, named_values, section, table,
 };
 use crate::config::kind::{
-    ADDRESS, ANY_TEXT, KEY_HASH, Kind, NAME, SOME_TEXT, other, whole, words,
+    ADDRESS, ANY_TEXT, Kind, NAME, SOME_TEXT, TOKEN_HASH, other, whole, words,
 };
 use crate::config::problem::Spanned;
 use crate::config::raw::RawListen;
@@ -183,7 +183,7 @@ section! {
         /// Upstreams that `/readyz` requires
         READY_UPSTREAMS: List<String> = list("ready_upstreams", NAME);
         /// Admin users with the SHA-256 of their token
-        TOKENS: NamedValues<[u8; 32]> = named_values("tokens", KEY_HASH);
+        TOKENS: NamedValues<[u8; 32]> = named_values("tokens", TOKEN_HASH);
     }
 }
 

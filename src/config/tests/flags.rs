@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use crate::config::digest::Digests;
 use crate::config::flags::{load_flags, parse_flags};
+use crate::config::problem::{SourceLocation, Spanned};
 use crate::config::raw::RawFlag;
 use dualgauge_model::rollout::{Stage, WithoutKey};
 use dualgauge_patterns::side::Side;
@@ -141,9 +143,15 @@ fn a_name_is_given_once() {
 
 #[test]
 fn a_missing_file_is_a_problem() {
-    let problems = load_flags(Path::new("no/such/flags.toml")).unwrap_err();
+    let file = Spanned {
+        value: "no/such/flags.toml".into(),
+        place: SourceLocation::file(Path::new("dualgauge.toml")),
+        key: "rollout.flags".to_owned(),
+    };
+    let problems = load_flags(&file, &mut Digests::new()).unwrap_err();
     assert_eq!(
         problems.to_string(),
-        "no/such/flags.toml: cannot be read: No such file or directory (os error 2)"
+        "no/such/flags.toml: cannot be read: No such file or directory (os error 2)\n  \
+         hint: `rollout.flags` at dualgauge.toml names this file"
     );
 }

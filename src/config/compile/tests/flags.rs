@@ -149,7 +149,8 @@ fn problems_of_both_files_are_reported_together() {
     let fixture = Fixture::new(&format!("rollout.flags = 'none.toml'\n{OLD}"));
     assert_eq!(
         problems_of(&fixture),
-        "none.toml: cannot be read: No such file or directory (os error 2)"
+        "none.toml: cannot be read: No such file or directory (os error 2)\n  \
+         hint: `rollout.flags` at dualgauge.toml:1 names this file"
     );
 }
 
