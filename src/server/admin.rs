@@ -94,7 +94,7 @@ pub use overview::{
 pub use page::{ListOrder, ListQuery, Page};
 pub use performance_view::{PerformanceRow, PerformanceView, RoutePerformance};
 pub use recording::{RecordingCommand, RecordingView};
-pub use refusal::{Refusal, StillMissing};
+pub use refusal::{Refusal, StaleSubject, StillMissing};
 pub use route_view::{
     CallerRow, ExampleReplyView, ExampleView, LatencyView, OutcomePatterns, PatternPart,
     RouteDetail, RoutePatterns, RouteRow,

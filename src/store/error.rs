@@ -14,7 +14,7 @@ use dualgauge_patterns::json::JsonFault;
 pub enum StoreError {
     /// Another process owns the folder.
     #[error(
-        "the state folder `{}` is in use by another process; set a different `rollout.state` for each",
+        "another dualgauge process uses the state folder `{}`; stop it, or set a different `rollout.state` for each",
         .0.display()
     )]
     InUse(PathBuf),

@@ -21,14 +21,22 @@ pub(super) struct Record<'t> {
 
 /// Returns the record of a report. It begins with [`beginning`].
 pub(super) fn record(report: &ReplicaReport) -> String {
+    let mut record = String::new();
+    push_record(&mut record, report);
+    record
+}
+
+/// Appends the record of a report.
+pub(super) fn push_record(out: &mut String, report: &ReplicaReport) {
     let quoted = |text: &str| text_of(&Json::string(text));
-    format!(
-        r#"{}"replica":{},"boot":{},"report":{}}}"#,
-        beginning(report),
-        quoted(&report.replica),
-        quoted(&report.boot),
-        report.text
-    )
+    out.push_str(&beginning(report));
+    out.push_str(r#""replica":"#);
+    out.push_str(&quoted(&report.replica));
+    out.push_str(r#","boot":"#);
+    out.push_str(&quoted(&report.boot));
+    out.push_str(r#","report":"#);
+    out.push_str(&report.text);
+    out.push('}');
 }
 
 /// Returns the beginning of a record, which identifies its time without parsing.
@@ -44,7 +52,7 @@ impl TryFrom<Record<'_>> for ReplicaReport {
             replica: record.replica,
             boot: record.boot,
             at: record.at,
-            text: compact(record.report)?,
+            text: compact(record.report)?.into(),
         })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Used by `app` and `store`.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -29,8 +30,8 @@ pub struct ReplicaReport {
     pub boot: String,
     /// The time of the report, in milliseconds since 1970.
     pub at: u64,
-    /// The counts, as JSON.
-    pub text: String,
+    /// The counts, as JSON. The text is shared, because it is long, and the store and its writer keep it too.
+    pub text: Arc<str>,
 }
 
 /// The counts of all processes.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use super::overrides::{self, RuntimeChanges};
 use super::state::Control;
 use crate::config::raw::RawFlag;
-use crate::server::admin::{ChangeRequest, Refusal};
+use crate::server::admin::{ChangeRequest, Refusal, StaleSubject};
 use crate::store::{CommitError, StoreError, Versioned};
 use crate::telemetry::clock::Rfc3339;
 use dualgauge_model::plan::Plan;
@@ -159,13 +159,13 @@ impl Control {
             });
         }
         self.check_governed(&asked.change, None)?;
-        let found = match asked.change.flag() {
-            Some(flag) => self.flag_tag(flag),
-            None => self.revision.to_string(),
+        let (subject, found) = match asked.change.flag() {
+            Some(flag) => (StaleSubject::Flag, self.flag_tag(flag)),
+            None => (StaleSubject::Rollout, self.revision.to_string()),
         };
         match &asked.expected {
             Some(expected) if expected.iter().all(|tag| *tag != found && tag != "*") => {
-                Err(Refusal::Stale { found })
+                Err(Refusal::Stale { subject, found })
             }
             Some(_) | None => Ok(()),
         }

@@ -58,7 +58,7 @@ mod tests {
             replica: "a".to_owned(),
             boot: boot.to_owned(),
             at,
-            text: String::new(),
+            text: "".into(),
         }
     }
 

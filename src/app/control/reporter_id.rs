@@ -113,11 +113,6 @@ impl ReporterId {
         self.former.drain(..more);
     }
 
-    /// Returns the counts that this process adds to those stored under earlier boots.
-    pub(super) fn news(&self, counts: &ReportCounts) -> ReportCounts {
-        self.turn.since(counts)
-    }
-
     /// Returns the usage that this process adds to that stored under earlier boots, without a copy if there is none.
     pub(super) fn news_of_usage<'c>(&self, counts: &'c ReportCounts) -> Cow<'c, Usage> {
         match &self.turn.before {
@@ -163,7 +158,7 @@ mod tests {
                 replica: "one".to_owned(),
                 boot: boot.clone(),
                 at: now,
-                text: String::new(),
+                text: "".into(),
             });
             own.left(turn, now, counts.clone(), &there.collect::<Vec<_>>());
         }
@@ -189,7 +184,7 @@ mod tests {
                 .iter()
                 .filter(|(boot, _)| **boot != own.turn.boot);
             others.for_each(|(_, usage)| all.merge(usage));
-            all.merge(&own.news(counts).usage);
+            all.merge(&own.news_of_usage(counts));
             calls(&all)
         }
     }

@@ -14,7 +14,7 @@ use super::state::Control;
 use crate::store::{CommitError, Health, ReplicaReport, Reports, Versioned};
 use crate::telemetry::clock::{millis, timestamp};
 use dualgauge_model::lifecycle::{Timeline, Usage, UsageTotals};
-use dualgauge_model::rollout::Tallies;
+use dualgauge_model::rollout::{Glob, Tallies};
 
 /// The interval of reports to a folder. A server gets a report at each evaluation, because the guards of all replicas
 /// decide on the counts of all.
@@ -92,7 +92,7 @@ impl Control {
             replica: self.replica().to_owned(),
             boot: turn.boot().to_owned(),
             at: now,
-            text,
+            text: text.into(),
         };
         // If the store is unavailable, readiness shows it; the counts are part of the next report.
         if let Ok(reports) = self.store.exchange(&report).await {
@@ -244,8 +244,18 @@ impl Control {
     /// Returns the usage on all replicas, since counting began.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        let mut usage = self.reporting.others.clone();
-        usage.merge(&self.reporting.own.news(&self.reporting.counts).usage);
+        let [others, own] = self.usages();
+        let mut usage = own.into_owned();
+        usage.merge(&others);
+        usage
+    }
+
+    /// Returns the usage of some routes on all replicas, since counting began.
+    pub(super) fn usage_of(&self, routes: &Glob) -> Usage {
+        let mut usage = Usage::default();
+        for part in self.usages() {
+            usage.merge_routes(&part, |name| routes.fits(name));
+        }
         usage
     }
 }

@@ -131,7 +131,7 @@ pub enum StartError {
     #[error("the configuration cannot be read")]
     Late(#[from] Late),
     /// The store failed.
-    #[error("the runtime changes cannot be read")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// The stored state cannot be read as overrides.
     #[error(

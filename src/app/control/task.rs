@@ -352,7 +352,7 @@ where
     async fn usage(&mut self, route: Glob, idle: u64, reply: oneshot::Sender<UsageReport>) {
         self.take_counts().await;
         let (plan, at) = (self.control.plan(), timestamp(wall()));
-        let mut usage = self.control.usage();
+        let mut usage = self.control.usage_of(&route);
         usage.keep(&plan);
         tell(
             reply,

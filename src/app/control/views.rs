@@ -1,6 +1,6 @@
 //! The state as shown by the admin API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::overrides::percent;
 use super::state::Control;
@@ -42,6 +42,7 @@ impl Control {
             kill_unstored: self.kill_unstored().map(str::to_owned),
             still_translated: self.still_translated(),
             called_off: self.overrides.called_off.iter().cloned().collect(),
+            without_brownouts: self.without_brownouts(),
             flags: flags.map(|(flag, file)| self.view(flag, file)).collect(),
         }
     }
@@ -64,6 +65,23 @@ impl Control {
             .filter(|(index, _, side)| self.plan.upstream_of_stream(*index, *side).is_none())
             .map(|(_, stream, side)| format!("{} ({side})", stream.name));
         left.chain(streams).collect()
+    }
+
+    /// Returns the routes whose brownouts are cancelled although they announce none.
+    fn without_brownouts(&self) -> Vec<String> {
+        let announces = |index: usize| {
+            let of_side = |side| self.plan.lifecycle.of(Some(index), side);
+            let mut deprecated = Side::ALL.into_iter().filter_map(of_side);
+            deprecated.any(|deprecated| !deprecated.announcement().brownouts.is_empty())
+        };
+        let routes = self.plan.routes.routes().iter().enumerate();
+        let announcing: BTreeSet<&str> = routes
+            .filter(|(index, _)| announces(*index))
+            .map(|(_, route)| route.name.as_str())
+            .collect();
+        let mut called_off: Vec<String> = self.overrides.called_off.iter().cloned().collect();
+        called_off.retain(|name| !announcing.contains(name.as_str()));
+        called_off
     }
 
     /// Returns the history of changes, the newest first.

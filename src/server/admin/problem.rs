@@ -4,7 +4,7 @@ use std::error::Error;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -27,6 +27,8 @@ pub(super) struct AdminProblem {
     hint: Option<String>,
     problems: Vec<Value>,
     allow: Option<&'static str>,
+    /// The current entity tag, if the request names another one.
+    tag: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -49,6 +51,7 @@ impl AdminProblem {
             hint: None,
             problems: Vec::new(),
             allow: None,
+            tag: None,
         }
     }
 
@@ -71,7 +74,10 @@ impl AdminProblem {
             let allow = HeaderValue::from_static(allow);
             response.headers_mut().insert(ALLOW, allow);
         }
-        response
+        match &self.tag {
+            Some(tag) => tagged(response, tag),
+            None => response,
+        }
     }
 }
 
@@ -100,6 +106,14 @@ pub(super) fn response(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Adds an entity tag to a response (RFC 9110 §8.8.3).
+pub(super) fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes>> {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+        response.headers_mut().insert(ETAG, tag);
+    }
     response
 }
 
@@ -149,7 +163,11 @@ impl From<AuthError> for AdminProblem {
             AuthError::Closed => StatusCode::FORBIDDEN,
             AuthError::Missing | AuthError::Unknown => StatusCode::UNAUTHORIZED,
         };
-        AdminProblem::new(status, barred.to_string())
+        let mut problem = AdminProblem::new(status, barred.to_string());
+        if status == StatusCode::UNAUTHORIZED {
+            problem.hint = Some("send `Authorization: Bearer TOKEN`".to_owned());
+        }
+        problem
     }
 }
 
@@ -213,8 +231,12 @@ impl From<Refusal> for AdminProblem {
             }
             Refusal::Unwritable(error) => problem.detail = with_causes(&problem.detail, &error),
             Refusal::Recording(error) => problem.detail = with_causes(&problem.detail, &error),
-            Refusal::Stale { .. }
-            | Refusal::Lost
+            Refusal::Stale { found, .. } => {
+                let hint = format!("send `If-Match: \"{found}\"` to change the current version");
+                problem.hint = Some(hint);
+                problem.tag = Some(found);
+            }
+            Refusal::Lost
             | Refusal::Governed { .. }
             | Refusal::Fault(_)
             | Refusal::NoRecordings => {}

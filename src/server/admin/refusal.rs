@@ -1,5 +1,7 @@
 //! Failures of commands. Used throughout `admin`.
 
+use std::fmt;
+
 use crate::config::problem::Problems;
 use crate::store::{Late, StoreError};
 use crate::telemetry::recorder::StartRefused;
@@ -21,10 +23,10 @@ pub enum Refusal {
         nearest: Option<String>,
     },
     /// The state has changed since the client read it.
-    #[error(
-        "the flag has changed; read it again, and send `If-Match: \"{found}\"` to change the current version"
-    )]
+    #[error("{subject} has changed; the current {version} is `{found}`", version = subject.version())]
     Stale {
+        /// The part of the state.
+        subject: StaleSubject,
         /// The current entity tag.
         found: String,
     },
@@ -71,6 +73,33 @@ pub enum Refusal {
     /// The kill switch is not stored, and not every worker has it yet.
     #[error("the kill switch is on, but not stored; the proxy retries")]
     PendingKill(#[source] StillMissing),
+}
+
+/// The part of the state that has changed since a client read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaleSubject {
+    /// The flag of the change.
+    Flag,
+    /// Anything, for a change of no flag.
+    Rollout,
+}
+
+impl StaleSubject {
+    const fn version(self) -> &'static str {
+        match self {
+            StaleSubject::Flag => "tag",
+            StaleSubject::Rollout => "revision",
+        }
+    }
+}
+
+impl fmt::Display for StaleSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StaleSubject::Flag => "the flag",
+            StaleSubject::Rollout => "the rollout",
+        })
+    }
 }
 
 /// The error that some workers have not applied the plan yet.

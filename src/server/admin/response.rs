@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_MATCH};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
@@ -18,7 +18,7 @@ use crate::server::admin::decode::{Attribution, RecordingBody};
 use crate::server::admin::explain::{self, Explained};
 use crate::server::admin::live::{AdminBody, whole};
 use crate::server::admin::mismatches::{ForgottenView, MismatchesView};
-use crate::server::admin::problem::{AdminProblem, JSON, ok, response};
+use crate::server::admin::problem::{AdminProblem, JSON, ok, response, tagged};
 use crate::server::admin::routes::{AdminEndpoint, NotFound, is_write, needs_token, parse};
 use crate::server::admin::token::AuthError;
 use crate::server::admin::views::FlagsPage;
@@ -302,14 +302,6 @@ impl AdminApi {
 fn page(file: &ConsoleFile) -> Response<Full<Bytes>> {
     let mut response = response(StatusCode::OK, file.kind(), file.body());
     response.headers_mut().extend(file.headers());
-    response
-}
-
-/// Adds an entity tag to a response (RFC 9110 §8.8.3).
-fn tagged(mut response: Response<Full<Bytes>>, tag: &str) -> Response<Full<Bytes>> {
-    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
-        response.headers_mut().insert(ETAG, tag);
-    }
     response
 }
 

@@ -19,7 +19,7 @@ use crate::config::problem::{Problem, Problems, SourceLocation};
 use crate::server::admin::{
     AdminApi, AdminBody, AdminCommand, AdminTokens, ChangeRequest, ClientView, DefaultsView,
     FileView, FlagView, FlagsView, LiveStreams, PlanView, Readiness, Refusal, Reloaded, RouteView,
-    StillMissing, UpstreamView,
+    StaleSubject, StillMissing, UpstreamView,
 };
 use dualgauge_model::compare::Mismatches;
 use dualgauge_model::explain::Explanation;
@@ -66,6 +66,7 @@ fn listed(flag: FlagView) -> FlagsView {
         kill: None,
         kill_unstored: None,
         still_translated: Vec::new(),
+        without_brownouts: Vec::new(),
         called_off: Vec::new(),
         flags: vec![flag],
     }
@@ -102,7 +103,10 @@ fn changed(asked: &ChangeRequest) -> Result<FlagsView, Refusal> {
         .as_ref()
         .is_some_and(|tags| !tags.contains(&flag().tag))
     {
-        return Err(Refusal::Stale { found: flag().tag });
+        return Err(Refusal::Stale {
+            subject: StaleSubject::Flag,
+            found: flag().tag,
+        });
     }
     let Change::Flip {
         flag: name,

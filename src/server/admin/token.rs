@@ -26,10 +26,10 @@ pub(super) enum AuthError {
     )]
     Closed,
     /// The request has no token.
-    #[error("send `Authorization: Bearer TOKEN`")]
+    #[error("the API needs a token")]
     Missing,
     /// The token is unknown.
-    #[error("unknown token")]
+    #[error("the token is not one of `admin.tokens`")]
     Unknown,
 }
 

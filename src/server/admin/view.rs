@@ -24,6 +24,9 @@ pub struct FlagsView {
     pub still_translated: Vec<String>,
     /// The routes whose brownouts are cancelled.
     pub called_off: Vec<String>,
+    /// Those of them that announce no brownouts; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_brownouts: Vec<String>,
     /// The flags in order: the first one that matches a call decides.
     pub flags: Vec<FlagView>,
 }

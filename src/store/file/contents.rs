@@ -8,11 +8,13 @@ use serde_json::value::RawValue;
 use crate::store::error::Corruption;
 use crate::store::legacy::Header;
 use crate::store::pretty_json::pretty;
-use crate::store::record::{Record, compact, record};
+use crate::store::record::{Record, compact, push_record};
 use crate::store::state::{HIGHEST_REVISION, ReplicaReport};
 use crate::store::versioned::Versioned;
 
 const VERSION: u32 = 1;
+/// The expected length of a record, or of the whole file, without the texts in it.
+const FRAME: usize = 256;
 
 /// The contents of `watch.json`.
 #[derive(Debug, Clone, Default)]
@@ -52,21 +54,37 @@ struct ArchiveRecord<'t> {
     archive: &'t RawValue,
 }
 
+/// Returns the text with line breaks, for people.
 pub(super) fn state(state: &Versioned) -> Vec<u8> {
     let Versioned { revision, text } = state;
     let whole = format!(r#"{{"version":{VERSION},"revision":{revision},"state":{text}}}"#);
     pretty(&whole).into_bytes()
 }
 
+/// Returns the text without line breaks: it is written every ten seconds, and long.
 pub(super) fn watch(watch: &WatchContents) -> Vec<u8> {
-    let archive = match &watch.archive {
-        Versioned { revision: 0, .. } => "null".to_owned(),
-        Versioned { revision, text } => format!(r#"{{"revision":{revision},"archive":{text}}}"#),
-    };
-    let reports: Vec<_> = watch.reports.iter().map(record).collect();
-    let reports = reports.join(",");
-    let whole = format!(r#"{{"version":{VERSION},"archive":{archive},"reports":[{reports}]}}"#);
-    pretty(&whole).into_bytes()
+    let reports = watch.reports.iter().map(|report| report.text.len() + FRAME);
+    let length = watch.archive.text.len() + FRAME + reports.sum::<usize>();
+    // The text grows for some time. A capacity of a power of two lets the allocator reuse the memory of the last text.
+    let mut out = String::with_capacity(length.next_power_of_two());
+    out.push_str(&format!(r#"{{"version":{VERSION},"archive":"#));
+    match &watch.archive {
+        Versioned { revision: 0, .. } => out.push_str("null"),
+        Versioned { revision, text } => {
+            out.push_str(&format!(r#"{{"revision":{revision},"archive":"#));
+            out.push_str(text);
+            out.push('}');
+        }
+    }
+    out.push_str(r#","reports":["#);
+    for (at, report) in watch.reports.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push_record(&mut out, report);
+    }
+    out.push_str("]}");
+    out.into_bytes()
 }
 
 pub(super) fn read_state(text: &[u8]) -> Result<Versioned, Corruption> {

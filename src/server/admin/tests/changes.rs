@@ -46,13 +46,15 @@ async fn an_outdated_change_is_412_and_a_lost_race_409() {
     assert_eq!(known.headers()["etag"], "\"3-abc\"");
     let (status, flag) = read(known).await;
     assert_eq!((status, &flag["flipped"]["why"]), (200, &json!("ticket 7")));
-    let (status, problem) = read(ask(LOOPBACK, matching("\"2-abc\"")).await).await;
+    let outdated = ask(LOOPBACK, matching("\"2-abc\"")).await;
+    assert_eq!(outdated.headers()["etag"], "\"3-abc\"");
+    let (status, problem) = read(outdated).await;
     assert_eq!(status, 412);
-    assert!(
-        problem["detail"]
-            .as_str()
-            .unwrap()
-            .contains("If-Match: \"3-abc\"")
+    let (detail, hint) = (&problem["detail"], &problem["hint"]);
+    assert_eq!(detail, "the flag has changed; the current tag is `3-abc`");
+    assert_eq!(
+        hint,
+        "send `If-Match: \"3-abc\"` to change the current version"
     );
     let (status, _) = read(ask(LOOPBACK, put("overtaken", body)).await).await;
     assert_eq!(status, 409);
