@@ -76,8 +76,8 @@ function banner() {
   const text = kill && `${kill.who}|${kill.at}`;
   if ((byId("banner").dataset.kill || null) === (text || null)) return;
   byId("banner").dataset.kill = text || "";
-  byId("banner").replaceChildren(...(kill ? [h("div", { class: "killed", role: "alert" },
-    h("p", {}, h("strong", {}, "The kill switch is on."), ` ${kill.who}, ${ago(kill.at)}${kill.why ? `: ${kill.why}` : ""}. Calls pass through to the side that they were sent to.`),
+  byId("banner").replaceChildren(...(kill ? [h("section", { class: "killed", "aria-label": "Kill switch" },
+    h("p", {}, h("strong", {}, h("span", { role: "alert" }, "The kill switch is on.")), ` ${kill.who}, ${ago(kill.at)}${kill.why ? `: ${kill.why}` : ""}. Calls pass through to the side that they were sent to.`),
     h("button", { type: "button", onclick: revive }, "Turn off"))] : []));
 }
 
@@ -86,7 +86,7 @@ async function turn(method, why, done) {
     const flags = await change(method, "kill", { why });
     overview = { ...overview, kill: flags.kill };
     banner();
-    toast(done);
+    if (done) toast(done);
   } catch (error) {
     toast(error.message, "error");
   }
@@ -97,7 +97,8 @@ async function kill() {
   if (overview?.kill) return revive();
   const text = "All calls pass through to the side that they were sent to, at once and on every replica. No flag decides until you turn it off.";
   const why = await confirmChange({ title: "Turn the kill switch on?", text, action: "Turn on", isDanger: true });
-  if (why !== null) await turn("PUT", why, "The kill switch is on.");
+  // The banner announces it, so there is no toast.
+  if (why !== null) await turn("PUT", why, null);
 }
 
 async function revive() {

@@ -1,14 +1,21 @@
 // Dialogs: the browser keeps the focus inside, and gives it back.
 
-import { field, h } from "./dom.js";
+import { byId, field, h } from "./dom.js";
 import { setYourName, yourName } from "./api.js";
 
 function open(title, content, buttons) {
   const dialog = h("dialog", { "aria-label": title });
   const form = h("form", { method: "dialog" }, h("h2", {}, title), content, h("p", { class: "buttons" }, buttons));
   dialog.append(form);
-  dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
+  // Content outside a modal dialog is inert: screen readers do not announce toasts there.
+  const toasts = byId("toasts");
+  const outside = toasts.parentElement;
+  dialog.append(toasts);
+  dialog.addEventListener("close", () => {
+    if (dialog.contains(toasts)) (outside.isConnected ? outside : document.body).append(toasts);
+    dialog.remove();
+  });
   dialog.showModal();
   return { dialog, form };
 }

@@ -48,6 +48,11 @@ export function field(label, input, hint) {
   return h("p", { class: "field" }, h("label", { for: input.id }, label), input, hint && h("span", { class: "hint", id: hintId }, hint));
 }
 
+// Sets the text of a live region. Equal text is not set again: some screen readers would read it again.
+export function announce(region, text) {
+  if (region.textContent !== text) region.textContent = text;
+}
+
 // Shows a short message that a screen reader announces.
 export function toast(text, kind = "info") {
   const message = h("p", { class: `toast ${kind}` }, text);

@@ -2,8 +2,9 @@
 
 import { change, get } from "./api.js";
 import { confirmChange } from "./dialog.js";
-import { h, put, row, table, toast } from "./dom.js";
+import { h, row, table, toast } from "./dom.js";
 import { ago, dateTime } from "./format.js";
+import { localList } from "./list.js";
 
 const LIMIT = 20;
 const COLUMNS = [{ title: "When" }, { title: "Who and why" }, { title: "What" }, { title: "Before" }, { title: "After" }];
@@ -38,22 +39,18 @@ function historyRow(entry) {
 
 // Returns the list; `afterUndo` adds a button that undoes the last change of anything.
 export function historyList(flag, afterUndo) {
-  const body = h("div", {}, h("p", { class: "faint" }, "Loading."));
-  let offset = 0;
-  let entries = [];
+  const changes = localList({
+    noun: "changes", limit: LIMIT,
+    text: (entry) => [entry.by.who, entry.by.why, entry.before.flag?.flag, WORDS[entry.what] || entry.what].filter(Boolean).join("\n"),
+    show: (entries) => table("Changes, newest first", COLUMNS, entries.map(historyRow), { class: "stack" }),
+    empty: "Nothing has been changed at run time.",
+  });
+  const undo = afterUndo && h("p", { hidden: true }, h("button", { type: "button", onclick: undoLast }, "Undo the last change"));
+  const fault = h("p", { role: "alert" });
+  const loading = h("p", { class: "faint" }, "Loading.");
+  const body = h("div", {}, fault, loading, undo, changes.element);
   // The revision of the entries, so that an undo takes back only what the person has seen.
   let revision = null;
-
-  function draw() {
-    if (entries.length === 0) return put(body, h("p", { class: "faint" }, "Nothing has been changed at run time."));
-    const move = (by) => { offset += by; draw(); };
-    const pager = entries.length > LIMIT && h("div", { class: "pager" },
-      h("button", { type: "button", class: "quiet", disabled: offset === 0, onclick: () => move(-LIMIT) }, "‹ Newer"),
-      h("span", { class: "faint" }, `${offset + 1}–${Math.min(offset + LIMIT, entries.length)} of ${entries.length}`),
-      h("button", { type: "button", class: "quiet", disabled: offset + LIMIT >= entries.length, onclick: () => move(LIMIT) }, "Older ›"));
-    const undo = afterUndo && h("p", {}, h("button", { type: "button", onclick: undoLast }, "Undo the last change"));
-    return put(body, undo, table("Changes, newest first", COLUMNS, entries.slice(offset, offset + LIMIT).map(historyRow), { class: "stack" }), pager);
-  }
 
   async function undoLast() {
     const seen = revision;
@@ -75,11 +72,16 @@ export function historyList(flag, afterUndo) {
       const loaded = afterUndo ? (await get("flags", { limit: 1 })).revision : null;
       const all = await get("history");
       revision = loaded;
-      entries = flag ? all.filter((entry) => entry.before.flag?.flag === flag) : all;
-      draw();
+      const entries = flag ? all.filter((entry) => entry.before.flag?.flag === flag) : all;
+      changes.set(entries);
+      if (undo) undo.hidden = entries.length === 0;
+      fault.className = "";
+      fault.textContent = "";
     } catch (error) {
-      body.replaceChildren(h("p", { class: "notice error" }, error.message));
+      fault.className = "notice error";
+      fault.textContent = error.message;
     }
+    loading.remove();
   }
 
   load();

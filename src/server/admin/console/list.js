@@ -1,6 +1,6 @@
 // Searchable lists in pages, so that no page of the console has more than a hundred rows.
 
-import { h, freshId } from "./dom.js";
+import { h, freshId, announce } from "./dom.js";
 import { count } from "./format.js";
 
 const TYPING_MS = 250;
@@ -26,7 +26,9 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
     try {
       page = await load({ search: state.search, offset: state.offset, limit });
     } catch (error) {
-      if (turn === state.turn) body.replaceChildren(h("p", { class: "notice error" }, error.message));
+      if (turn !== state.turn) return;
+      announce(position, `The ${noun} cannot be read.`);
+      body.replaceChildren(h("p", { class: "notice error" }, error.message));
       return;
     }
     // An answer that a later one has overtaken is dropped.
@@ -37,7 +39,7 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
       return;
     }
     const last = page.offset + page.items.length;
-    position.textContent = page.total === 0 ? `no ${noun}` : `${count(page.offset + 1)}–${count(last)} of ${count(page.total)} ${noun}`;
+    announce(position, page.total === 0 ? `no ${noun}` : `${count(page.offset + 1)}–${count(last)} of ${count(page.total)} ${noun}`);
     previous.disabled = page.offset === 0;
     next.disabled = last >= page.total;
     const nothing = state.search ? `No ${noun} contain “${state.search}”.` : empty;
@@ -53,11 +55,17 @@ export function pagedList({ noun, limit, load, show, empty, controls = [], first
     refresh();
   }
 
+  // Enter would close a dialog around the list.
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") event.preventDefault();
+  });
   search.addEventListener("input", () => {
     clearTimeout(state.timer);
     state.timer = setTimeout(() => {
       state.search = search.value.trim();
       state.offset = 0;
+      // The same number of items for another search is announced again.
+      position.textContent = "";
       refresh();
     }, TYPING_MS);
   });
@@ -84,6 +92,7 @@ export function localList({ noun, limit, text, show, empty }) {
     return { total: found.length, offset, items: found.slice(offset, offset + limit) };
   };
   const list = pagedList({ noun, limit, load, show, empty });
+  list.bar.hidden = true;
 
   // Equal items are not drawn again: that would close what a person has opened.
   function set(next) {

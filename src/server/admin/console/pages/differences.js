@@ -101,7 +101,9 @@ async function forget(route, done) {
 
 export function differencesPage(address) {
   const route = address.query.get("route");
-  const place = h("div", { "aria-live": "polite" });
+  const place = h("div");
+  // A screen reader reads a live region whole, so it contains one sentence instead of the responses.
+  const status = h("p", { class: "visually-hidden", role: "status" });
   let open = null;
   const list = pagedList({
     noun: "differences", limit: LIMIT,
@@ -120,17 +122,28 @@ export function differencesPage(address) {
     return row(COLUMNS, [item.route, button, count(item.count), h("time", { datetime: item.last, title: dateTime(item.last) }, ago(item.last))]);
   }
 
+  function close() {
+    open = null;
+    place.replaceChildren();
+    status.textContent = "";
+    list.refresh();
+  }
+
   async function choose(item) {
     open = item;
+    status.textContent = "";
     try {
-      const shown = await detail(item, () => { open = null; place.replaceChildren(); list.refresh(); });
-      if (open === item) place.replaceChildren(shown);
+      const shown = await detail(item, close);
+      if (open !== item) return;
+      place.replaceChildren(shown);
+      status.textContent = `Shown: ${(shown.querySelector("h2") || shown).textContent}`;
     } catch (error) {
-      place.replaceChildren(h("p", { class: "notice error" }, error.message));
+      if (open !== item) return;
+      place.replaceChildren(h("p", { class: "notice error", role: "alert" }, error.message));
     }
   }
 
   const all = route && h("p", {}, "Only the route ", h("strong", {}, route), ". ", h("a", { href: "#/differences" }, "Show all routes"));
-  const element = h("div", {}, h("h1", {}, "Differences"), all, list.element, place);
+  const element = h("div", {}, h("h1", {}, "Differences"), all, list.element, place, status);
   return { title: "Differences", element, start: list.refresh, changed: list.refreshIfIdle };
 }

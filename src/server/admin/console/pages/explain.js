@@ -64,14 +64,14 @@ function holes(found) {
   if (!found || found.length === 0) return null;
   const columns = [{ title: "Hole" }, { title: "Type" }, { title: "Value" }];
   const holeRow = (hole) => row(columns, [h("code", {}, hole.name), hole.type, h("code", {}, hole.value === null ? "absent" : JSON.stringify(hole.value))]);
-  return step("What the pattern reads", listOf(found, { noun: "holes", text: (hole) => hole.name, show: (some) => table("Values of holes", columns, some.map(holeRow)) }));
+  return step("Values that the pattern reads", listOf(found, { noun: "holes", text: (hole) => hole.name, show: (some) => table("Values of holes", columns, some.map(holeRow)) }));
 }
 
 function sent(call) {
   if (!call) return null;
   const headers = call.headers.map((header) => `${header.name}: ${header.value}`);
   const head = [`${call.method || ""} ${call.target || ""}`.trim(), ...headers].filter(Boolean).join("\n");
-  return step("What is sent", facts([["Upstream", call.upstream], ["Address", call.authority], ["Note", call.note]]), head && code(head, "Request"), call.body && code(pretty(typeof call.body === "string" ? call.body : JSON.stringify(call.body)), "Body"));
+  return step("Request to the upstream", facts([["Upstream", call.upstream], ["Address", call.authority], ["Note", call.note]]), head && code(head, "Request"), call.body && code(pretty(typeof call.body === "string" ? call.body : JSON.stringify(call.body)), "Body"));
 }
 
 function refusal(refused) {
@@ -115,16 +115,24 @@ export function explainPage() {
   const body = h("textarea", { rows: 4, spellcheck: "false" });
   const from = h("input", { spellcheck: "false", autocomplete: "off" });
   const fault = h("p", { role: "alert" });
-  const result = h("div", { "aria-live": "polite" });
+  // The lists in the result announce their own changes, so the result is no live region.
+  const status = h("p", { class: "visually-hidden", role: "status" });
+  const result = h("div");
 
   function fail(error) {
+    result.replaceChildren();
     fault.className = "notice error";
     fault.textContent = error.message;
   }
 
-  function fillIn() {
+  function clear() {
     fault.className = "";
     fault.textContent = "";
+    status.textContent = "";
+  }
+
+  function fillIn() {
+    clear();
     try {
       const call = parsePasted(pasted.value);
       if (!METHODS.includes(call.method)) method.append(h("option", {}, call.method));
@@ -140,14 +148,15 @@ export function explainPage() {
 
   async function explain(event) {
     event?.preventDefault();
-    fault.className = "";
-    fault.textContent = "";
+    clear();
     try {
       const call = { method: method.value, target: target.value, headers: headersOf(headers.value) };
       if (body.value) call.body = body.value;
       if (from.value.trim()) call.from = from.value.trim();
       const response = await request("/api/v1/explain", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(call) });
       const [{ explanations }] = parseExactly(await response.text());
+      const [first] = explanations;
+      status.textContent = explanations.length === 1 ? `Explained: ${first.message || first.request}` : `${explanations.length} messages explained`;
       // One message of a batch at a time.
       result.replaceChildren(listOf(explanations, { noun: "messages", limit: 1, text: (one) => one.message || one.request, show: (messages) => messages.map(explained) }));
     } catch (error) {
@@ -160,5 +169,5 @@ export function explainPage() {
     h("div", { class: "call-line" }, field("Method", method), field("Path and query", target)),
     field("Headers", headers, "One per line: name: value. Credentials are not shown in the result."), field("Body", body), field("Client address", from, "Optional; rules by address match only with it."),
     h("p", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Explain")), fault);
-  return { title: "Explain", element: h("div", {}, h("h1", {}, "Explain a call"), h("p", { class: "faint" }, "The configuration in force, with all changes at run time. Nothing is sent to a server."), h("div", { class: "explain" }, form, result)) };
+  return { title: "Explain", element: h("div", {}, h("h1", {}, "Explain a call"), h("p", { class: "faint" }, "The configuration in force, with all changes at run time. Nothing is sent to a server."), h("div", { class: "explain" }, form, result), status) };
 }

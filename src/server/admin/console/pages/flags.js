@@ -100,11 +100,12 @@ class FlagEditor {
 
   openPanel() {
     this.sentence = h("p", { class: "preview", role: "status" }, "…");
+    this.more = h("ul", { class: "problems" });
     this.why = h("input", { maxlength: 500, autocomplete: "off" });
     this.apply = h("button", { type: "submit", class: "primary", disabled: true }, "Apply");
     const discard = h("button", { type: "button", class: "quiet", onclick: () => this.draw() }, "Discard");
     const form = h("form", { onsubmit: (event) => { event.preventDefault(); this.send(); } },
-      this.sentence, h("div", { class: "sign" }, field("Why", this.why), field("Who", nameInput())), h("p", { class: "buttons" }, discard, this.apply));
+      this.sentence, this.more, h("div", { class: "sign" }, field("Why", this.why), field("Who", nameInput())), h("p", { class: "buttons" }, discard, this.apply));
     this.panel.replaceChildren(form);
     this.panel.hidden = false;
   }
@@ -120,8 +121,10 @@ class FlagEditor {
     }
   }
 
-  say(text, isWrong) {
+  // Shows a sentence, which a screen reader announces, and further problems below it.
+  say(text, isWrong, more = []) {
     this.sentence.textContent = text;
+    put(this.more, more.map((problem) => h("li", {}, problem)));
     this.sentence.classList.toggle("wrong", isWrong);
     this.apply.disabled = isWrong;
   }
@@ -136,7 +139,10 @@ class FlagEditor {
       toast(`${this.seen.name} is ${this.seen.stage} ${this.seen.percent} % on every worker.`);
     } catch (error) {
       if (error.status === 412) await this.lost(body);
-      else this.say([error.message, ...error.problems.map((one) => [one.message, one.hint].filter(Boolean).join("; "))].join(": "), false);
+      else {
+        const [first, ...more] = error.problems.map((one) => [one.message, one.hint].filter(Boolean).join("; "));
+        this.say(first ? `${error.message}: ${first}` : error.message, false, more);
+      }
     }
   }
 

@@ -129,7 +129,7 @@ export function routePage({ name }) {
   const panel = (title, ...content) => h("section", { class: "panel" }, h("h2", {}, title), content);
   const element = h("div", {}, h("p", {}, h("a", { href: "#/routes" }, "‹ Routes")), h("h1", {}, name), top, panel("Patterns", places.patterns),
     panel("Latency, old against new", places.latency), panel("Callers", lists.callers.element, places.more), panel("Can it be deleted?", places.deletion, lists.reasons.element),
-    panel("What translation keeps", places.checked),
+    panel("Values kept in translation", places.checked),
     panel("Outcomes", lists.outcomes.element, h("p", { class: "faint" }, "The built-in table translates every response that no outcome matches.")), panel("Examples", lists.examples.element));
   let last = 0;
   let drawn = "";
