@@ -30,6 +30,7 @@ mod man;
 mod mcp;
 mod mismatches;
 mod names;
+mod no_route;
 mod plain;
 mod plural;
 mod record;
@@ -168,7 +169,7 @@ enum CliCommand {
     /// Asks the server for its tools and serves each as `POST /TOOL`, with `/openapi.json` and `/docs`. The server is a URL,
     /// or a program on standard input and output behind `--`. `--save` writes the configuration, which then works with
     /// `check`, `run`, flags and everything else.
-    #[command(after_help = rest::EXAMPLES)]
+    #[command(after_help = rest::EXAMPLES, override_usage = rest::USAGE_LINE)]
     Rest(rest::RestArguments),
     /// List ready configurations for known systems, and write one
     ///

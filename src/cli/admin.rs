@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, IF_MATCH};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, IF_MATCH};
 use http::header::{HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -195,8 +195,8 @@ impl AdminClient {
         let response = self.answer(ask)?;
         let status = response.status();
         if !status.is_success() {
-            let problem: Result<Value, _> = serde_json::from_slice(response.body());
-            let detail = problem.map(|problem| words(&problem)).unwrap_or_default();
+            let problem = serde_json::from_slice(response.body()).unwrap_or_default();
+            let detail = words(&problem, own_hint(&response));
             return Err(AdminFault::Refused { status, detail });
         }
         Ok(response.into_body())
@@ -293,8 +293,24 @@ fn is_admin(response: &Response<Bytes>) -> bool {
     answers && is(CACHE_CONTROL, "no-store") && is(X_CONTENT_TYPE_OPTIONS, "nosniff")
 }
 
-/// Returns the text of a problem document (RFC 9457): the error, each fault, and suggestions.
-fn words(problem: &Value) -> String {
+/// Returns the hint of the command line, which names its options, where that of the API names a header.
+fn own_hint(response: &Response<Bytes>) -> Option<String> {
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Some(format!(
+            "set `{TOKEN}` or `--token-file FILE` to a token of `admin.tokens`"
+        )),
+        StatusCode::PRECONDITION_FAILED => {
+            let tag = response.headers().get(ETAG)?.to_str().ok()?;
+            let tag = tag.trim_matches('"');
+            Some(format!("`--if-match {tag}` changes the current version"))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the text of a problem document (RFC 9457): the error, each fault, and suggestions. `own_hint` replaces the hint
+/// of the document.
+fn words(problem: &Value, own_hint: Option<String>) -> String {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut words = text(problem, "detail").unwrap_or_default();
@@ -307,7 +323,7 @@ fn words(problem: &Value) -> String {
             words.push_str(&format!(" ({hint})"));
         }
     }
-    if let Some(hint) = text(problem, "hint") {
+    if let Some(hint) = own_hint.or_else(|| text(problem, "hint")) {
         words.push_str(&format!("\n  hint: {hint}"));
     }
     words

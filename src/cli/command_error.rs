@@ -9,6 +9,7 @@ use super::import::ImportFault;
 use super::kit::KitFault;
 use super::learn::LearnFault;
 use super::mcp::McpFault;
+use super::no_route::NoRoute;
 use super::replay::ReplayFault;
 use super::report::ReportFault;
 use super::rest::RestFault;
@@ -32,6 +33,8 @@ pub(super) enum CommandError {
     #[error(transparent)]
     Mcp(#[from] McpFault),
     #[error(transparent)]
+    NoRoute(#[from] NoRoute),
+    #[error(transparent)]
     Replay(#[from] ReplayFault),
     #[error(transparent)]
     Report(#[from] ReportFault),
@@ -39,6 +42,13 @@ pub(super) enum CommandError {
     Rest(#[from] RestFault),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[cfg(feature = "demo")]
+    #[error("cannot listen on {address}; choose another address with `--listen`")]
+    Listen {
+        address: String,
+        #[source]
+        source: io::Error,
+    },
     #[cfg(feature = "demo")]
     #[error("the sample database cannot be opened")]
     Database(#[from] dualgauge_sample::DatabaseError),

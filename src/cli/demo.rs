@@ -242,7 +242,7 @@ Paste these commands into another terminal:
   curl -s http://{listen}/rpc -H 'content-type: application/json' -H 'x-client-id: mover' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"list_tables","arguments":{{}}}}}}'
 
-  # metrics and flags; the last command takes the client `mover` back to passthrough
+  # metrics and flags; the last command moves the client `mover` back to passthrough
   curl -s http://{admin}/metrics | grep ^dualgauge_calls_total
   curl -s http://{admin}/api/v1/flags
   curl -s -X PUT http://{admin}/api/v1/flags/mover -H 'content-type: application/json' \

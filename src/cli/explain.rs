@@ -31,12 +31,16 @@ use explained::Explained;
 use output::{print, unreadable};
 
 pub(super) fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
-    match (&arguments.admin, &arguments.config) {
-        (Some(url), _) => live::explain(arguments, url),
-        (None, Some(file)) => by_files(arguments, file),
+    let code = match (&arguments.admin, &arguments.config) {
+        (Some(url), _) => live::explain(arguments, url)?,
+        (None, Some(file)) => by_files(arguments, file)?,
         // clap requires one of them.
-        (None, None) => Ok(ExitCode::from(2)),
+        (None, None) => return Ok(ExitCode::from(2)),
+    };
+    if let Some(note) = arguments.url.as_deref().and_then(input::host_note) {
+        io::stderr().lock().write_all(note.as_bytes())?;
     }
+    Ok(code)
 }
 
 /// Explains requests according to the files.
@@ -76,5 +80,5 @@ fn by_files(arguments: &ExplainArguments, file: &Path) -> Result<ExitCode, Comma
 }
 
 /// A note on the limits of an explanation from files.
-const BY_FILES: &str = "note: the files say nothing of flips, trips and the kill switch; `--admin URL` in place of \
+const BY_FILES: &str = "note: the files say nothing of flag changes, guard trips and the kill switch; `--admin URL` in place of \
                         `--config` asks a running process\n";

@@ -1,6 +1,7 @@
 //! `dualgauge flags`: lists and changes flags through the admin API of a running process. Used by `cli`.
 
-use std::fmt::Write as _;
+mod text;
+
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -8,11 +9,12 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
+use crate::cli::admin::{AdminArguments, AdminClient, AdminFault, AdminRequest};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
 use crate::cli::names;
 use dualgauge_patterns::percent::{Keep, encode};
+use text::{after, history, listed};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -47,9 +49,9 @@ enum Action {
         /// passthrough, shadow, verify, translate or retired
         #[arg(add = names::stages())]
         stage: String,
-        /// Percentage of callers, 0 to 100 in steps of 0.001
-        #[arg(long, value_name = "PERCENT", default_value = "100")]
-        percent: String,
+        /// Percentage of callers, 0 to 100 in steps of 0.001; without it, the flag keeps its percentage
+        #[arg(long, value_name = "PERCENT")]
+        percent: Option<String>,
         #[command(flatten)]
         signed: Attribution,
     },
@@ -63,7 +65,7 @@ enum Action {
     },
     /// Undo the last change of a flag, or the last change of any kind
     Undo {
-        /// The flag
+        /// The flag; without it, the last change of any kind is undone
         #[arg(add = names::flags())]
         name: Option<String>,
         #[command(flatten)]
@@ -87,7 +89,7 @@ enum Action {
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Cancel the brownouts of a route
+    /// Cancel the brownouts of a route, so that they refuse no calls
     CallOff {
         /// The route
         #[arg(add = names::routes())]
@@ -95,7 +97,7 @@ enum Action {
         #[command(flatten)]
         signed: Attribution,
     },
-    /// Resume the brownouts of a route
+    /// Resume the brownouts of a route that `call-off` has cancelled
     CallOn {
         /// The route
         #[arg(add = names::routes())]
@@ -120,7 +122,8 @@ struct Attribution {
     /// Reason of the change, for the history
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
-    /// Change it only if it still has this tag, as printed by `flags list` and `flags set`
+    /// Apply the change only if TAG is current: for a flag, its tag in `flags list`; for a change of no flag, such as `kill`,
+    /// the latest revision in `flags history`, `7` for `r7`
     #[arg(long, value_name = "TAG")]
     if_match: Option<String>,
 }
@@ -138,28 +141,34 @@ impl Attribution {
 }
 
 /// A request to the API, and the rendering of its response.
-struct FlagQuery<'a> {
+struct FlagQuery {
     method: Method,
     path: String,
     body: Option<Value>,
-    tag: Option<&'a str>,
+    tag: Option<String>,
     shown: fn(&Value) -> String,
 }
 
 pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError> {
     let admin = AdminClient::new(&arguments.admin)?;
-    let question = question(arguments.action.as_ref().unwrap_or(&Action::List))?;
+    let mut question = question(arguments.action.as_ref().unwrap_or(&Action::List))?;
+    if let Some(Action::Set { percent: None, .. }) = &arguments.action {
+        keep_percent(&admin, &mut question)?;
+    }
     let mut value = admin.ask(&AdminRequest {
         method: question.method,
         path: &question.path,
         body: question.body,
-        tag: question.tag,
+        tag: question.tag.as_deref(),
     })?;
-    if let Some(Action::History { name: Some(name) }) = &arguments.action {
-        only(&mut value, name);
+    let mut shown = question.shown;
+    if let Some(Action::History { name: Some(name) }) = &arguments.action
+        && !only(&mut value, name)
+    {
+        shown = |_| "no change of a flag with this name\n".to_owned();
     }
     let text = match arguments.format {
-        Format::Human => (question.shown)(&value),
+        Format::Human => shown(&value),
         Format::Json => format!("{value:#}\n"),
     };
     io::stdout().lock().write_all(text.as_bytes())?;
@@ -171,6 +180,13 @@ pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError
     Ok(ExitCode::SUCCESS)
 }
 
+/// Adds the current percentage of the flag to a change.
+fn keep_percent(admin: &AdminClient, question: &mut FlagQuery) -> Result<(), AdminFault> {
+    let flag = admin.get(&question.path)?;
+    question.body.get_or_insert_default()["percent"] = flag["percent"].clone();
+    Ok(())
+}
+
 /// Returns a note on a changed flag that still takes no calls, since its guard has rolled it back.
 fn still_tripped(flag: &Value) -> Option<String> {
     let name = flag["name"].as_str()?;
@@ -180,7 +196,7 @@ fn still_tripped(flag: &Value) -> Option<String> {
     ))
 }
 
-fn question(action: &Action) -> Result<FlagQuery<'_>, CommandError> {
+fn question(action: &Action) -> Result<FlagQuery, CommandError> {
     let read = |path: &str, shown| FlagQuery {
         method: Method::GET,
         path: path.to_owned(),
@@ -188,7 +204,7 @@ fn question(action: &Action) -> Result<FlagQuery<'_>, CommandError> {
         tag: None,
         shown,
     };
-    let write = |method, path: String, signed: &'_ Attribution| FlagQuery {
+    let write = |method, path: String, signed: &Attribution| FlagQuery {
         method,
         path,
         body: Some(signed.body()),
@@ -207,12 +223,11 @@ fn question(action: &Action) -> Result<FlagQuery<'_>, CommandError> {
             signed,
         } => {
             let mut question = write(Method::PUT, flag(name), signed);
-            let percent: serde_json::Number = percent
-                .parse()
-                .map_err(|_| CommandError::Percent(percent.clone()))?;
             let body = question.body.get_or_insert_default();
             body["stage"] = json!(stage);
-            body["percent"] = Value::Number(percent);
+            if let Some(percent) = percent {
+                body["percent"] = percentage(percent)?;
+            }
             (question, signed)
         }
         Action::Reset { name, signed } => (write(Method::DELETE, flag(name), signed), signed),
@@ -239,8 +254,13 @@ fn question(action: &Action) -> Result<FlagQuery<'_>, CommandError> {
             (write(Method::DELETE, called_off(route), signed), signed)
         }
     };
-    question.tag = signed.if_match.as_deref();
+    question.tag = signed.if_match.clone();
     Ok(question)
+}
+
+fn percentage(text: &str) -> Result<Value, CommandError> {
+    let number = text.parse().map(Value::Number);
+    number.map_err(|_| CommandError::Percent(text.to_owned()))
 }
 
 /// Returns a name as a path segment.
@@ -250,209 +270,12 @@ fn segment(name: &str) -> String {
     text
 }
 
-/// Keeps only the entries of one flag.
-fn only(history: &mut Value, name: &str) {
-    if let Some(entries) = history.as_array_mut() {
+/// Keeps only the entries of one flag. Returns true if there are any.
+fn only(history: &mut Value, name: &str) -> bool {
+    history.as_array_mut().is_some_and(|entries| {
         entries.retain(|entry| entry["before"]["flag"]["flag"] == name);
-    }
-}
-
-/// Returns the state after a change: the flag, or everything.
-fn after(value: &Value) -> String {
-    if value.get("flags").is_some() {
-        return listed(value);
-    }
-    table(&[value])
-}
-
-fn listed(value: &Value) -> String {
-    let mut text = String::new();
-    if let Some(kill) = value.get("kill").filter(|kill| !kill.is_null()) {
-        let _ = writeln!(
-            text,
-            "KILL SWITCH ON since {} by {}{}: every call passes through whose side has an upstream",
-            word(kill, "at"),
-            word(kill, "who"),
-            because(kill)
-        );
-        if let Some(error) = value["kill_unstored"].as_str() {
-            let _ = writeln!(
-                text,
-                "  NOT STORED YET: it acts in this process only, and storing it is tried again each second: {error}"
-            );
-        }
-        for route in value["still_translated"].as_array().into_iter().flatten() {
-            let _ = writeln!(
-                text,
-                "  still translated: {}",
-                route.as_str().unwrap_or("?")
-            );
-        }
-    }
-    for route in value["called_off"].as_array().into_iter().flatten() {
-        let _ = writeln!(
-            text,
-            "brownouts called off: {}",
-            route.as_str().unwrap_or("?")
-        );
-    }
-    let flags: Vec<&Value> = value["flags"].as_array().into_iter().flatten().collect();
-    if flags.is_empty() {
-        text.push_str("there are no flags; `rollout.flags` names their file\n");
-        return text;
-    }
-    text.push_str(&table(&flags));
-    text
-}
-
-const COLUMNS: [&str; 8] = [
-    "FLAG", "CLIENT", "ROUTE", "SIDE", "STAGE", "PERCENT", "STATE", "TAG",
-];
-
-fn table(flags: &[&Value]) -> String {
-    let head = COLUMNS.map(str::to_owned);
-    let rows: Vec<[String; 8]> = std::iter::once(head)
-        .chain(flags.iter().map(|flag| row(flag)))
-        .collect();
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let mut text = String::new();
-    // The header line has no line below it.
-    let below = std::iter::once(None).chain(flags.iter().map(|flag| long_reason(flag)));
-    for (row, below) in rows.iter().zip(below) {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        let _ = writeln!(text, "{}", line.join("  ").trim_end());
-        if let Some(reason) = below {
-            let _ = writeln!(text, "  tripped: {reason}");
-        }
-    }
-    text
-}
-
-/// Longer reasons of trips would make every row too wide.
-const REASON: usize = 24;
-
-fn long_reason(flag: &Value) -> Option<&str> {
-    let reason = flag["tripped"]["reason"].as_str()?;
-    (reason.chars().count() > REASON).then_some(reason)
-}
-
-fn row(flag: &Value) -> [String; 8] {
-    [
-        word(flag, "name"),
-        word(flag, "client"),
-        word(flag, "route"),
-        flag["side"].as_str().unwrap_or("both").to_owned(),
-        word(flag, "stage"),
-        flag["percent"].to_string(),
-        state(flag),
-        word(flag, "tag"),
-    ]
-}
-
-/// Returns the reason for a flag's state.
-fn state(flag: &Value) -> String {
-    let mut parts = Vec::new();
-    if let Some(trip) = flag.get("tripped").filter(|trip| !trip.is_null()) {
-        let reason = match long_reason(flag) {
-            Some(_) => String::new(),
-            None => format!(": {}", word(trip, "reason")),
-        };
-        parts.push(format!("TRIPPED {}{reason}", word(trip, "at")));
-    }
-    if let Some(flip) = flag.get("flipped").filter(|flip| !flip.is_null()) {
-        parts.push(format!(
-            "flipped by {} {}{}",
-            word(flip, "who"),
-            word(flip, "at"),
-            because(flip)
-        ));
-    }
-    if let Some(ramp) = flag.get("ramp").filter(|ramp| !ramp.is_null()) {
-        parts.push(format!("ramp step {} of {}", ramp["step"], ramp["steps"]));
-    }
-    if let Some(ruling) = flag.get("guard").and_then(Value::as_str) {
-        parts.push(format!("guard: {ruling}"));
-    }
-    if parts.is_empty() {
-        parts.push("as the file says".to_owned());
-    }
-    for (name, fits) in flag["headers"].as_object().into_iter().flatten() {
-        parts.push(format!("where {name}: {}", fits.as_str().unwrap_or("?")));
-    }
-    if let Some(share) = flag.get("holdback").filter(|share| !share.is_null()) {
-        parts.push(format!("{share} % held back"));
-    }
-    parts.join("; ")
-}
-
-fn history(value: &Value) -> String {
-    let mut text = String::new();
-    for entry in value.as_array().into_iter().flatten() {
-        let by = &entry["by"];
-        let what = word(entry, "what");
-        let subject = entry["before"]["flag"]["flag"].as_str().unwrap_or("-");
-        let undone = if entry["undone"] == true {
-            " (undone)"
-        } else {
-            ""
-        };
-        let _ = writeln!(
-            text,
-            "{}  r{}  {what:<9} {subject}  {} -> {}  by {}{}{undone}",
-            word(by, "at"),
-            entry["revision"],
-            left(&entry["before"]),
-            left(&entry["after"]),
-            word(by, "who"),
-            because(by)
-        );
-    }
-    if text.is_empty() {
-        text.push_str("nothing was changed yet\n");
-    }
-    text
-}
-
-/// Returns a short form of the state before or after a change.
-fn left(left: &Value) -> String {
-    if let Some(flag) = left.get("flag") {
-        let standing = &flag["standing"];
-        let flip = &standing["flip"];
-        let mut words = match flip.is_object() {
-            true => format!("{} {} %", word(flip, "stage"), word(flip, "percent")),
-            false => "file".to_owned(),
-        };
-        if standing["trip"].is_object() {
-            words.push_str(" tripped");
-        }
-        if let Some(step) = standing["ramp"]["step"].as_u64() {
-            words.push_str(&format!(" ramp step {}", step + 1));
-        }
-        return words;
-    }
-    if let Some(kill) = left.get("kill") {
-        return if kill["kill"].is_null() { "off" } else { "on" }.to_owned();
-    }
-    left["brownouts"]["called_off"].to_string()
-}
-
-fn because(by: &Value) -> String {
-    by["why"]
-        .as_str()
-        .map_or_else(String::new, |why| format!(" ({why})"))
-}
-
-fn word(value: &Value, name: &str) -> String {
-    value[name].as_str().unwrap_or("-").to_owned()
+        !entries.is_empty()
+    })
 }
 
 #[cfg(test)]
@@ -467,33 +290,5 @@ mod tests {
         let expected = "note: `ios` is still tripped and takes no call: failures: 12 %\n  \
                         hint: `dualgauge flags rearm ios` re-arms it\n";
         assert_eq!(still_tripped(&flag).as_deref(), Some(expected));
-    }
-
-    #[test]
-    fn a_long_reason_stands_below_its_row_and_what_narrows_a_flag_is_told() {
-        let plain = json!({
-            "name": "a", "client": "*", "route": "*", "side": null, "stage": "translate", "percent": 5,
-            "tag": "1-ab", "headers": {"x-beta": "1*"}, "holdback": 2.5,
-        });
-        let mut short = plain.clone();
-        short["tripped"] = json!({"at": "2026-02-03T04:05:06.000Z", "reason": "failures"});
-        let mut long = plain.clone();
-        let reason = "failures: 12 % of 300 calls of the new way, 0.1 % of the old";
-        long["tripped"] = json!({"at": "2026-02-03T04:05:06.000Z", "reason": reason});
-        let text = table(&[&plain, &short, &long]);
-        let expected = "\
-FLAG  CLIENT  ROUTE  SIDE  STAGE      PERCENT  STATE                                                                           TAG
-a     *       *      both  translate  5        as the file says; where x-beta: 1*; 2.5 % held back                             1-ab
-a     *       *      both  translate  5        TRIPPED 2026-02-03T04:05:06.000Z: failures; where x-beta: 1*; 2.5 % held back  1-ab
-a     *       *      both  translate  5        TRIPPED 2026-02-03T04:05:06.000Z; where x-beta: 1*; 2.5 % held back            1-ab
-  tripped: failures: 12 % of 300 calls of the new way, 0.1 % of the old
-";
-        let squeezed = |text: &str| {
-            text.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(squeezed(&text), squeezed(expected));
-        assert_eq!(text.lines().last(), expected.lines().last());
     }
 }

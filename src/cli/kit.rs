@@ -87,28 +87,25 @@ const KITS: &[Kit] = &[
     kit!("aria2", "aria2's JSON-RPC methods as a REST API"),
     kit!(
         "bitcoin",
-        "the REST interface of Bitcoin Core before its JSON-RPC, and back"
+        "the REST interface of Bitcoin Core and its JSON-RPC, both ways"
     ),
     kit!(
         "ethereum",
         "the execution API of an Ethereum node as a REST API",
         "subscriptions.toml"
     ),
-    kit!(
-        "odoo",
-        "Odoo's JSON-RPC clients before its JSON-2 API, and back"
-    ),
+    kit!("odoo", "Odoo's JSON-RPC and its JSON-2 API, both ways"),
     kit!(
         "transmission",
-        "Transmission's old messages before its JSON-RPC, and back"
+        "Transmission's old messages and its JSON-RPC, both ways"
     ),
     kit!(
         "truenas",
-        "TrueNAS's REST v2.0 clients before its JSON-RPC on a WebSocket, and back"
+        "TrueNAS's REST v2.0 and its JSON-RPC on a WebSocket, both ways"
     ),
     kit!(
         "zabbix",
-        "Zabbix clients with the member `auth` before its header, and back"
+        "Zabbix's member `auth` and its header `Authorization`, both ways"
     ),
 ];
 

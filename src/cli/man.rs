@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
@@ -55,7 +55,7 @@ fn page(command: &Command, name: &str, version: &str) -> io::Result<String> {
     );
     page.extend_from_slice(title.as_bytes());
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    synopsis(command).to_writer(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
     if command.has_subcommands() {
@@ -66,6 +66,29 @@ fn page(command: &Command, name: &str, version: &str) -> io::Result<String> {
     }
     see_also(command, name).to_writer(&mut page)?;
     Ok(tidied(&String::from_utf8_lossy(&page)))
+}
+
+/// Renders the options with their values, and the arguments.
+fn synopsis(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let arguments = command.get_arguments().filter(|one| !one.is_hide_set());
+    let (arguments, options): (Vec<&Arg>, Vec<&Arg>) =
+        arguments.partition(|one| one.is_positional());
+    let options = options.iter().map(|option| match option.is_required_set() {
+        true => option.to_string(),
+        false => format!("[{option}]"),
+    });
+    let mut words: Vec<String> = options.collect();
+    words.extend(arguments.iter().map(ToString::to_string));
+    words.extend(command.has_subcommands().then(|| "<COMMAND>".to_owned()));
+    let line = match command.get_overridden_usage() {
+        Some(usage) => usage.to_string().replacen(name, "", 1),
+        None => format!(" {}", words.join(" ")),
+    };
+    roff.text([bold(name), roman(line)]);
+    roff
 }
 
 /// Renders the examples line by line.

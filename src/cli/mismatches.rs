@@ -13,6 +13,7 @@ use crate::cli::admin::{AdminArguments, AdminClient, AdminRequest};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
 use crate::cli::names;
+use crate::cli::no_route::{NoRoute, route_names};
 use crate::cli::plain::plain;
 use crate::cli::plural;
 use dualgauge_patterns::percent::{Keep, encode};
@@ -62,6 +63,10 @@ pub(super) fn mismatches(arguments: &MismatchesArguments) -> Result<ExitCode, Co
         body: None,
         tag: None,
     })?;
+    if arguments.route != "*" && list(&response, "routes").is_empty() {
+        let names = route_names(&admin)?;
+        NoRoute::check(&arguments.route, names.iter().map(String::as_str))?;
+    }
     let text = match arguments.format {
         Format::Human if arguments.reset => human_reset(&response),
         Format::Human => human(&response),

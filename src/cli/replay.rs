@@ -128,6 +128,7 @@ fn run(arguments: &ReplayArguments) -> Result<ExitCode, ReplayFault> {
     });
     driven.map_err(ReplayFault::Start)??;
     summary.note_statuses();
+    summary.note_answered_by_new();
     if let Some(file) = junit {
         file.write(&junit::render(&summary))?;
     }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::cli::command_error::CommandError;
 use crate::cli::configuration::read_configuration;
 use crate::cli::names;
+use crate::cli::no_route::NoRoute;
 use dualgauge_model::document::{ApiInfo, openapi, openrpc};
 use dualgauge_model::rollout::Glob;
 use dualgauge_model::route::Route;
@@ -78,6 +79,12 @@ pub(super) fn routes(arguments: &RoutesArguments) -> Result<ExitCode, CommandErr
     };
     let glob = Glob::new(&arguments.route);
     let table = &configuration.plan.routes;
+    let names = table.routes().iter().map(|route| route.name.as_str());
+    let streams = configuration.plan.streams.all().iter();
+    NoRoute::check(
+        &arguments.route,
+        names.chain(streams.map(|stream| stream.name.as_str())),
+    )?;
     let chosen = table.routes().iter().filter(|route| glob.fits(&route.name));
     let chosen: Vec<&Route> = chosen.collect();
     let streams = configuration.plan.streams.all().iter();

@@ -22,7 +22,11 @@ pub(super) fn sample(arguments: &SampleArguments) -> Result<ExitCode, CommandErr
     let database = Database::seeded()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(&arguments.listen).await?;
+        let listener = TcpListener::bind(&arguments.listen).await;
+        let listener = listener.map_err(|source| CommandError::Listen {
+            address: arguments.listen.clone(),
+            source,
+        })?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         announce(&listener)?;
@@ -33,7 +37,7 @@ pub(super) fn sample(arguments: &SampleArguments) -> Result<ExitCode, CommandErr
             }
         };
         serve(listener, database, shutdown).await;
-        Ok::<_, io::Error>(())
+        Ok::<_, CommandError>(())
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use crate::cli::admin::{AdminArguments, AdminClient, AdminFault};
 use crate::cli::command_error::CommandError;
 use crate::cli::format::Format;
 use crate::cli::names;
+use crate::cli::no_route::{NoRoute, route_names};
 use crate::cli::plural::count;
 use dualgauge_model::lifecycle::{CountReport, RouteReport, UsageReport, parse_idle, span};
 use dualgauge_patterns::percent::{Keep, encode};
@@ -67,6 +68,10 @@ pub(super) fn usage(arguments: &UsageArguments) -> Result<ExitCode, CommandError
             serde_json::from_value(document).map_err(|_| AdminFault::NoJson)?;
         return eras::print(&report, arguments.format);
     }
+    if arguments.route != "*" && document["routes"].as_array().is_some_and(Vec::is_empty) {
+        let names = route_names(&admin)?;
+        NoRoute::check(&arguments.route, names.iter().map(String::as_str))?;
+    }
     let mut out = io::stdout().lock();
     match arguments.format {
         Format::Json => {
@@ -96,7 +101,7 @@ fn human(report: &UsageReport) -> String {
     line(
         &mut text,
         &format!(
-            "{}, at {}; nobody may have called for {idle}",
+            "{}, at {}; safe to delete after {idle} without calls",
             count(report.routes.len(), "route"),
             report.at
         ),

@@ -50,7 +50,7 @@ fn upgrade_summary(checked: &Checked<'_>) -> Option<String> {
     let routes = count(affected, "route");
     (affected > 0).then(|| {
         format!(
-            "note: after an upgrade, changed defaults affect {routes}; `-v` lists them, `--no-upgrade-notes` hides this line (CHANGELOG.md, Upgrading)\n"
+            "note: if an earlier version ran this configuration, changed defaults affect {routes}; `-v` lists them, `--no-upgrade-notes` hides this line (CHANGELOG.md, Upgrading)\n"
         )
     })
 }

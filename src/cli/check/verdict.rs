@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::upgrade;
 use crate::config::configuration::Configuration;
-use crate::config::problem::{Problem, Problems, SourceLocation};
+use crate::config::problem::{Problem, Problems, SourceLocation, Spanned, nearest};
 use crate::config::raw::RawServer;
 use crate::telemetry::metrics::estimate;
 use dualgauge_model::check::{
@@ -32,6 +32,11 @@ pub(super) struct Checked<'c> {
     /// Notes on routes that changed defaults affect. They matter only after an upgrade.
     pub(super) upgrades: Option<Problems>,
 }
+
+/// The methods of RFC 9110 and RFC 5789, in the form that [`nearest`] compares.
+const METHODS: [&str; 9] = [
+    "get", "head", "post", "put", "patch", "delete", "options", "trace", "connect",
+];
 
 /// A row, which several routes may share: its loss, and the acceptance of it.
 struct RowWord {
@@ -94,7 +99,7 @@ impl<'c> Checked<'c> {
         }
         notes.extend(upgrade::declared_names(configuration));
         notes.extend(unnamed_resources(configuration));
-        notes.extend(flags(configuration));
+        notes.extend(flags(configuration).chain(methods(configuration)));
         notes.extend(own_codes(configuration));
         let single = [hosts, series, irregular].map(|note| note(configuration));
         notes.extend(single.into_iter().flatten());
@@ -153,6 +158,21 @@ fn flags(configuration: &Configuration) -> impl Iterator<Item = Problem> {
             }
         })
     })
+}
+
+/// Returns a note for each route with an HTTP method that is probably a misspelled standard one.
+fn methods(configuration: &Configuration) -> impl Iterator<Item = Problem> {
+    let routes = configuration.plan.routes.routes().iter();
+    let routes = routes.zip(&configuration.raw.routes);
+    routes.filter_map(|(route, raw)| method(route, &raw.rest))
+}
+
+fn method(route: &Route, rest: &Spanned<String>) -> Option<Problem> {
+    let own = route.method.as_str();
+    let known = METHODS.iter().copied();
+    let meant = nearest(own, known).filter(|_| !METHODS.contains(&&*own.to_lowercase()))?;
+    let note = rest.problem(format!("`{own}` is no standard HTTP method"));
+    Some(note.hint(format!("did you mean `{}`?", meant.to_uppercase())))
 }
 
 /// Returns a note for each row with a code that the proxy uses for a failure of its own. Rows of frames are left out:
@@ -427,5 +447,5 @@ fn first(direction: &Direction) -> String {
 
 fn unaccepted(configuration: &Configuration, key: &str, what: &str) -> Problem {
     let problem = configuration.raw.places.problem(key, what);
-    problem.hint("mend the patterns, or accept it with `lossy = \"why\"`")
+    problem.hint("change the patterns, or accept it with `lossy = \"why\"`")
 }

@@ -17,13 +17,16 @@ Examples:
   dualgauge explain --admin http://127.0.0.1:9090 -H 'x-client-id: ios-1' /items/7";
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("input").args(["url", "http", "json"])))]
+#[command(
+    group(ArgGroup::new("source").args(["config", "admin"]).required(true)),
+    group(ArgGroup::new("input").args(["url", "http", "json"]))
+)]
 pub(in crate::cli) struct ExplainArguments {
     /// The main configuration file
-    #[arg(long, value_name = "FILE", required_unless_present = "admin")]
+    #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// The admin listener of a running process, which explains with its current configuration instead of files
-    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "reply"])]
+    #[arg(long, value_name = "URL", conflicts_with = "reply")]
     pub(super) admin: Option<String>,
     /// A file with the token of the API; without it, the variable `DUALGAUGE_TOKEN`
     #[arg(long, value_name = "FILE", requires = "admin")]

@@ -43,7 +43,7 @@ pub(super) fn requests(text: &str) -> Result<Vec<HttpFileRequest>, InputError> {
     }
     requests.extend(request(name, &lines)?);
     if requests.is_empty() {
-        return Err(InputError::NoRequest);
+        return Err(InputError::EmptyFile);
     }
     Ok(requests)
 }
@@ -236,8 +236,14 @@ mod tests {
     #[test]
     fn what_is_no_request_is_named_with_its_line() {
         for (text, words) in [
-            ("", "there is no request in it"),
-            ("###\n# x\n", "there is no request in it"),
+            (
+                "",
+                "the HTTP file has no request; write one, such as `GET /items/7`",
+            ),
+            (
+                "###\n# x\n",
+                "the HTTP file has no request; write one, such as `GET /items/7`",
+            ),
             (
                 "GET /a\nno header\n",
                 "line 2: `no header` is not a header; write `Name: value`",

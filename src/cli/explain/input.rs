@@ -12,6 +12,10 @@ use super::http_file::{self, HttpFileRequest};
 use super::input_error::InputError;
 use dualgauge_model::outcome::RestReply;
 use dualgauge_model::plan::Plan;
+use dualgauge_patterns::json::scan_value;
+
+/// The maximum nesting depth of JSON that is checked here.
+const DEPTH: u16 = 128;
 
 /// The requests to explain, and the reply.
 pub(super) struct Input {
@@ -108,16 +112,39 @@ fn posted(
     let path = path.or(plan.and_then(|plan| plan.face.paths.first()));
     let path = path.map_or("/", String::as_str);
     let (target, authority) = http_file::target(path).map_err(InputError::Argument)?;
+    let body = bytes(file)?;
+    check_json(&body)?;
     let mut request = HttpFileRequest {
         name: None,
         method: Method::POST,
         target,
         headers: headers(&arguments.header)?,
-        body: bytes(file)?,
+        body,
     };
     request.says_json();
     request.add_host(authority);
     Ok(request)
+}
+
+fn check_json(body: &[u8]) -> Result<(), InputError> {
+    if body.trim_ascii().is_empty() {
+        return Err(InputError::NoRequest);
+    }
+    match scan_value(body, DEPTH) {
+        // The proxy has a limit of its own, which is explained.
+        Err(fault) if !fault.is_too_deep() => Err(InputError::NoJson(fault)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Returns a note on a URL without a scheme whose host is probably meant as a path.
+pub(super) fn host_note(url: &str) -> Option<String> {
+    if url.contains("://") {
+        return None;
+    }
+    let host = url.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_name = !host.is_empty() && !host.contains(['.', ':']) && host != "localhost";
+    is_name.then(|| format!("note: `{host}` is read as the host; write `/{url}` for a path\n"))
 }
 
 impl HttpFileRequest {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use dualgauge_patterns::json::JsonFault;
+
 /// The reason why the input is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum InputError {
@@ -26,8 +28,18 @@ pub(in crate::cli) enum InputError {
     #[error("{0}")]
     Argument(String),
     /// An HTTP file without requests.
-    #[error("there is no request in it")]
+    #[error("the HTTP file has no request; write one, such as `GET /items/7`")]
+    EmptyFile,
+    /// Empty JSON.
+    #[error(
+        "no request given; give a URL or a path, `--http FILE`, or a JSON-RPC message on standard input"
+    )]
     NoRequest,
+    /// The request of `--json` or standard input is not JSON.
+    #[error(
+        "the request is not JSON; give a JSON-RPC message, or a URL with `-d` for another body"
+    )]
+    NoJson(#[source] JsonFault),
 }
 
 impl InputError {

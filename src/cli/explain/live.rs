@@ -1,4 +1,4 @@
-//! Explanations by a running process, which include flips, trips and the kill switch.
+//! Explanations by a running process, which include flag changes, guard trips and the kill switch.
 //!
 //! They are printed like explanations from files.
 //!

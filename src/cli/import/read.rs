@@ -50,12 +50,14 @@ pub(in crate::cli) enum ReadFault {
         source: serde_json::Error,
     },
     /// Invalid YAML.
-    #[error("`{path}`: line {line}: {what}")]
+    #[error("`{path}`: line {line}, column {column}: {what}")]
     Yaml {
         /// The path.
         path: PathBuf,
         /// The line.
         line: u64,
+        /// The column.
+        column: u64,
         /// The fault.
         what: String,
     },
@@ -98,15 +100,17 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Value, ReadFault> {
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         // An error in an empty document has no line.
-        let line = error.location().map_or(1, |location| location.line());
+        let (line, column) = error
+            .location()
+            .map_or((1, 1), |location| (location.line(), location.column()));
+        let what = error
+            .without_snippet()
+            .render_with_formatter(&UserMessageFormatter);
         ReadFault::Yaml {
             path: path.to_path_buf(),
             line,
-            what: first_line(
-                &error
-                    .without_snippet()
-                    .render_with_formatter(&UserMessageFormatter),
-            ),
+            column,
+            what: first_line(&what.replace(&format!(" at line {line}, column {column}"), "")),
         }
     })
 }

@@ -122,9 +122,10 @@ impl Driver {
                 }
                 FilePart::Call(call) => {
                     let place = place_of(&call);
+                    let route = call.call.route.clone();
                     match self.preparer.prepare(*call) {
                         Ok(prepared) => return Ok(Next::Call(place, Box::new(prepared))),
-                        Err(why) => summary.add_unsendable(&place, why),
+                        Err(why) => summary.add_unsendable(&place, route, why),
                     }
                 }
             }

@@ -1,4 +1,5 @@
-//! The results of a replay as JUnit XML: one test case for each route and for each reason of skipped calls.
+//! The results of a replay as JUnit XML: one test case for each route and for each reason of skipped calls. A route
+//! without a valid control is skipped.
 //!
 //! Used by `replay`.
 
@@ -15,7 +16,8 @@ pub(super) fn render(summary: &Summary) -> String {
         .filter(|route| route.different() > 0)
         .count();
     let tests = summary.routes.len() + summary.skipped.len();
-    let skipped = summary.skipped.len();
+    let unproven = summary.routes.values().filter(|route| !route.is_proven());
+    let skipped = summary.skipped.len() + unproven.count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"dualgauge replay: {candidate} with {control}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n"
     );
@@ -38,8 +40,12 @@ fn test_case(name: &str, route: &RouteSummary) -> String {
         "<testcase classname=\"dualgauge.replay\" name=\"{}\"",
         escaped(name)
     );
-    // A route that passes may still have placeholders, which hide differences.
-    let output = match route.redacted.is_empty() {
+    if !route.is_proven() {
+        let failed = count(route.unproven(), "call");
+        return format!("{begin}><skipped message=\"control of {failed} failed\"/></testcase>\n");
+    }
+    // A route that passes may still have placeholders, which hide differences, and calls that prove nothing.
+    let output = match route.redacted.is_empty() && route.unproven() == 0 {
         true => String::new(),
         false => format!("<system-out>{}</system-out>", escaped(&verdicts(route))),
     };

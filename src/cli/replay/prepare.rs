@@ -60,6 +60,8 @@ pub(super) enum Unsendable {
     Incomplete,
     /// The client received no response.
     NoResponse,
+    /// The new server gave the recorded response, so it says nothing about the old one.
+    AnsweredByNew,
 }
 
 impl Unsendable {
@@ -70,6 +72,7 @@ impl Unsendable {
             Unsendable::NoBody => "body_not_recorded",
             Unsendable::Incomplete => "incomplete",
             Unsendable::NoResponse => "no_response",
+            Unsendable::AnsweredByNew => "answered_by_new",
         }
     }
 }
@@ -112,6 +115,11 @@ impl Preparer {
         let control = match (self.way, call.response) {
             (ReplayWay::Both, _) => Control::Live,
             (ReplayWay::New | ReplayWay::Old, None) => return Err(Unsendable::NoResponse),
+            (ReplayWay::New | ReplayWay::Old, Some(response))
+                if response.from == Responder::New =>
+            {
+                return Err(Unsendable::AnsweredByNew);
+            }
             (ReplayWay::New, Some(response)) => Control::RecordedForNew(Box::new(control(
                 response,
                 &call.redacted,

@@ -35,11 +35,11 @@ pub(super) struct CallPlace {
 /// The conclusion of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conclusion {
-    /// Calls were compared, and all are equal.
+    /// At least one call was compared with a valid control, and all such calls are equal.
     Equal,
     /// A call differs, or its candidate failed.
     Different,
-    /// No call was compared, or the replay was stopped before a call differed.
+    /// No call had a valid control, or the replay was stopped before a call differed.
     Unproven,
 }
 
@@ -154,6 +154,16 @@ impl RouteSummary {
     pub(super) fn different(&self) -> u64 {
         let found = self.of(Verdict::Mismatch) + self.of(Verdict::CandidateFailed);
         found - self.uncertain.min(found)
+    }
+
+    /// Returns the number of calls whose control failed, so they prove nothing.
+    pub(super) fn unproven(&self) -> u64 {
+        self.of(Verdict::ControlFailed) + self.of(Verdict::BothFailed)
+    }
+
+    /// Returns true if at least one call had a valid control.
+    pub(super) fn is_proven(&self) -> bool {
+        self.calls() > self.unproven()
     }
 
     fn add(
@@ -293,9 +303,15 @@ impl Summary {
         self.skip("unreadable", String::new(), number, Some(why));
     }
 
-    /// Adds a call that cannot be sent.
-    pub(super) fn add_unsendable(&mut self, place: &CallPlace, why: Unsendable) {
-        self.skip(why.as_str(), request_line(place), place.number, None);
+    /// Adds a call that cannot be sent, with the route that the file names for it.
+    pub(super) fn add_unsendable(
+        &mut self,
+        place: &CallPlace,
+        route: Option<String>,
+        why: Unsendable,
+    ) {
+        let of = route.unwrap_or_else(|| request_line(place));
+        self.skip(why.as_str(), of, place.number, None);
     }
 
     fn skip(&mut self, reason: &'static str, of: String, number: u64, why: Option<String>) {
@@ -331,6 +347,20 @@ impl Summary {
         }
     }
 
+    /// Notes how many calls the new server had answered, if any.
+    pub(super) fn note_answered_by_new(&mut self) {
+        let reason = Unsendable::AnsweredByNew.as_str();
+        let groups = self.skipped.iter();
+        let groups = groups.filter(|((why, _), _)| *why == reason);
+        let answered: u64 = groups.map(|(_, group)| group.calls).sum();
+        if answered > 0 {
+            let calls = count(answered, "call");
+            self.notes.push(format!(
+                "{calls} skipped, because the new server answered them when they were recorded; record clients in `passthrough` or `shadow`, or use `--to both`"
+            ));
+        }
+    }
+
     /// Notes that a signal has ended the replay with this number of calls in progress.
     pub(super) fn interrupt(&mut self, running: usize) {
         self.is_interrupted = true;
@@ -353,6 +383,11 @@ impl Summary {
         self.routes.values().map(RouteSummary::different).sum()
     }
 
+    /// Returns the number of calls whose control failed.
+    pub(super) fn unproven(&self) -> u64 {
+        self.routes.values().map(RouteSummary::unproven).sum()
+    }
+
     pub(super) fn skipped_calls(&self) -> u64 {
         let groups = self.skipped.values().map(|group| group.calls);
         groups.sum()
@@ -362,7 +397,7 @@ impl Summary {
         if self.different() > 0 {
             return Conclusion::Different;
         }
-        match self.is_interrupted || self.compared() == 0 {
+        match self.is_interrupted || self.compared() == self.unproven() {
             true => Conclusion::Unproven,
             false => Conclusion::Equal,
         }
@@ -387,7 +422,7 @@ mod tests {
                 path: format!("/{number}"),
                 side: Side::Rest,
             };
-            summary.add_unsendable(&place, Unsendable::Invalid);
+            summary.add_unsendable(&place, None, Unsendable::Invalid);
         }
         assert_eq!(summary.skipped.len(), GROUPS + 1);
         assert_eq!(summary.skipped[&("invalid", String::new())].calls, 5);

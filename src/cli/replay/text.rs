@@ -203,7 +203,10 @@ fn conclusion(summary: &Summary) -> String {
     let (control, candidate) = names(summary.way);
     let compared = count(summary.compared(), "call");
     let result = match summary.conclusion() {
-        Conclusion::Equal => "all equal".to_owned(),
+        Conclusion::Equal => match summary.unproven() {
+            0 => "all equal".to_owned(),
+            failed => format!("all equal, except {failed} whose control failed"),
+        },
         Conclusion::Different => format!("{} differ", summary.different()),
         Conclusion::Unproven => "nothing proven".to_owned(),
     };

@@ -59,12 +59,15 @@ fn summary(collected: &Collected, period: &Period, findings: &Findings<'_>) -> V
     let safe = deletion::with(collected, DeletionVerdict::Safe).len();
     let lines = [
         format!("Clients: {}.", findings.clients.summary()),
-        format!(
-            "Calls in the period: {} of {answered} went the new way ({}); {} were refused.",
-            calls.new,
-            calls.share(),
-            calls.refused
-        ),
+        match answered {
+            0 => format!("Calls in the period: none; {} were refused.", calls.refused),
+            _ => format!(
+                "Calls in the period: {} of {answered} went the new way ({}); {} were refused.",
+                calls.new,
+                calls.share(),
+                calls.refused
+            ),
+        },
         match compared {
             0 => "Calls compared: 0.".to_owned(),
             _ => {
@@ -83,7 +86,7 @@ fn summary(collected: &Collected, period: &Period, findings: &Findings<'_>) -> V
             trips(collected, period).len()
         ),
         format!(
-            "Errors: {} the old way, {} the new way.",
+            "Errors since the start of the process: {} the old way, {} the new way.",
             errors(all.old),
             errors(all.new)
         ),
@@ -96,7 +99,11 @@ fn summary(collected: &Collected, period: &Period, findings: &Findings<'_>) -> V
 }
 
 fn errors(of: Errors) -> String {
-    share(of.errors, of.calls)
+    let Errors { calls, errors } = of;
+    match calls {
+        0 => "no calls".to_owned(),
+        _ => format!("{errors} of {calls} calls ({})", share(errors, calls)),
+    }
 }
 
 /// Returns the items that need attention now.
