@@ -3,9 +3,13 @@
 target="$(realpath "${CARGO_TARGET_DIR:-target}")"
 readonly TARGET="$target"
 folder="$(realpath "${1:-$TARGET/release-artefacts}")"
-# The program has 31.6 MB, and the aim is 25 MB. A program of the dev profile is larger.
-readonly FOLDER="$folder" LARGEST="${LARGEST:-32500000}"
-version="$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)"
+# The trained program has 31.6 MB, and the aim is 25 MB. Others are larger.
+largest=32500000
+if [ "$TRIPLE" != x86_64-unknown-linux-gnu ]; then
+    largest=40000000
+fi
+readonly FOLDER="$folder" LARGEST="${LARGEST:-$largest}"
+version="$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | sed -n 1p)"
 readonly VERSION="$version" NAME="dualgauge-$version"
 readonly DEBIAN="$FOLDER/dualgauge_$VERSION-1_amd64.deb"
 readonly PYTHON="$TARGET/packagers/bin/python" HELM="$TARGET/linters-npm/layer/helm/helm"
@@ -78,23 +82,24 @@ has_version() {
     local said
     said="$("$@" --version)"
     echo "$said"
-    [[ "$said" =~ ^dualgauge\ "$VERSION"\ \([0-9a-f]{12}\ [0-9-]{10}(, changed)?\)$ ]] || fail "unexpected version: $said"
+    [[ "$said" =~ ^dualgauge\ "$VERSION"\ \([0-9a-f]{12}\ [0-9-]{10}\)$ ]] || fail "unexpected version: $said"
 }
 
 test_binary() {
-    local program="$WORK/binary/$NAME-x86_64-unknown-linux-gnu/dualgauge" size path
+    local program="$WORK/binary/$NAME-$TRIPLE/dualgauge" size path headers
     mkdir -p "$WORK/binary"
-    tar --extract --file "$NAME-x86_64-unknown-linux-gnu.tar.gz" --directory "$WORK/binary"
+    tar --extract --file "$NAME-$TRIPLE.tar.gz" --directory "$WORK/binary"
     has_version "$program"
     size="$(stat --format %s "$program")"
     echo "$size bytes"
     if [ "$size" -gt "$LARGEST" ]; then
         fail "the program is larger than $LARGEST bytes"
     fi
-    if readelf --program-headers "$program" | grep -q INTERP; then
+    headers="$(readelf --wide --program-headers --section-headers "$program")"
+    if [[ "$headers" != *" .text "* || "$headers" = *INTERP* ]]; then
         fail "the program is not static"
     fi
-    if nm "$program" 2>/dev/null | grep -q .; then
+    if [[ "$headers" = *" .symtab "* ]]; then
         fail "the program has symbols"
     fi
     for path in "$HOME/" "$TARGET/" "$(git rev-parse --show-toplevel 2>/dev/null || pwd)/"; do
@@ -107,11 +112,11 @@ test_binary() {
 
 # Fills in the templates that `cargo binstall` reads, and looks for the archive and the program in it.
 test_binstall() {
-    python3 - "$OLDPWD/Cargo.toml" "$VERSION" <<'PYTHON'
+    python3 - "$OLDPWD/Cargo.toml" "$VERSION" "$TRIPLE" <<'PYTHON'
 import sys, tarfile, tomllib
 package = tomllib.load(open(sys.argv[1], "rb"))["package"]
 values = {"repo": "REPO", "name": package["name"], "bin": package["name"], "version": sys.argv[2],
-          "target": "x86_64-unknown-linux-gnu", "binary-ext": ""}
+          "target": sys.argv[3], "binary-ext": ""}
 
 
 def fill(text):
@@ -135,7 +140,7 @@ PYTHON
 }
 
 test_bill() {
-    "$PYTHON" - "$NAME-x86_64-unknown-linux-gnu.cdx.json" <<'PYTHON'
+    "$PYTHON" - "$NAME-$TRIPLE.cdx.json" <<'PYTHON'
 import json, sys
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -156,7 +161,7 @@ PYTHON
 
 # Each component of the bill is in the notices.
 test_notices() {
-    "$PYTHON" - "$NAME-x86_64-unknown-linux-gnu.cdx.json" "$NAME-THIRD-PARTY.txt" <<'PYTHON'
+    "$PYTHON" - "$NAME-$TRIPLE.cdx.json" "$NAME-THIRD-PARTY.txt" <<'PYTHON'
 import json, sys
 bill = json.load(open(sys.argv[1], encoding="utf-8"))
 notices = open(sys.argv[2], encoding="utf-8").read()
@@ -174,6 +179,16 @@ PYTHON
 test_wheel() {
     local root="$WORK/wheel" wheel
     wheel="$(echo "$NAME"-py3-none-*.whl)"
+    "$TARGET/twine/bin/twine" check --strict "$wheel"
+    python3 - "$wheel" <<'PYTHON'
+import re, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+page = next(wheel.read(name).decode() for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+links = re.findall(r"\]\(([^)]*)\)", page)
+relative = [link for link in links if not link.startswith(("https://", "#"))]
+if relative or not links:
+    sys.exit(f"error: the page of the wheel has {len(links)} links, and these are relative: {relative}")
+PYTHON
     fresh_root "$root"
     cp "$wheel" "$root/tmp/"
     chroot "$root" python3 -m venv /opt/fresh
@@ -254,6 +269,8 @@ test_image() {
     local layout="$WORK/image" bundle="$WORK/bundle" root="$WORK/bundle/rootfs"
     mkdir -p "$layout"
     tar --extract --file "$NAME-image.tar" --directory "$layout"
+    # As the release workflow reads it.
+    skopeo copy --quiet "oci-archive:$NAME-image.tar:$VERSION" "dir:$WORK/pushed"
     skopeo inspect --config "oci:$layout:$VERSION" >"$WORK/image.json"
     grep -q "\"io.containerd.image.name\": \"localhost/dualgauge:$VERSION\"" "$layout/index.json" || fail "the image has no name for podman load"
     # The older store of Docker finds the image by this name.
@@ -297,15 +314,15 @@ test_chart() {
         "$HELM" lint --strict --quiet "$chart" --values "$values"
         "$HELM" template release "$chart" --values "$values" >"$WORK/rendered.yaml"
     done
-    "$HELM" template release "$chart" | grep "image: .*dualgauge:$VERSION"
+    "$HELM" template release "$chart" | grep "image: .*ghcr.io/dualgauge/dualgauge:$VERSION"
 }
 
 # Only its syntax and its checksums: Homebrew is not here.
 test_formula() {
     ruby -wc dualgauge.rb
     local file
-    for file in "$NAME-source.tar.gz" "$NAME-x86_64-unknown-linux-gnu.tar.gz"; do
-        grep --after-context 1 "/$file\"" dualgauge.rb | grep -q "$(sha256sum "$file" | cut -d ' ' -f 1)" \
+    for file in "$NAME-source.tar.gz" "$NAME-$TRIPLE.tar.gz"; do
+        grep --after-context 1 "/$file\"" dualgauge.rb | grep "$(sha256sum "$file" | cut -d ' ' -f 1)" >/dev/null \
             || fail "dualgauge.rb has another checksum of $file"
     done
 }

@@ -15,7 +15,10 @@ stage_files() {
     "$STAGE/dualgauge" completions fish >"$STAGE/completions/dualgauge.fish"
     "$STAGE/dualgauge" man --write "$STAGE/man"
     cp "$STAGE/dualgauge.cdx.json" "$FOLDER/$NAME-$TRIPLE.cdx.json"
-    cp "$STAGE/THIRD-PARTY.txt" "$FOLDER/$NAME-THIRD-PARTY.txt"
+    # Archives of other targets have theirs inside.
+    if [ -z "$archive" ]; then
+        cp "$STAGE/THIRD-PARTY.txt" "$FOLDER/$NAME-THIRD-PARTY.txt"
+    fi
     chmod -R u=rwX,go=rX "$STAGE"
 }
 

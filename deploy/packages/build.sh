@@ -20,9 +20,13 @@ build_program() {
     source="$(realpath "$1")"
     target="$2"
     described="$(describe_version)"
-    flags="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs"
+    flags="-C target-feature=+crt-static"
     if [[ "$TRIPLE" = x86_64-* ]]; then
         flags+=" -C target-cpu=${CPU:-x86-64-v3}"
+    fi
+    # GNU ld supports packed relocations for few processors, and musl only in late versions.
+    if [ "$TRIPLE" = x86_64-unknown-linux-gnu ]; then
+        flags+=" -C link-arg=-Wl,-z,pack-relative-relocs"
     fi
     local c_flags=""
     # The last name that matches applies.
@@ -65,5 +69,16 @@ verify_program() {
         exit 1
     fi
     sha256sum "$first" "$again/target/optimized/dualgauge"
+    rm -rf "$again"
+}
+
+# Packages the program again into another folder, and compares the checksums. The profile is the input of both.
+verify_packages() {
+    local again="$TARGET/release-again"
+    deploy/release --program "$program" --target "$TRIPLE" "$again"
+    if ! diff <(grep -v -e -profile.tar.gz "$FOLDER/SHA256SUMS") "$again/SHA256SUMS"; then
+        echo "error: packages of the same program differ; both are kept: $FOLDER, $again" >&2
+        exit 1
+    fi
     rm -rf "$again"
 }

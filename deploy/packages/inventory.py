@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tomllib
 import uuid
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -62,23 +63,53 @@ def expression(package):
     return (package["license"] or "see the text").replace("/", " OR ").replace("  ", " ")
 
 
-def c_library():
-    """Returns the version of the C library that is linked, and its notices, as Debian's package has them."""
-    version = run("dpkg-query", "--show", "--showformat", "${Version}", "libc6-dev")
-    texts = [Path("/usr/share/doc/libc6-dev/copyright"), Path("/usr/share/common-licenses/LGPL-2.1")]
-    return version, [path.read_text(encoding="utf-8").strip() for path in texts]
+@dataclass
+class Library:
+    """A library that is linked and is no crate. `release` is empty if it ships inside another one."""
+
+    name: str
+    title: str
+    release: str
+    licence: str
+    texts: list
+
+    def component(self):
+        """Returns its component in the bill of materials."""
+        purl = f"pkg:generic/{self.name}" + (f"@{self.release}" if self.release else "")
+        found = {"type": "library", "bom-ref": purl, "name": self.name, "purl": purl, "licenses": [{"expression": self.licence}]}
+        return found | ({"version": self.release} if self.release else {})
+
+    def label(self):
+        """Returns its name above its notices."""
+        return " ".join(part for part in (self.title, self.release, f"({self.licence})") if part)
+
+
+def c_library(triple):
+    """Returns the C library of a target, with its notices, as Debian's package has them."""
+    if triple.endswith("-musl"):
+        # Rust ships its own copy of musl. The package of Debian has the same notices.
+        library, paths = Library("musl", "musl", "", "MIT", []), ["/usr/share/doc/musl-dev/copyright"]
+    elif triple.endswith("-gnu"):
+        version = run("dpkg-query", "--show", "--showformat", "${Version}", "libc6-dev")
+        library = Library("glibc", "GNU C Library", version, "LGPL-2.1-or-later", [])
+        paths = ["/usr/share/doc/libc6-dev/copyright", "/usr/share/common-licenses/LGPL-2.1"]
+    else:
+        sys.exit(f"error: the C library of {triple} is unknown; targets that end in -gnu or -musl have notices")
+    library.texts = [Path(path).read_text(encoding="utf-8").strip() for path in paths]
+    return library
 
 
 def standard_library():
-    """Returns the version of Rust's standard library, and its notices, as the compiler has them."""
+    """Returns Rust's standard library, with its notices, as the compiler has them."""
     version = re.search(r"^release: (.*)$", run("rustc", "-vV"), re.MULTILINE).group(1)
     page = Path(run("rustc", "--print", "sysroot").strip(), "share/doc/rust/COPYRIGHT-library.html").read_text(encoding="utf-8")
     body = page[page.index("<body>"):]
     plain = html.unescape(re.sub(r"<[^>]+>", "", body))
-    return version, re.sub(r"\n\s*\n+", "\n\n", plain).strip()
+    text = re.sub(r"\n\s*\n+", "\n\n", plain).strip()
+    return Library("rust-std", "Rust standard library", version, "MIT OR Apache-2.0", [text])
 
 
-def bill(version, crates, edges, libc, std):
+def bill(version, crates, edges, libraries):
     """Returns the bill of materials as a document of CycloneDX."""
     locked = {(package["name"], package["version"]): package.get("checksum")
               for package in tomllib.loads(Path("Cargo.lock").read_text(encoding="utf-8"))["package"]}
@@ -102,10 +133,7 @@ def bill(version, crates, edges, libc, std):
             root = component | {"type": "application", "version": version}
         else:
             components.append(component)
-    for name, release, licence in (("glibc", libc, "LGPL-2.1-or-later"), ("rust-std", std, "MIT OR Apache-2.0")):
-        purl = f"pkg:generic/{name}@{release}"
-        components.append({"type": "library", "bom-ref": purl, "name": name, "version": release, "purl": purl,
-                           "licenses": [{"expression": licence}]})
+    components.extend(library.component() for library in libraries)
     dependencies = [{"ref": references[package["id"]],
                      "dependsOn": sorted({references[target] for target in edges[package["id"]] if target in references})}
                     for package in crates]
@@ -123,7 +151,7 @@ def bill(version, crates, edges, libc, std):
     }
 
 
-def notices(crates, libc, std):
+def notices(crates, libraries):
     """Returns the notices: each text once, after the names of what it covers."""
     covered, without = {}, []
     for package in crates:
@@ -135,11 +163,9 @@ def notices(crates, libc, std):
             without.append(name)
         for path, text in texts.items():
             covered.setdefault(text, []).append(name if "/" not in path else f"{name}: {path}")
-    version, texts = libc
-    for text in texts:
-        covered.setdefault(text, []).append(f"GNU C Library {version} (LGPL-2.1-or-later)")
-    version, text = std
-    covered.setdefault(text, []).append(f"Rust standard library {version} (MIT OR Apache-2.0)")
+    for library in libraries:
+        for text in library.texts:
+            covered.setdefault(text, []).append(library.label())
     parts = ["dualgauge contains the software below. Each text follows the names of what it covers.",
              "These crates name their licence, and their sources have no text of it:\n" + "\n".join(without)]
     for text, names in sorted(covered.items(), key=lambda entry: entry[1]):
@@ -153,10 +179,10 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     arguments = parser.parse_args()
     crates, edges = linked_crates(arguments.triple)
-    libc, std = c_library(), standard_library()
-    document = bill(arguments.version, crates, edges, libc[0], std[0])
+    libraries = [c_library(arguments.triple), standard_library()]
+    document = bill(arguments.version, crates, edges, libraries)
     Path(arguments.bill).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    Path(arguments.notices).write_text(notices(crates, libc, std), encoding="utf-8")
+    Path(arguments.notices).write_text(notices(crates, libraries), encoding="utf-8")
     print(f"{len(crates)} crates")
 
 

@@ -14,7 +14,9 @@ package_wheel() {
     local from="$WORK/python" hatchling
     hatchling="$(python_tool hatchling)"
     mkdir -p "$from"
-    cp deploy/packages/python/* "$STAGE"/{dualgauge,LICENSE,README.md,THIRD-PARTY.txt,dualgauge.cdx.json} "$from/"
+    cp deploy/packages/python/* "$STAGE"/{dualgauge,LICENSE,THIRD-PARTY.txt,dualgauge.cdx.json} "$from/"
+    # PyPI does not resolve relative links.
+    sed -E "s,\]\(([A-Za-z.][^):]*)\),](https://github.com/dualgauge/dualgauge/blob/v$VERSION/\1),g" "$STAGE/README.md" >"$from/README.md"
     (
         cd "$from"
         PACKAGE_VERSION="$VERSION" PACKAGE_MACHINE="${TRIPLE%%-*}" "$hatchling" build -t wheel -d "$FOLDER"
