@@ -129,6 +129,68 @@ fn a_retired_route_that_a_lenient_server_may_still_serve_is_noted() {
     }
 }
 
+#[test]
+fn a_mistake_in_a_configuration_is_one_problem_in_its_own_words() {
+    let route = "[[route]]\nname = 'a'\nrest = 'GET /a'\nrpc = 'a'\n";
+    let again = "[[route]]\nname = 'a'\nrest = 'GET /b'\nrpc = 'b'\n";
+    let outcome = "[[route.outcome]]\nrest.status = 200\nrpc.result = 1\n";
+    for (routes, tables, problem) in [
+        (
+            format!("{route}{again}"),
+            "",
+            "routes.toml:6: route[1].name: the name `a` is already used by route[0].name at routes.toml:2\n",
+        ),
+        (
+            outcome.to_owned(),
+            "",
+            "routes.toml:1: route: `[[route.outcome]]` must follow the `[[route]]` to which it belongs; `route` is a list of tables\n",
+        ),
+        (
+            format!("{outcome}{route}"),
+            "",
+            "routes.toml:4:3: duplicate key\n  \
+             hint: a list of tables comes before the lists in it: `[[route]]` before its `[[route.outcome]]`\n",
+        ),
+        (
+            route.to_owned(),
+            "[admin]\ntokens = { anna = 's3cret' }\n",
+            "dualgauge.toml:10: admin.tokens.anna: an admin token is written as its hash: `sha256:` and 64 hexadecimal \
+             digits\n  hint: `printf %s TOKEN | sha256sum` prints the digits\n",
+        ),
+        (
+            route.to_owned(),
+            "[rollout]\nflags = 'none.toml'\n",
+            "none.toml: cannot be read: No such file or directory (os error 2)\n  \
+             hint: `rollout.flags` at dualgauge.toml:10 names this file\n",
+        ),
+    ] {
+        let main = MAIN.replace("[rollout]\nflags = \"flags.toml\"\n", "");
+        let main = format!("{main}{tables}");
+        let folder = folder(&[("dualgauge.toml", &main), ("routes.toml", &routes)]);
+        let run = check(&folder.path().join("dualgauge.toml"), &[]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(1), problem));
+    }
+}
+
+#[test]
+fn a_misspelled_http_method_is_noted() {
+    let noted = |method: &str| {
+        let route = format!("[[route]]\nname = 'm'\nrest = '{method} /m'\nrpc = 'm'\n");
+        let main = MAIN.replace("flags = \"flags.toml\"\n", "");
+        let folder = folder(&[("dualgauge.toml", &main), ("routes.toml", &route)]);
+        let run = check(&folder.path().join("dualgauge.toml"), &[]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{method}");
+        run.stdout
+    };
+    let note = "note: routes.toml:3: route[0].rest: `GTE` is no standard HTTP method\n  hint: did you mean `GET`?\n";
+    let said = noted("GTE");
+    assert!(said.contains(note), "{said}");
+    for method in ["GET", "PURGE", "PROPFIND", "SUBSCRIBE", "QUERY"] {
+        let said = noted(method);
+        assert!(!said.contains("no standard HTTP method"), "{said}");
+    }
+}
+
 fn wrong() -> TempDir {
     let main = MAIN.replace("9001", "9001/base?x=1");
     let routes = format!("{ROUTES}[[route]]\nname = \"x\"\nrest = \"get /x\"\nrpc = \"x\"\n");

@@ -242,6 +242,22 @@ fn a_token_is_asked_for_and_stays_in_its_tab() {
 
 #[test]
 #[ignore = "needs what .ci/install-console installs"]
+fn the_page_of_an_openapi_document_sends_a_call_with_any_value() {
+    let server = start_server();
+    configured(
+        "docs",
+        &format!(
+            "[upstream.old]\nside = \"rest\"\nurl = \"http://{server}\"\n\
+             [[route]]\nname = \"files.read\"\nrest = \"GET /files/{{path=**}}\"\nrpc = \"files/read\"\n\
+             [[route]]\nname = \"items.read\"\nrest = \"GET /größe/{{id}}\"\nrpc = \"items/read\"\n\
+             [[local]]\nrest = \"GET /openapi.json\"\nanswer = \"openapi\"\n\
+             [[local]]\nrest = \"GET /docs\"\nanswer = \"docs\"\n"
+        ),
+    );
+}
+
+#[test]
+#[ignore = "needs what .ci/install-console installs"]
 fn upstreams_that_are_away_are_shown_as_missing_for_readiness() {
     let health = "health = { path = \"/healthz\", every = \"1s\", down_after = 1 }";
     // Nothing listens at an address that was free.

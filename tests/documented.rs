@@ -58,10 +58,10 @@ fn every_route_in_the_documentation_passes_check() {
     assert!(checked >= 3, "only {checked} blocks were found");
 }
 
-/// What `check` says of a table, with files by their names.
-fn checked(table: &str) -> (bool, String) {
+/// What `check` says of a table that a main file includes, with files by their names.
+fn checked(main: &str, table: &str) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("dualgauge.toml"), MAIN).unwrap();
+    fs::write(folder.path().join("dualgauge.toml"), main).unwrap();
     fs::write(folder.path().join("routes.toml"), table).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
         .args(["check", "-v", "--no-upgrade-notes", "--config"])
@@ -80,14 +80,16 @@ fn each_table_of_the_guide_to_routes_is_told_what_stands_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("docs/how-to/write-routes.md")).unwrap();
     let blocks = page.split("\n```").skip(1).step_by(2);
+    let mut main = None;
     let mut table: Option<(&str, &str)> = None;
     let mut told = 0;
     for block in blocks {
         let (kind, text) = block.split_once('\n').unwrap();
         match (kind, table) {
+            ("toml", None) if text.starts_with("# dualgauge.toml\n") => main = Some(text),
             ("toml" | "toml bad", None) => table = Some((kind, text)),
             ("text", Some((kind, rows))) => {
-                let (is_well, said) = checked(rows);
+                let (is_well, said) = checked(main.unwrap(), rows);
                 assert_eq!(said, text, "{rows}");
                 assert_eq!(is_well, kind == "toml", "{rows}");
                 told += 1;
@@ -123,7 +125,7 @@ fn an_old_route_that_reads_json_rpc_calls_is_refused() {
         ),
     ];
     for (message, what) in refused {
-        let (is_well, said) = checked(&route(message));
+        let (is_well, said) = checked(MAIN, &route(message));
         assert!(!is_well, "{message}: {said}");
         assert!(said.contains(what), "{message}: {said}");
     }
@@ -134,7 +136,7 @@ fn an_old_route_that_reads_json_rpc_calls_is_refused() {
         "{ jsonrpc = '2.0', method = 'a', params = { x = '{x}' }, auth = 'b', id = '{id}' }",
     ];
     for message in accepted {
-        let (is_well, said) = checked(&route(message));
+        let (is_well, said) = checked(MAIN, &route(message));
         assert!(is_well, "{message}: {said}");
     }
 }
@@ -145,7 +147,7 @@ fn tables_of_published_servers_pass() {
     let mut passed = 0;
     for entry in fs::read_dir(tables).unwrap() {
         let path = entry.unwrap().path();
-        let (is_well, said) = checked(&fs::read_to_string(&path).unwrap());
+        let (is_well, said) = checked(MAIN, &fs::read_to_string(&path).unwrap());
         assert!(is_well, "{}:\n{said}", path.display());
         passed += 1;
     }

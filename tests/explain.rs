@@ -141,7 +141,7 @@ impl Bench {
 
     fn explain_input(&self, arguments: &[&str], input: &str) -> String {
         let run = self.run(&[&["explain"], arguments].concat(), input);
-        let note = "note: the files say nothing of flips, trips and the kill switch; `--admin URL` in place of `--config` asks a running process\n";
+        let note = "note: the files say nothing of flag changes, guard trips and the kill switch; `--admin URL` in place of `--config` asks a running process\n";
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), note));
         run.stdout
     }
@@ -267,7 +267,10 @@ fn what_cannot_be_read_is_exit_code_2() {
         ),
         (&["/a", "-X", "B(D"], "`B(D` is not an HTTP method"),
         (&["/a", "-d", "@none.json"], "`none.json` cannot be read"),
-        (&["--http", "empty.http"], "there is no request in it"),
+        (&["--http", "empty.http"], "the HTTP file has no request"),
+        (&[], "error: no request given; give a URL or a path"),
+        (&["--json", "-"], "error: no request given"),
+        (&["--json", "empty.http"], "the request is not JSON"),
         (
             &["/a", "--reply", "empty.http", "--status", "99"],
             "99 is not a response status",
@@ -303,6 +306,44 @@ fn what_cannot_be_read_is_exit_code_2() {
             run.stderr
         );
     }
+}
+
+#[test]
+fn a_request_that_is_probably_meant_otherwise_is_noted() {
+    let bench = Bench::new();
+    let noted = |url: &str| {
+        let run = bench.run(&["explain", url], "");
+        assert_eq!(run.code, Some(0), "{url}");
+        run.stderr.contains("is read as the host")
+    };
+    let run = bench.run(&["explain", "items/7"], "");
+    let note = "note: `items` is read as the host; write `/items/7` for a path\n";
+    assert!(run.stderr.ends_with(note), "{}", run.stderr);
+    for url in ["/items/7", "localhost:8080/items/7", "api.example/items/7"] {
+        assert!(!noted(url), "{url}");
+    }
+    let run = bench.run(&["explain"], "{");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("caused by: byte 1"), "{}", run.stderr);
+    let run = Command::new(env!("CARGO_BIN_EXE_dualgauge"))
+        .args(["explain", "/x"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains("<--config <FILE>|--admin <URL>>"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_glob_that_matches_no_route_is_a_failure() {
+    let bench = Bench::new();
+    let run = bench.run(&["routes", "--route", "items.raed"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    let error = "error: no route matches `--route items.raed`; did you mean `items.read`?\n";
+    assert_eq!(run.stderr, error);
 }
 
 #[test]

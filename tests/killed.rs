@@ -44,7 +44,7 @@ fn report(at: u64) -> ReplicaReport {
         replica: "one".to_owned(),
         boot: "one".to_owned(),
         at,
-        text: text(at),
+        text: text(at).into(),
     }
 }
 
@@ -142,7 +142,7 @@ fn what_was_confirmed_survives_kill_9_at_any_moment() {
                 .unwrap_or(&own);
             assert!(left.at >= watch, "round {round}: {watch}, {}", left.at);
             assert!(
-                left.boot == "checker" || left.text == text(left.at),
+                left.boot == "checker" || *left.text == text(left.at),
                 "round {round}"
             );
             before = revision;

@@ -12,6 +12,10 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 // The most rows that a page may have in its document.
 const MOST_ROWS = 100;
 
+// The live regions of a page, and the most characters that one may have.
+const LIVE = ":is([aria-live], [role=status], [role=alert], [role=log], output)";
+const MOST_ANNOUNCED = 300;
+
 export { base };
 
 export function assert(holds, text) {
@@ -49,7 +53,7 @@ export async function recordHar(path, url, calls) {
 }
 
 // Runs a test with a page; it fails on errors of the page and on requests to other origins.
-export async function withPage(test, options = {}) {
+export async function withPage(test, { origin = base, ...options } = {}) {
   const browser = await launch();
   const faults = [];
   try {
@@ -62,7 +66,7 @@ export async function withPage(test, options = {}) {
       if (message.type() === "error" && !/status of (401|404|409|412|422|503)/.test(message.text())) faults.push(`console: ${message.text()}`);
     });
     page.on("request", (request) => {
-      if (!request.url().startsWith(`${base}/`)) faults.push(`a request to another origin: ${request.url()}`);
+      if (!request.url().startsWith(`${origin}/`)) faults.push(`a request to another origin: ${request.url()}`);
     });
     await test(page);
     const { cookies } = await context.storageState();
@@ -83,10 +87,14 @@ export async function check(page, name) {
   for (const [width, colorScheme] of [[1280, "dark"], [400, "light"], [400, "dark"], [1280, "light"]]) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 860 });
-    const found = await page.evaluate(() => ({
+    const found = await page.evaluate((live) => ({
       rows: document.querySelectorAll("tr, article, main li").length,
       overflow: document.documentElement.scrollWidth - window.innerWidth,
-    }));
+      nested: document.querySelectorAll(`${live} ${live}`).length,
+      announced: Math.max(0, ...[...document.querySelectorAll(live)].map((region) => region.textContent.length)),
+    }), LIVE);
+    equal(found.nested, 0, `${name}: live regions within live regions`);
+    assert(found.announced <= MOST_ANNOUNCED, `${name}: a live region of ${found.announced} characters`);
     assert(found.rows <= MOST_ROWS, `${name}: ${found.rows} rows`);
     assert(found.overflow <= 0, `${name} at ${width} px: ${found.overflow} px too wide`);
     await accessible(page, `${name} at ${width} px, ${colorScheme}`);

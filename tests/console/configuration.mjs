@@ -2,7 +2,7 @@
 
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { assert, base, check, open, picture, withPage } from "./browser.mjs";
+import { assert, base, check, equal, open, picture, withPage } from "./browser.mjs";
 
 const file = join(process.env.CONSOLE_FOLDER, "dualgauge.toml");
 
@@ -33,4 +33,23 @@ await withPage(async (page) => {
   assert((await page.locator(".operation").count()) > 20, "the operations of the API");
   await page.locator(".operation summary", { hasText: "/api/v1/kill" }).first().click();
   await check(page, "API");
+
+  const all = await page.locator(".operation").count();
+  await page.getByText(`Operations: ${all}`, { exact: true }).waitFor();
+  await page.getByLabel("Filter").fill("Show one flag ");
+  await page.getByText(`Operations that match: 1 of ${all}`, { exact: true }).waitFor();
+  equal(await page.locator(".operation:visible").count(), 1, "the operations that match");
+  const operation = page.locator(".operation:visible");
+  await operation.locator("summary").first().click();
+  const name = operation.getByLabel("name");
+  await name.fill("mover");
+  await operation.getByRole("button", { name: "Send" }).click();
+  const response = operation.getByRole("status");
+  await response.filter({ hasText: /^200 / }).waitFor();
+  assert((await operation.locator("form pre").textContent()).startsWith("{"), "the body of the response");
+  await check(page, "API with a response");
+  await name.fill("größe/1?{name}");
+  await operation.getByRole("button", { name: "Send" }).click();
+  await response.filter({ hasText: /^404 / }).waitFor();
+  await operation.getByText("GET /api/v1/flags/gr%C3%B6%C3%9Fe%2F1%3F%7Bname%7D", { exact: true }).waitFor();
 });

@@ -30,6 +30,7 @@ await withPage(async (page) => {
   equal(await panes.count(), 2, "two responses");
   const [control, candidate] = await panes.locator("mark").allTextContents();
   assert(/description/.test(control) && /description/.test(candidate) && control !== candidate, "the differing place is marked");
+  await page.getByRole("status").filter({ hasText: "Shown: /body/tools/*/description of tools.list" }).waitFor();
   await check(page, "differences");
   await picture(page, "differences", 900);
   await page.getByRole("button", { name: "Copy the ignore rule" }).click();
@@ -47,6 +48,7 @@ await withPage(async (page) => {
   await page.getByRole("button", { name: "Delete the route's records" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByText("Deleted.").waitFor();
+  equal(await page.getByText(/^Shown: /).count(), 0, "the status after the deletion");
   const left = (await sampleTimes(route)).filter((at) => before.includes(at));
   equal(left, [], "the samples from before the deletion");
 });

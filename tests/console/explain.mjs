@@ -16,6 +16,7 @@ await withPage(async (page) => {
   await page.locator(".steps .stage.translate").waitFor();
   equal(await page.getByLabel("Path and query").inputValue(), "/mcp/v1/tools/list", "the path of the command");
   assert((await page.locator("main").textContent()).includes("flag mover"), "the reason of the decision");
+  await page.getByRole("status").filter({ hasText: "Explained: POST /mcp/v1/tools/list" }).waitFor({ state: "attached" });
   await check(page, "explained");
   await picture(page, "explain", 860);
 

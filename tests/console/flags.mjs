@@ -60,10 +60,26 @@ await withPage(async (page) => {
   await page.keyboard.press("Escape");
   await history.waitFor({ state: "detached" });
 
-  // The guard trips while the page is open; a person re-arms the flag.
+  // The guard trips while the page is open.
   const mobile = flag("mobile");
   await mobile.locator(".badge.error", { hasText: "tripped" }).waitFor({ timeout: 60000 });
   await check(page, "flags, tripped");
+
+  // The last change is undone in the history of all changes, which stays open and shows the message. Nothing
+  // changes a flag meanwhile: the only guard has tripped.
+  await page.getByRole("button", { name: "All changes" }).click();
+  const changes = page.getByRole("dialog", { name: "History of all changes" });
+  await changes.getByRole("button", { name: "Undo the last change" }).click();
+  await page.getByRole("dialog", { name: "Undo the last change?" }).getByRole("button", { name: "Undo" }).click();
+  await changes.getByRole("status").getByText("Undone.").waitFor();
+  await changes.getByRole("row").nth(1).filter({ hasText: "reports undone" }).waitFor();
+  await check(page, "history, undone");
+  await changes.getByRole("button", { name: "Close" }).click();
+  await changes.waitFor({ state: "detached" });
+  equal((await api("GET", "flags/reports")).stage, "verify", "the undo of the last change");
+  equal(await page.locator("body > #toasts").count(), 1, "the place of messages after the dialogs");
+
+  // A person re-arms the flag.
   await mobile.getByRole("button", { name: "Re-arm mobile" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Re-arm" }).click();
   await mobile.locator(".badge.error").waitFor({ state: "detached" });

@@ -26,4 +26,19 @@ await withPage(async (page) => {
   const other = await page.context().newPage();
   await other.goto(`${base}/`);
   await other.getByRole("dialog").waitFor();
+
+  // The page of the API asks as well, and shows no operations without a valid token.
+  await other.goto(`${base}/api/v1/docs`);
+  const state = other.locator("#state");
+  const enter = async (value, told) => {
+    await other.getByLabel("Token").fill(value);
+    await other.getByLabel("Token").press("Enter");
+    await state.filter({ hasText: told }).waitFor();
+  };
+  await state.filter({ hasText: "enter a token" }).waitFor();
+  await check(other, "API without a token");
+  await enter("secret", /^Operations: \d\d$/);
+  await enter("wrong", "the token is not valid");
+  equal(await other.locator(".operation").count(), 0, "the operations without a valid token");
+  await enter("secret", /^Operations: \d\d$/);
 });

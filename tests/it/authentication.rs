@@ -68,7 +68,7 @@ fn calls_without_credentials_are_refused_and_told_apart() {
         assert_eq!(reason, "unauthenticated");
         assert!(detail.starts_with("credentials are required: "), "{detail}");
         assert!(
-            detail.contains("`x-api-key`, as a bearer token, as the password"),
+            detail.ends_with("`x-api-key`, as a bearer token, as the password of HTTP Basic"),
             "{detail}"
         );
     }

@@ -436,7 +436,7 @@ fn a_second_demo_at_the_same_address_says_that_it_is_taken() {
     let second = run_to_end(demo_in(folder.path(), &listen));
     assert_eq!((second.code, second.output.as_str()), (Some(1), ""));
     let errors = second.errors;
-    let said = format!("error: cannot listen on {listen} (`listen.address`)");
+    let said = format!("error: cannot listen on {listen}: another process uses this port; ");
     assert!(errors.contains(&said), "{errors}");
     assert!(errors.contains("Address already in use"), "{errors}");
     assert_eq!(names(folder.path()), [""; 0]);

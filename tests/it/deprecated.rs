@@ -299,10 +299,12 @@ fn the_command_tells_it_for_people_and_for_programs() {
         assert!(ended.output.contains(said), "{ended:?}");
     }
     let ended = run_to_end(program(&[
-        "usage", "--format", "json", "--route", "no*", "--admin", &admin,
+        "usage", "--format", "json", "--route", "it*", "--admin", &admin,
     ]));
     let document: Value = serde_json::from_str(&ended.output).unwrap();
-    assert_eq!(document["routes"], serde_json::json!([]));
+    assert_eq!(document["routes"][0]["route"], "items.read");
+    let ended = run_to_end(program(&["usage", "--route", "no*", "--admin", &admin]));
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
     let ended = run_to_end(program(&["usage", "--idle", "30"]));
     assert_eq!(ended.code, Some(2));
 }

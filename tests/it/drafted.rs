@@ -128,6 +128,25 @@ fn post(proxy: &Proxy, path: &str, body: &Value) -> Message {
 }
 
 #[test]
+fn the_printed_call_names_the_values_that_must_be_filled_in() {
+    let printed = |schema: Value| {
+        let server = mcp_server_of(json!([{ "name": "say", "inputSchema": schema }]));
+        let url = format!("http://{}/mcp", server.address());
+        let proxy = launched(&[&["rest", "--mcp", &url], &LOOPBACK[..]].concat());
+        proxy.printed("Stop with Ctrl-C.")
+    };
+    let schema = |text: Value| json!({ "type": "object", "properties": { "text": text }, "required": ["text"] });
+    let guessed = printed(schema(json!({ "type": "string" })));
+    let line = "  Fill in `text` first: the tool names no valid value.\n";
+    assert!(guessed.contains(line), "{guessed}");
+    let given = printed(schema(
+        json!({ "type": "string", "default": "a", "examples": ["b"] }),
+    ));
+    assert!(given.contains(r#"-d '{"text":"b"}'"#), "{given}");
+    assert!(!given.contains("Fill in"), "{given}");
+}
+
+#[test]
 fn tools_return_their_values_over_rest() {
     let server = mcp_server();
     let proxy = rest(&server, &LOOPBACK);

@@ -165,14 +165,16 @@ fn an_address_that_is_taken_is_named_with_its_key() {
     let (listen, admin) = (first.address().to_string(), first.admin().to_string());
     let free = "127.0.0.1:0";
     let cases = [
-        ("listen.address", &*listen, free, &listen),
-        ("admin.address", free, &*admin, &admin),
+        ("`--listen` or `listen.address`", &*listen, free, &listen),
+        ("`--admin` or `admin.address`", free, &*admin, &admin),
     ];
-    for (key, listen, admin, taken) in cases {
+    for (settings, listen, admin, taken) in cases {
         let folder = folder(&rest_only(&upstream));
         let ended = run_to_end(run_in(&folder, &["--listen", listen, "--admin", admin]));
         assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
-        let said = format!("cannot listen on {taken} (`{key}`)");
+        let said = format!(
+            "cannot listen on {taken}: another process uses this port; set another address with {settings}"
+        );
         assert!(ended.errors.contains(&said), "{}", ended.errors);
         assert!(ended.errors.contains("in use"), "{}", ended.errors);
     }
@@ -189,8 +191,10 @@ fn a_state_folder_has_one_process() {
         .arg(first.folder().join("dualgauge.toml"));
     let ended = run_to_end(second);
     assert_eq!(ended.code, Some(1));
-    let said = "is in use by another process; set a different `rollout.state` for each";
-    assert!(ended.errors.contains(said), "{}", ended.errors);
+    let said = "error: another dualgauge process uses the state folder `";
+    assert!(ended.errors.starts_with(said), "{}", ended.errors);
+    let said = "`; stop it, or set a different `rollout.state` for each";
+    assert!(ended.errors.ends_with(said), "{}", ended.errors);
 }
 
 /// Two workers, and so many connections that each of them has some.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use crate::support::{Proxy, Upstream, rest_only};
+use crate::support::{Proxy, Upstream, program, rest_only};
 use crate::two_servers::{MOVER, Servers, answers};
 
 #[test]
@@ -59,4 +59,19 @@ fn a_shared_store_that_is_away_is_logged_at_once() {
     proxy.log_line(&["ERROR", "the store is unavailable; the flags file applies"]);
     let printed = proxy.printed("  store ");
     assert!(printed.contains(&store.address().to_string()), "{printed}");
+}
+
+#[test]
+fn an_admin_api_that_nobody_can_use_is_logged() {
+    let upstream = Upstream::nowhere();
+    let folder = tempfile::tempdir().unwrap();
+    let main = folder.path().join("dualgauge.toml");
+    fs::write(&main, rest_only(&upstream)).unwrap();
+    let mut command = program(&["run", "--listen", "127.0.0.1:0", "--admin", "0.0.0.0:0"]);
+    command.arg("--config").arg(main);
+    let proxy = Proxy::launch(command, folder);
+    proxy.log_line(&[
+        "WARN",
+        "the admin API is disabled, because other machines can reach `admin.address`",
+    ]);
 }

@@ -81,6 +81,7 @@ mod log_at_start;
 mod max_age;
 mod mcp;
 mod metrics_and_log;
+mod misused_commands;
 mod mutual_tls;
 mod near_paths;
 mod ofrep;

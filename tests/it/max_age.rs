@@ -71,7 +71,8 @@ fn a_kept_connection_gets_no_call_at_its_age() {
 
 /// A client whose call is open on a socket that all share, and the socket that is there before that one ends.
 fn succeeded(upstream: &Upstream) -> (Proxy, ends::End, (ends::End, Value), ends::End) {
-    let proxy = before(upstream, "max_age = \"300ms\"\n[rpc]\nwebsocket = true\n");
+    // The new socket has the same maximum age, and must outlive the test on a busy machine.
+    let proxy = before(upstream, "max_age = \"5s\"\n[rpc]\nwebsocket = true\n");
     let mut old = accept(upstream);
     let mut client = connect(&proxy);
     client.say(r#"{"jsonrpc":"2.0","id":"a","method":"do"}"#);

@@ -1,6 +1,7 @@
 //! Recordings of calls: who is in them, which secrets are not, and when they end.
 
 mod hot_restart;
+mod moved;
 mod secrets;
 mod sockets;
 

@@ -47,7 +47,7 @@ fn report(replica: &str, boot: &str, at: u64) -> ReplicaReport {
         replica: replica.to_owned(),
         boot: boot.to_owned(),
         at,
-        text: format!("{{\"calls\":{at}}}"),
+        text: format!("{{\"calls\":{at}}}").into(),
     }
 }
 

@@ -170,7 +170,10 @@ fn lint_documented_workflow(page: &str, input: &str) {
     let workflow = page.split("```yaml\n# .github/workflows/").nth(1).unwrap();
     let workflow = workflow.split("```").next().unwrap();
     let (file, text) = workflow.split_once('\n').unwrap();
-    let published = "dualgauge/dualgauge/.github/actions/check@v0.1.0";
+    let published = concat!(
+        "dualgauge/dualgauge/.github/actions/check@v",
+        env!("CARGO_PKG_VERSION")
+    );
     assert!(text.contains(published), "{text}");
     let folder = tempfile::tempdir().unwrap();
     let repository = folder.path();

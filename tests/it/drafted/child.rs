@@ -45,9 +45,13 @@ fn serves() {
 
 fn command(kind: &str, more: &[&str]) -> std::process::Command {
     let child = std::env::current_exe().unwrap();
+    command_of(child.to_str().unwrap(), kind, more)
+}
+
+fn command_of(child: &str, kind: &str, more: &[&str]) -> std::process::Command {
     // With one thread, the name of the test would stand before the first answer.
     let child = [
-        child.to_str().unwrap(),
+        child,
         "drafted::child::serves",
         "--exact",
         "--nocapture",
@@ -79,6 +83,23 @@ fn a_program_is_a_rest_api() {
 }
 
 #[test]
+fn a_program_in_the_current_folder_is_started_from_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = std::env::current_exe().unwrap();
+    std::os::unix::fs::symlink(child, folder.path().join("server")).unwrap();
+    for more in [&[][..], &["--save", "sv"]] {
+        let mut command = command_of("./server", "lists tools", &[&LOOPBACK, more].concat());
+        let temporary = tempfile::tempdir().unwrap();
+        command.env("TMPDIR", temporary.path());
+        command.current_dir(folder.path());
+        let proxy = Proxy::launch(command, temporary);
+        proxy.printed("Stop with Ctrl-C.");
+        let sum = post(&proxy, "/add", &json!({ "a": 1, "b": 2 }));
+        assert_eq!(sum.json(), json!({ "sum": 3 }), "{more:?}");
+    }
+}
+
+#[test]
 fn a_program_without_tools_is_reported() {
     let ended = run_to_end(command("lists nothing", &LOOPBACK));
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -106,4 +127,13 @@ fn a_program_that_is_no_mcp_server_is_reported() {
         errors.contains("`/bin/sh -c exit 0` does not list its tools"),
         "{errors}"
     );
+}
+
+#[test]
+fn a_child_that_answers_too_late_is_named_with_the_limit() {
+    let command = ["rest", "--timeout", "1", "--listen", "127.0.0.1:0", "--"];
+    let ended = run_to_end(program(&[&command[..], &["/bin/sleep", "100"]].concat()));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let error = "error: `/bin/sleep 100` did not list its tools within 1s; raise `--timeout`";
+    assert_eq!(ended.errors, error);
 }

@@ -23,6 +23,26 @@ fn a_program_that_ends_is_reported_with_its_standard_error() {
 }
 
 #[test]
+fn a_program_that_ends_is_reported_by_the_error_alone() {
+    let script = "read line; echo 'Traceback:' >&2; echo '    raise Fault' >&2; exit 3";
+    let child = ["--", "/bin/sh", "-c", script];
+    let arguments = [&["rest"], &LOOPBACK[..], &child].concat();
+    let ended = run_to_end(program(&arguments));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let errors = &ended.errors;
+    assert!(errors.starts_with("error: "), "{errors}");
+    assert!(
+        errors.ends_with("\n  Traceback:\n      raise Fault"),
+        "{errors}"
+    );
+    // A level that is asked for shows what has happened.
+    let mut command = program(&arguments);
+    command.env("DUALGAUGE_LOG__LEVEL", "info");
+    let errors = run_to_end(command).errors;
+    assert!(errors.contains("the link is lost"), "{errors}");
+}
+
+#[test]
 fn a_url_that_is_no_mcp_server_is_reported_with_its_status() {
     let server = Upstream::answering(answer("404 Not Found", &[], ""));
     let url = format!("http://{}/wrong", server.address());

@@ -73,6 +73,7 @@ fn the_readme_works_word_for_word_in_an_empty_folder() {
     let folder = tempfile::tempdir().unwrap();
     let mut running: Option<Proxy> = None;
     let mut followed = Vec::new();
+    let mut checked = String::new();
     for block in blocks(section()) {
         match block.kind {
             "toml" => write(block.text, folder.path()),
@@ -81,7 +82,10 @@ fn the_readme_works_word_for_word_in_an_empty_folder() {
                     let Some((words, command)) = command(line, folder.path()) else {
                         continue;
                     };
-                    follow(&words, command, (line, &mut running));
+                    let output = follow(&words, command, (line, &mut running));
+                    if words[0] == "check" {
+                        checked = output;
+                    }
                     followed.push(words[0].clone());
                 }
             }
@@ -93,6 +97,7 @@ fn the_readme_works_word_for_word_in_an_empty_folder() {
         "explain",
         "run",
         "import",
+        "check",
         "flags",
         "mismatches",
         "flags",
@@ -101,15 +106,20 @@ fn the_readme_works_word_for_word_in_an_empty_folder() {
     ];
     assert_eq!(followed, expected);
     // The drafted routes are part of the configuration by now, also of the process that runs.
-    let line = "dualgauge check --config dualgauge.toml";
-    let (_, check) = command(line, folder.path()).unwrap();
-    let said = succeeds(check, line);
-    assert!(said.contains("items.get"), "{said}");
+    assert!(checked.contains("items.get"), "{checked}");
     let running = running.unwrap();
+    // The page says that the guard rolls the flag back.
+    let flags = running.ask("GET", "/api/v1/flags", "").json();
+    assert_eq!(flags["flags"][0]["name"], "ios-first", "{flags}");
+    assert!(flags["flags"][0]["guard"].is_string(), "{flags}");
     running.log_line(&["the configuration is reloaded", "routes=2"]);
 }
 
-fn follow(words: &[String], mut command: Command, (line, running): (&str, &mut Option<Proxy>)) {
+fn follow(
+    words: &[String],
+    mut command: Command,
+    (line, running): (&str, &mut Option<Proxy>),
+) -> String {
     let folder = command.get_current_dir().unwrap().to_owned();
     match words[0].as_str() {
         "run" => {
@@ -118,7 +128,7 @@ fn follow(words: &[String], mut command: Command, (line, running): (&str, &mut O
                 .env("DUALGAUGE_ADMIN__ADDRESS", "127.0.0.1:0");
             // The folder of the test outlives the process, which needs one of its own.
             *running = Some(Proxy::launch(command, TempDir::new().unwrap()));
-            return;
+            return String::new();
         }
         "import" => {
             fs::write(folder.join("api.yaml"), API).unwrap();
@@ -129,5 +139,5 @@ fn follow(words: &[String], mut command: Command, (line, running): (&str, &mut O
     if let ("flags" | "mismatches" | "usage", Some(running)) = (words[0].as_str(), running) {
         command.args(["--admin", &format!("http://{}", running.admin())]);
     }
-    succeeds(command, line);
+    succeeds(command, line)
 }

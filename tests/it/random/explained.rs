@@ -23,7 +23,7 @@ pub(crate) fn explain(folder: &Path, requests: &str) -> Vec<Json> {
     assert!(
         ended
             .errors
-            .starts_with("note: the files say nothing of flips")
+            .starts_with("note: the files say nothing of flag changes")
     );
     let told = Json::parse(&ended.output);
     let first = |explained: &Json| {

@@ -128,6 +128,9 @@ fn a_frame_is_recorded_with_its_reply_and_skipped_by_a_replay() {
     assert_eq!(found[1].side, Side::Rpc);
     let (summary, code) = replayed(&proxy, &[]);
     assert_eq!(code, Some(2), "{summary}");
+    let reason = &summary["skipped"][0]["reason"];
+    assert_eq!(reason, "answered_by_new", "{summary}");
+    let (summary, _) = replayed(&proxy, &["--to", "both"]);
     assert_eq!(summary["skipped"][0]["reason"], "stream", "{summary}");
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use dualgauge_recording::recording::RecordedCall;
 use serde_json::json;
 
 use super::{Replay, call, file, rpc_call};
@@ -197,6 +198,34 @@ fn a_pipeline_reads_the_results_as_junit() {
 </testsuites>
 "#;
     assert_eq!(found, expected);
+}
+
+#[test]
+fn junit_skips_a_route_without_a_valid_control() {
+    let (config, _old, _new) = config();
+    let junit = |calls: &[RecordedCall]| {
+        let replay = Replay::new(&config, file(calls));
+        let path = replay.0.path().join("replay.xml");
+        let ended = replay.run(&["--junit", path.to_str().unwrap()]);
+        (ended.code, std::fs::read_to_string(path).unwrap())
+    };
+    let failed = call("GET", "/items/1", 502, "");
+    let (code, found) = junit(&[failed.clone(), failed.clone()]);
+    assert_eq!(code, Some(2), "{found}");
+    for part in [
+        r#" tests="1" failures="0" errors="0" skipped="1">"#,
+        r#" name="items.get"><skipped message="control of 2 calls failed"/></testcase>"#,
+    ] {
+        assert!(found.contains(part), "{part}\n{found}");
+    }
+    let (code, found) = junit(&[failed, call("GET", "/items/1", 200, r#"{"a":1}"#)]);
+    assert_eq!(code, Some(0), "{found}");
+    for part in [
+        r#" tests="1" failures="0" errors="0" skipped="0">"#,
+        r#" name="items.get"><system-out>2 calls, 1 equal, 1 control failed</system-out></testcase>"#,
+    ] {
+        assert!(found.contains(part), "{part}\n{found}");
+    }
 }
 
 #[test]

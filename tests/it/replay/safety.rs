@@ -215,6 +215,22 @@ fn a_call_without_a_recorded_body_is_compared_by_its_status() {
 }
 
 #[test]
+fn a_control_that_failed_proves_nothing() {
+    let (old, new) = (json_upstream(), saying(r#""result":{"a":1}"#));
+    let config = format!("{}{ROUTES}", both(&old, &new));
+    let failed = call("GET", "/items/1", 502, "");
+    let ended = Replay::new(&config, file(&[failed.clone(), failed.clone()])).run(&[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let last = "2 calls compared (new with recorded): nothing proven";
+    assert!(ended.output.ends_with(last), "{ended:?}");
+    let calls = [failed, call("GET", "/items/1", 200, r#"{"a":1}"#)];
+    let ended = Replay::new(&config, file(&calls)).run(&[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let last = "2 calls compared (new with recorded): all equal, except 1 whose control failed";
+    assert!(ended.output.ends_with(last), "{ended:?}");
+}
+
+#[test]
 fn noise_is_learned_from_either_server() {
     let count = std::sync::atomic::AtomicU64::new(0);
     let count = std::sync::Arc::new(count);

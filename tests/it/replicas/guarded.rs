@@ -23,7 +23,7 @@ route = "item.*"
 side = "rest"
 stage = "translate"
 percent = 50
-guard = { window = "10s", min_calls = 10 }
+guard = { window = "30s", min_calls = 10 }
 "#;
 /// Calls of each way on each replica: fewer than a guard rules on, and together more.
 const FEW: usize = 7;

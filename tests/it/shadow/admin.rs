@@ -77,12 +77,14 @@ fn the_command_line_asks_the_api() {
         "--admin",
         &admin,
         "--route",
-        "x",
+        "items.*",
         "--format",
         "json",
     ]));
     let told: serde_json::Value = serde_json::from_str(&ended.output).unwrap();
-    assert_eq!(told["routes"].as_array().unwrap().len(), 0);
+    assert_eq!(told["routes"].as_array().unwrap().len(), 1);
+    let ended = run_to_end(program(&["mismatches", "--admin", &admin, "--route", "x"]));
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
     let nobody = Upstream::nowhere();
     let admin = format!("http://{}", nobody.address());
     let ended = run_to_end(program(&["mismatches", "--admin", &admin]));

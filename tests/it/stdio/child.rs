@@ -9,6 +9,9 @@ use crate::mcp::scripted::{asking_on_one_stream, requiring_on_one_stream};
 /// The variable that makes a child of the program, and says which revision it speaks: `yes` is one with a handshake,
 /// a date is that one, `none` says no revision at all, and `silent` and `mortal` are what it does at a question that it does
 /// not know. `asking` has a handshake, `requiring` has none, and both ask for input. A path in front, behind `once `, is a file: the first child that is asked makes it, and ends.
+/// Behind `changing ` is a file as well: the child that makes it is `silent`, and later ones speak 2026-07-28. `late ` in
+/// front is a child that answers the question once it has read the next message: it was slow to start. `nameless` answers
+/// the question by an error without an id, and `both` knows the question and has a handshake.
 const CHILD: &str = "DUALGAUGE_TEST_CHILD";
 
 /// The command and the variable of a child, as keys of an upstream.
@@ -44,30 +47,66 @@ fn result(id: &Value, result: &Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
+/// What the variable says of a child.
+struct Kind<'v> {
+    /// The child that is asked and creates this file ends.
+    file: Option<&'v str>,
+    is_late: bool,
+    era: &'v str,
+}
+
+impl Kind<'_> {
+    fn of(variable: &str) -> Kind<'_> {
+        let once = variable.strip_prefix("once ");
+        let (file, era) = match once.and_then(|own| own.split_once(' ')) {
+            Some((file, era)) => (Some(file), era),
+            None => (None, variable),
+        };
+        let era = match era.strip_prefix("changing ") {
+            Some(file) if creates(file) => "silent",
+            Some(_) => "2026-07-28",
+            None => era,
+        };
+        let late = era.strip_prefix("late ");
+        Kind {
+            file,
+            is_late: late.is_some(),
+            era: late.unwrap_or(era),
+        }
+    }
+}
+
+/// Returns true if it has created a file.
+fn creates(file: &str) -> bool {
+    std::fs::File::create_new(file).is_ok()
+}
+
 #[test]
 fn speaks() {
     let Some(era) = std::env::var_os(CHILD) else {
         return;
     };
     let era = era.into_string().unwrap();
-    let (file, era) = match era
-        .strip_prefix("once ")
-        .and_then(|own| own.split_once(' '))
-    {
-        Some((file, era)) => (Some(file), era),
-        None => (None, &*era),
-    };
+    let Kind { file, is_late, era } = Kind::of(&era);
+    let mut unanswered = None;
     eprintln!("the child is here\u{7}");
     let mut child = Child::default();
     for line in stdin().lock().lines() {
         let line = line.unwrap();
         let message: Value = serde_json::from_str(&line).unwrap();
         let method = message["method"].as_str().unwrap_or("(an answer)");
-        if method == "server/discover"
-            && let Some(file) = file
-            && std::fs::File::create_new(file).is_ok()
-        {
+        if method == "server/discover" && file.is_some_and(creates) {
             return;
+        }
+        if method == "server/discover" && is_late {
+            unanswered = Some(message["id"].clone());
+            continue;
+        }
+        if let Some(id) = unanswered.take() {
+            match era {
+                "nameless" => say(&refused(&Value::Null)),
+                _ => say(&of_era("server/discover", &id, era).unwrap()),
+            }
         }
         if method == "server/discover" && era != "2026-07-28" && era != "requiring" {
             // Each child is asked, and most do not know it.
@@ -112,7 +151,9 @@ fn refused(id: &Value) -> String {
 fn of_era(method: &str, id: &Value, era: &str) -> Option<String> {
     let info = json!({"name": "child"});
     Some(match method {
-        "initialize" if era == "2026-07-28" => refused(id),
+        "initialize" if era == "2026-07-28" => format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32022,"message":"this child serves 2026-07-28, iban=DE02"}}}}"#
+        ),
         "initialize" if era == "none" => result(id, &json!({"serverInfo": info})),
         "initialize" => {
             let version = Some(era).filter(|era| era.starts_with("20"));

@@ -198,3 +198,68 @@ fn a_child_that_agrees_on_a_revision_that_is_not_known_here_is_not_spoken_to() {
         proxy.log_line(&["the link is lost", "upstream=child", said, "2024-11-05"]);
     }
 }
+
+#[test]
+fn a_child_that_is_slow_to_start_may_answer_late() {
+    let proxy = before("late 2026-07-28", "start_timeout = \"6s\"\n");
+    let echoed = ask(&proxy, "echo");
+    let meta = &echoed["result"]["got"]["_meta"];
+    let version = &meta["io.modelcontextprotocol/protocolVersion"];
+    assert_eq!(version, "2026-07-28", "{echoed}");
+    assert_eq!(
+        ask(&proxy, "initialize")["result"]["serverInfo"]["name"],
+        "modern"
+    );
+    assert_eq!(seen(&proxy), ["initialize", "echo", "seen"]);
+    // The next child is asked again, although the first one was late.
+    ask(&proxy, "crash");
+    assert_eq!(
+        ask(&proxy, "initialize")["result"]["serverInfo"]["name"],
+        "modern"
+    );
+    assert_eq!(metric(&proxy, STARTS), 2.0);
+    assert_eq!(strays(&proxy, "foreign"), 0.0);
+}
+
+#[test]
+fn a_late_answer_does_not_end_a_handshake() {
+    for era in ["late nameless", "late both"] {
+        let proxy = before(era, "start_timeout = \"6s\"\n");
+        let echoed = ask(&proxy, "echo");
+        assert_eq!(echoed["result"]["got"], json!({}), "{era}: {echoed}");
+        assert_eq!(metric(&proxy, STARTS), 1.0, "{era}");
+        let wanted = ["initialize", "notifications/initialized", "echo", "seen"];
+        assert_eq!(seen(&proxy), wanted, "{era}");
+    }
+}
+
+#[test]
+fn a_refused_handshake_asks_the_next_child_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let era = format!("changing {}", folder.path().join("started").display());
+    let keys = "start_timeout = \"1s\"\n[log]\nredact = { keys = [\"iban\"] }\n";
+    let proxy = before(&era, keys);
+    pid(&proxy);
+    ask(&proxy, "crash");
+    let echoed = eventually("a child that is asked", || {
+        Some(ask(&proxy, "echo")).filter(|answer| answer["result"].is_object())
+    });
+    let meta = &echoed["result"]["got"]["_meta"];
+    let version = &meta["io.modelcontextprotocol/protocolVersion"];
+    assert_eq!(version, "2026-07-28", "{echoed}");
+    let lost = proxy.log_line(&[
+        "the link is lost",
+        "it answered `initialize` with the error -32022: this child serves 2026-07-28",
+    ]);
+    assert!(lost.contains("iban=") && !lost.contains("DE02"), "{lost}");
+}
+
+#[test]
+fn a_revision_without_a_handshake_is_waited_for_as_long_as_a_start_may_take() {
+    let keys = "revision = \"2026-07-28\"\nstart_timeout = \"1s\"\nconnect_timeout = \"5s\"\n";
+    let proxy = before("silent", keys);
+    let failed = ask(&proxy, "echo");
+    assert_eq!(rpc_failure(&failed), (-31021, "upstream_unreachable"));
+    let lost = proxy.log_line(&["the link is lost"]);
+    assert!(!lost.contains("does not list the revision"), "{lost}");
+}

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::Instant;
 
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -10,7 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_hdr, client};
 
-use crate::support::{Proxy, Upstream, Wire};
+use crate::support::{Proxy, Upstream, WITHIN, Wire};
 
 /// One end.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub(crate) fn accept(upstream: &Upstream) -> End {
 
 /// The server's end of a connection; nothing where the client has gone away before it is one.
 pub(crate) fn opened(stream: TcpStream) -> Option<End> {
+    // Without TCP_NODELAY, the second of two messages waits for the delayed acknowledgement of the first.
+    stream.set_nodelay(true).ok()?;
     tokio_tungstenite::tungstenite::accept(stream).ok().map(End)
 }
 
@@ -68,6 +71,23 @@ pub(crate) fn connect_at(
     }
     let (socket, answer) = client(request, proxy.connect().into_stream()).unwrap();
     (End(socket), answer.map(|_| ()))
+}
+
+/// The bound of a wait for a message. A read timeout does not bound it, because each ping of the other end restarts it.
+struct Patience(Instant);
+
+impl Patience {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the bound of a wait for another process"
+    )]
+    fn begin() -> Patience {
+        Patience(Instant::now())
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.elapsed() > WITHIN
+    }
 }
 
 impl End {
@@ -130,8 +150,10 @@ impl End {
 
     /// The next text, as it came.
     pub(crate) fn hear_text(&mut self) -> String {
+        let waits = Patience::begin();
         loop {
             let message = self.next();
+            assert!(!waits.is_over(), "no text came, only {message:?}");
             if let Message::Text(text) = message {
                 return text.to_string();
             }
@@ -142,10 +164,11 @@ impl End {
 
     /// The next text, as it came; nothing where the end is reached.
     pub(crate) fn heard(&mut self) -> Option<String> {
+        let waits = Patience::begin();
         loop {
             match self.0.read() {
                 Ok(Message::Text(text)) => return Some(text.to_string()),
-                Ok(_) => {}
+                Ok(message) => assert!(!waits.is_over(), "no text and no end, only {message:?}"),
                 Err(_) => return None,
             }
         }
@@ -183,12 +206,13 @@ impl End {
     /// The same with the reason.
     pub(crate) fn farewell(mut self) -> Option<(u16, String)> {
         let mut said = None;
+        let waits = Patience::begin();
         loop {
             match self.0.read() {
                 Ok(Message::Close(frame)) => {
                     said = frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
                 }
-                Ok(_) => {}
+                Ok(message) => assert!(!waits.is_over(), "no end, only {message:?}"),
                 Err(_) => return said,
             }
         }
