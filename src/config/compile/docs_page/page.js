@@ -194,7 +194,12 @@ function announce(status, sentence, isWrong) {
   status.classList.toggle("wrong", isWrong);
 }
 
+// The number of calls of each form. A response that a later call has overtaken is dropped.
+const turns = new WeakMap();
+
 async function send(method, path, inputs, body, status, output) {
+  const turn = (turns.get(output) || 0) + 1;
+  turns.set(output, turn);
   announce(status, "Waiting for the response.", false);
   output.replaceChildren();
   try {
@@ -211,10 +216,11 @@ async function send(method, path, inputs, body, status, output) {
     const kind = response.headers.get("content-type") || "no content";
     const shown = await shownBody(response, kind);
     const took = Math.round(performance.now() - began);
+    if (turns.get(output) !== turn) return;
     output.replaceChildren(make("p", `${options.method} ${url}`, "path"), shown);
     announce(status, `${response.status} ${response.statusText} · ${kind} · ${took} ms`, !response.ok);
   } catch (error) {
-    announce(status, String(error), true);
+    if (turns.get(output) === turn) announce(status, String(error), true);
   }
 }
 
