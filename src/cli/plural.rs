@@ -8,6 +8,14 @@ pub(super) fn count<N: Display + PartialEq + From<u8>>(number: N, of: &str) -> S
     format!("{number} {of}{plural}")
 }
 
+/// Returns the verb behind a count: `1 differs`, `2 differ`.
+pub(super) const fn differ(number: u64) -> &'static str {
+    match number {
+        1 => "differs",
+        _ => "differ",
+    }
+}
+
 /// Formats seconds, with the two largest units: `2 min 30 s`, `1 h 25 min`.
 pub(super) fn duration(seconds: u64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3_600);

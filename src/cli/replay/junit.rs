@@ -5,7 +5,7 @@
 
 use super::summary::{RouteSummary, Summary};
 use super::text::{names, redacted_mark, redacted_share, verdicts};
-use crate::cli::plural::count;
+use crate::cli::plural::{count, differ};
 
 /// Renders the results.
 pub(super) fn render(summary: &Summary) -> String {
@@ -79,9 +79,10 @@ fn test_case(name: &str, route: &RouteSummary) -> String {
         ));
     }
     format!(
-        "{begin}><failure message=\"{} of {} differ\">{}</failure>{output}</testcase>\n",
+        "{begin}><failure message=\"{} of {} {}\">{}</failure>{output}</testcase>\n",
         route.different(),
         count(route.calls(), "call"),
+        differ(route.different()),
         escaped(&lines.join("\n"))
     )
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::summary::Summary;
-use crate::cli::plural::{count, duration};
+use crate::cli::plural::{count, differ, duration};
 use crate::telemetry::clock;
 
 /// The time between two updates on a terminal.
@@ -97,7 +97,7 @@ impl ProgressCounts {
         let mut parts = Vec::new();
         parts.extend(self.percent.map(|percent| format!("{percent} % read")));
         parts.push(format!("{} compared", count(self.compared, "call")));
-        parts.push(format!("{} differ", self.different));
+        parts.push(format!("{} {}", self.different, differ(self.different)));
         let rate = u128::from(self.compared) * 1_000 / elapsed.as_millis().max(1);
         parts.push(format!("{rate} per second"));
         let rest = self.percent.filter(|percent| *percent > 0);

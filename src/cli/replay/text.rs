@@ -4,7 +4,7 @@ use super::latencies::Latencies;
 use super::summary::{CallPlace, Conclusion, FailedSample, FieldSummary, RouteSummary, Summary};
 use super::way::ReplayWay;
 use crate::cli::plain::plain;
-use crate::cli::plural::count;
+use crate::cli::plural::{count, differ};
 use dualgauge_model::compare::Verdict;
 
 /// The most groups of skipped calls that are listed.
@@ -43,7 +43,7 @@ pub(super) fn verdicts(route: &RouteSummary) -> String {
     let mut parts = vec![count(route.calls(), "call")];
     for (verdict, word) in [
         (Verdict::Match, "equal"),
-        (Verdict::Mismatch, "differ"),
+        (Verdict::Mismatch, differ(route.of(Verdict::Mismatch))),
         (Verdict::CandidateFailed, "candidate failed"),
         (Verdict::ControlFailed, "control failed"),
         (Verdict::BothFailed, "both failed"),
@@ -207,7 +207,10 @@ fn conclusion(summary: &Summary) -> String {
             0 => "all equal".to_owned(),
             failed => format!("all equal, except {failed} whose control failed"),
         },
-        Conclusion::Different => format!("{} differ", summary.different()),
+        Conclusion::Different => {
+            let different = summary.different();
+            format!("{different} {}", differ(different))
+        }
         Conclusion::Unproven => "nothing proven".to_owned(),
     };
     let mut text = format!("{compared} compared ({candidate} with {control}): {result}");

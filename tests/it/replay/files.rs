@@ -193,7 +193,7 @@ fn a_pipeline_reads_the_results_as_junit() {
     let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites>
 <testsuite name="dualgauge replay: new with recorded" tests="1" failures="1" errors="0" skipped="0">
-<testcase classname="dualgauge.replay" name="items.get"><failure message="1 of 1 call differ">/body/a: 1 call (value), first in call 2</failure></testcase>
+<testcase classname="dualgauge.replay" name="items.get"><failure message="1 of 1 call differs">/body/a: 1 call (value), first in call 2</failure></testcase>
 </testsuite>
 </testsuites>
 "#;
