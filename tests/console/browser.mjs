@@ -34,6 +34,41 @@ export async function api(method, path, body) {
   return response.json();
 }
 
+// Holds the response to the first request of a URL back. `arrived` is fulfilled when the page sends it; `release` gives the page
+// the response, and returns when the page has read its body and acted on it.
+export async function holdFirst(page, url) {
+  let arrive, free;
+  const arrived = new Promise((resolve) => { arrive = resolve; });
+  const freed = new Promise((resolve) => { free = resolve; });
+  let requests = 0;
+  await page.route(url, async (call) => {
+    requests += 1;
+    if (requests === 1) {
+      arrive();
+      await freed;
+    }
+    await call.continue();
+  });
+  await page.evaluate(() => {
+    window.bodiesRead = 0;
+    for (const kind of [Blob, Response]) {
+      const { text } = kind.prototype;
+      kind.prototype.text = async function() {
+        const read = await text.call(this);
+        window.bodiesRead += 1;
+        return read;
+      };
+    }
+  });
+  async function release() {
+    const before = await page.evaluate(() => window.bodiesRead);
+    free();
+    // It is polled in animation frames, after the continuations of the page.
+    await page.waitForFunction((count) => window.bodiesRead > count, before);
+  }
+  return { arrived, release };
+}
+
 const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
 
 // Runs a function in a page of `url`, and records all requests of the page in a HAR file. Chromium exports such files only by hand, in its

@@ -1,6 +1,6 @@
 // The page of `answer = "docs"`: it shows the routes, and sends a call with values that contain special characters.
 
-import { check, equal, withPage } from "./browser.mjs";
+import { check, equal, holdFirst, withPage } from "./browser.mjs";
 
 const calls = process.env.CONSOLE_CALLS;
 
@@ -22,24 +22,14 @@ await withPage(async (page) => {
   await send("{id}", "id", "ß/1?{id}", "/gr%C3%B6%C3%9Fe/%C3%9F%2F1%3F%7Bid%7D");
 
   // The first of two calls gets its response last, which is dropped.
-  let arrive, release;
-  const arrived = new Promise((resolve) => { arrive = resolve; });
-  const released = new Promise((resolve) => { release = resolve; });
-  await page.route("**/files/first", async (call) => {
-    arrive();
-    await released;
-    await call.continue();
-  });
+  const first = await holdFirst(page, "**/files/first");
   const part = page.locator(".operation", { has: page.locator("summary", { hasText: "/files/{path}" }) });
   await part.getByLabel("path").fill("first");
   await part.getByRole("button", { name: "Send" }).click();
   await part.getByText("Waiting for the response.").waitFor();
-  await arrived;
+  await first.arrived;
   await send("/files/{path}", "path", "second", "/files/second");
-  const ended = page.waitForEvent("requestfinished", (call) => call.url().endsWith("/files/first"));
-  release();
-  await ended;
-  await page.evaluate(() => new Promise(requestAnimationFrame));
-  await part.getByText("GET /files/second", { exact: true }).waitFor();
+  await first.release();
+  equal(await part.getByText(/^GET /).allTextContents(), ["GET /files/second"], "the response that is shown");
   await check(page, "page of the routes");
 }, { origin: calls });

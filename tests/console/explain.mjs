@@ -1,6 +1,6 @@
 // Explain: a pasted curl command, a HAR entry, and the form, with live flips.
 
-import { api, assert, base, check, equal, open, picture, withPage } from "./browser.mjs";
+import { api, assert, base, check, equal, holdFirst, open, picture, withPage } from "./browser.mjs";
 
 const CURL = `curl '${base}/mcp/v1/tools/list?x=1' -X POST \\
   -H 'x-client-id: mover' -H "accept: application/json"`;
@@ -58,4 +58,16 @@ await withPage(async (page) => {
     await page.getByRole("alert").filter({ hasText: fault }).waitFor();
   }
   await check(page, "explain, fault");
+
+  // The first of two requests gets its response last, which is dropped.
+  const first = await holdFirst(page, "**/api/v1/explain");
+  for (const target of ["/mcp/v1/first", "/mcp/v1/second"]) {
+    await page.getByLabel("Path and query").fill(target);
+    await page.getByRole("button", { name: "Explain", exact: true }).click();
+    if (target.endsWith("first")) await first.arrived;
+  }
+  const shown = page.getByRole("status").filter({ hasText: "Explained: " });
+  await shown.filter({ hasText: "/mcp/v1/second" }).waitFor({ state: "attached" });
+  await first.release();
+  assert((await shown.textContent()).includes("/mcp/v1/second"), "the response that is shown");
 });

@@ -194,12 +194,12 @@ function announce(status, sentence, isWrong) {
   status.classList.toggle("wrong", isWrong);
 }
 
-// The number of calls of each form. A response that a later call has overtaken is dropped.
-const turns = new WeakMap();
+// The number of the last call of each form, by its output. A response to an earlier call is dropped.
+const lastCalls = new WeakMap();
 
 async function send(method, path, inputs, body, status, output) {
-  const turn = (turns.get(output) || 0) + 1;
-  turns.set(output, turn);
+  const number = (lastCalls.get(output) || 0) + 1;
+  lastCalls.set(output, number);
   announce(status, "Waiting for the response.", false);
   output.replaceChildren();
   try {
@@ -216,11 +216,11 @@ async function send(method, path, inputs, body, status, output) {
     const kind = response.headers.get("content-type") || "no content";
     const shown = await shownBody(response, kind);
     const took = Math.round(performance.now() - began);
-    if (turns.get(output) !== turn) return;
+    if (lastCalls.get(output) !== number) return;
     output.replaceChildren(make("p", `${options.method} ${url}`, "path"), shown);
     announce(status, `${response.status} ${response.statusText} · ${kind} · ${took} ms`, !response.ok);
   } catch (error) {
-    if (turns.get(output) === turn) announce(status, String(error), true);
+    if (lastCalls.get(output) === number) announce(status, String(error), true);
   }
 }
 

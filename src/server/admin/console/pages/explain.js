@@ -118,6 +118,8 @@ export function explainPage() {
   // The lists in the result announce their own changes, so the result is no live region.
   const status = h("p", { class: "visually-hidden", role: "status" });
   const result = h("div");
+  // The number of the last request: the response to an earlier one is dropped.
+  let last = 0;
 
   function fail(error) {
     result.replaceChildren();
@@ -132,6 +134,7 @@ export function explainPage() {
   }
 
   function fillIn() {
+    last += 1;
     clear();
     try {
       const call = parsePasted(pasted.value);
@@ -148,19 +151,22 @@ export function explainPage() {
 
   async function explain(event) {
     event?.preventDefault();
+    const number = last += 1;
     clear();
     try {
       const call = { method: method.value, target: target.value, headers: headersOf(headers.value) };
       if (body.value) call.body = body.value;
       if (from.value.trim()) call.from = from.value.trim();
       const response = await request("/api/v1/explain", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(call) });
-      const [{ explanations }] = parseExactly(await response.text());
+      const text = await response.text();
+      if (number !== last) return;
+      const [{ explanations }] = parseExactly(text);
       const [first] = explanations;
       status.textContent = explanations.length === 1 ? `Explained: ${first.message || first.request}` : `${explanations.length} messages explained`;
       // One message of a batch at a time.
       result.replaceChildren(listOf(explanations, { noun: "messages", limit: 1, text: (one) => one.message || one.request, show: (messages) => messages.map(explained) }));
     } catch (error) {
-      fail(error);
+      if (number === last) fail(error);
     }
   }
 
