@@ -95,6 +95,17 @@ pub struct ReplayTerms {
     pub only: Option<Glob>,
 }
 
+impl ReplayTerms {
+    /// Returns true if calls of a route are sent. Calls without a route are listed, whatever is selected.
+    #[must_use]
+    pub fn selects(&self, route: Option<&str>) -> bool {
+        match (&self.only, route) {
+            (Some(only), Some(route)) => only.fits(route),
+            (Some(_) | None, None) | (None, Some(_)) => true,
+        }
+    }
+}
+
 /// The reason why a recorded call was not run, or not compared.
 #[derive(Debug)]
 pub enum NotRun {

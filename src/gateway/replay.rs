@@ -44,7 +44,7 @@ pub async fn replay(
         let route = context.route().map(|route| plan.routes.route(route));
         let side = context.side();
         let route: Option<Arc<str>> = route.map(|route| route.name.as_str().into());
-        let is_selected = is_selected(terms, route.as_deref());
+        let is_selected = terms.selects(route.as_deref());
         let result = match call {
             _ if !is_selected => Err(NotRun::NotSelected),
             Ok(call) => {
@@ -64,14 +64,6 @@ pub async fn replay(
         });
     }
     replayed
-}
-
-/// Returns true if calls of a route are sent. Calls without a route are listed whatever is selected.
-fn is_selected(terms: &ReplayTerms, route: Option<&str>) -> bool {
-    match (&terms.only, route) {
-        (Some(only), Some(route)) => only.fits(route),
-        (Some(_) | None, None) | (None, Some(_)) => true,
-    }
 }
 
 impl Control {

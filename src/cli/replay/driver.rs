@@ -125,21 +125,16 @@ impl Driver {
                     let route = call.call.route.clone();
                     match self.preparer.prepare(*call) {
                         Ok(prepared) => return Ok(Next::Call(place, Box::new(prepared))),
-                        Err(_) if !self.selects(route.as_deref()) => summary.not_selected += 1,
+                        // The file names the route.
+                        Err(_) if !self.terms.selects(route.as_deref()) => {
+                            summary.not_selected += 1
+                        }
                         Err(why) => summary.add_unsendable(&place, route, why),
                     }
                 }
             }
         }
         Ok(Next::Unsent)
-    }
-
-    /// Returns false for a call of a route that `--only` does not select, by the name in the file.
-    fn selects(&self, route: Option<&str>) -> bool {
-        match (&self.terms.only, route) {
-            (Some(only), Some(route)) => only.fits(route),
-            (Some(_) | None, None) | (None, Some(_)) => true,
-        }
     }
 
     async fn send(&self, worker: Rc<Worker>, place: CallPlace, prepared: Prepared) -> Done {

@@ -142,6 +142,11 @@ mod tests {
             line(unknown, 10),
             "500 calls compared, 3 differ, 50 per second"
         );
+        let one = ProgressCounts {
+            different: 1,
+            ..unknown
+        };
+        assert!(line(one, 10).contains(", 1 differs, "));
         let nothing = ProgressCounts {
             percent: Some(0),
             compared: 0,

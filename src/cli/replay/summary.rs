@@ -365,7 +365,8 @@ impl Summary {
     pub(super) fn interrupt(&mut self, running: usize) {
         self.is_interrupted = true;
         self.notes.push(format!(
-            "stopped by a signal; {running} calls in progress and all later ones are not compared"
+            "stopped by a signal; {} in progress and all later ones are not compared",
+            count(running, "call")
         ));
     }
 

@@ -20,7 +20,8 @@ pub(super) fn render(summary: &Summary) -> String {
             text.push_str(&field_lines(name, field));
         }
         if route.more > 0 {
-            text.push_str(&format!("  and {} more differing places\n", route.more));
+            let more = count(route.more, "more differing place");
+            text.push_str(&format!("  and {more}\n"));
         }
         for failed in &route.failed {
             text.push_str(&failed_line(failed));
