@@ -282,16 +282,16 @@ fn ethers_gets_the_same_results_through_the_kit() {
     .run();
 }
 
-/// Starts an Ethereum node and returns its address. The program is started without its wrapper for npm, whose end would
-/// not end it.
+/// Starts an Ethereum node and returns its address. Runs the native program: the end of its npm wrapper would
+/// leave it running.
 fn anvil() -> (Process, String) {
     let machine = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
     };
-    let package = format!("node_modules/@foundry-rs/anvil-linux-{machine}/bin/anvil");
-    let mut command = Command::new(installed("kits-npm").join(package));
+    let program = format!("kits-npm/node_modules/@foundry-rs/anvil-linux-{machine}/bin/anvil");
+    let mut command = Command::new(installed(&program));
     let (process, address) = started(command.args(["--port", "0"]), "Listening on ");
     (process, format!("http://{}", address.trim()))
 }

@@ -40,6 +40,7 @@ build_program() {
         if [ -n "$plain" ]; then
             cargo rustc --locked --profile "$profile" --target "$TRIPLE" --package dualgauge --bin dualgauge
             mkdir -p "$target/optimized"
+            # `cp` cannot overwrite a program that runs; removing its name can.
             rm -f "$target/optimized/dualgauge"
             cp "$target/$TRIPLE/$(profile_folder)/dualgauge" "$target/optimized/dualgauge"
         else
