@@ -25,6 +25,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::cli::command_error::CommandError;
+use crate::cli::plural::count;
 use crate::cli::schema::{DescribedFile, name_schema, write_schema, write_with_schema};
 use dualgauge_model::import::{
     DocumentKind, ImportDraft, ImportReport, SourceDocument, ToolDraftOptions, draft,
@@ -321,7 +322,7 @@ fn unwritten(path: &Path, source: io::Error) -> ImportFault {
 fn summary(kind: Option<DraftAs>, report: &ImportReport) -> String {
     let mut text = format!("read: {} REST, {} RPC\n", report.rest, report.rpc);
     text.push_str(&match kind {
-        Some(DraftAs::Mcp) => format!("drafted: {} tools\n", report.rest_alone),
+        Some(DraftAs::Mcp) => format!("drafted: {}\n", count(report.rest_alone, "tool")),
         None => format!(
             "drafted: {} of a pair, {} of REST alone, {} of RPC alone\n",
             report.paired, report.rest_alone, report.rpc_alone

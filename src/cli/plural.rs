@@ -1,4 +1,4 @@
-//! Formatting of counted nouns and times in reports. Used by `check`, `mismatches`, `reload`, `replay`, `report` and `usage`.
+//! Formatting of counted nouns, their verbs, and times. Used throughout `cli`.
 
 use std::fmt::Display;
 

@@ -171,7 +171,7 @@ fn evidence(text: &mut String, route: &RouteReport) {
     labelled(text, "watched", &since);
     let gaps = match evidence.gaps.len() {
         0 => "no gaps".to_owned(),
-        count => format!("{count} gaps: {}", evidence.gaps.join(", ")),
+        gaps => format!("{}: {}", count(gaps, "gap"), evidence.gaps.join(", ")),
     };
     labelled(text, "replicas", &format!("{}, {gaps}", evidence.replicas));
     if let Some(unrouted) = &evidence.unrouted {
@@ -179,8 +179,9 @@ fn evidence(text: &mut String, route: &RouteReport) {
             .last
             .as_ref()
             .map_or(String::new(), |last| format!(", last {last}"));
-        let calls = format!("{} calls under {}{last}", unrouted.calls, unrouted.prefix);
-        labelled(text, "unrouted", &calls);
+        let calls = count(unrouted.calls, "call");
+        let under = format!("{calls} under {}{last}", unrouted.prefix);
+        labelled(text, "unrouted", &under);
     }
 }
 

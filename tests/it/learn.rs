@@ -146,7 +146,7 @@ fn calls_without_a_route_that_a_proxy_has_counted_become_routes() {
     for said in [
         "# guess: `id` varies, type integer",
         "# guess: `page` is required, its type is not known",
-        "# guess: `q` is optional, its type is not known: 1 of 2 calls have it",
+        "# guess: `q` is optional, its type is not known: in 1 of 2 calls",
         "# guess: from 2 observed calls",
     ] {
         assert!(routes.contains(said), "{said}\n{routes}");

@@ -76,7 +76,7 @@ fn the_owner_of_a_migration_reads_how_far_it_is() {
             "flag set: `ios` to verify, 100 %",
             "ticket \\| 7",
             "| `items.get` | old | 1 | 0 | 0 % |",
-            "1 of 1 routes have no announced deprecation",
+            "Routes without an announced deprecation",
         ],
     );
 

@@ -268,7 +268,7 @@ fn keep_busiest(usage: Option<&mut RouteReport>, callers: &mut Vec<CallerRow>) -
         let left_out = usage.reasons.len().saturating_sub(MAX_CALLERS);
         usage.reasons.truncate(MAX_CALLERS);
         if left_out > 0 {
-            let text = format!("and {left_out} more reasons; `GET /api/v1/usage` lists all");
+            let text = format!("further reasons: {left_out}; `GET /api/v1/usage` lists all");
             usage.reasons.push(text);
         }
         let names = usage.callers.iter();
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(rows, wanted.into_iter().collect());
         assert_eq!(usage.reasons.len(), 101);
         assert!(
-            usage.reasons[100].starts_with("and 30 more"),
+            usage.reasons[100].starts_with("further reasons: 30;"),
             "{:?}",
             usage.reasons[100]
         );

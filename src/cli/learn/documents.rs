@@ -218,7 +218,7 @@ fn query(calls: &[&RestCall], guesses: &mut Vec<String>) -> Vec<Value> {
         guesses.push(match is_required {
             true => format!("`{name}` is required, {known}"),
             false => {
-                format!("`{name}` is optional, {known}: {found} of {calls_in_all} calls have it")
+                format!("`{name}` is optional, {known}: in {found} of {calls_in_all} calls")
             }
         });
         let schema = match repeated.contains(&name) {
@@ -346,8 +346,8 @@ fn rpc(observed: &mut Observed) -> Rpc {
             false => json!({ "type": "object" }),
         };
         let guess = format!(
-            "the arguments are inferred from {} observed calls",
-            arguments.len()
+            "the arguments are inferred from {}",
+            count(arguments.len(), "observed call")
         );
         rpc.guesses.insert(name.clone(), vec![guess]);
         rpc.tools
@@ -425,7 +425,7 @@ fn method(name: &str, calls: &[&RpcCall], guesses: &mut Vec<String>) -> Value {
             .map(|(name, shape, is_always)| {
                 if !is_always {
                     guesses.push(format!(
-                        "`{name}` is optional: {} of {} calls have it",
+                        "`{name}` is optional: in {} of {} calls",
                         shape.seen(),
                         calls.len()
                     ));

@@ -8,6 +8,7 @@ use super::document::{Block, Document, Line};
 use super::period::Period;
 use super::progress::{self, share, trips};
 use super::speed;
+use crate::cli::plural::count;
 use dualgauge_model::lifecycle::DeletionVerdict;
 
 /// Returns the report of the period that begins at `since`.
@@ -60,9 +61,9 @@ fn summary(collected: &Collected, period: &Period, findings: &Findings<'_>) -> V
     let lines = [
         format!("Clients: {}.", findings.clients.summary()),
         match answered {
-            0 => format!("Calls in the period: none; {} were refused.", calls.refused),
+            0 => format!("Calls in the period: none; refused: {}.", calls.refused),
             _ => format!(
-                "Calls in the period: {} of {answered} went the new way ({}); {} were refused.",
+                "Calls in the period: {} of {answered} went the new way ({}); refused: {}.",
                 calls.new,
                 calls.share(),
                 calls.refused
@@ -102,7 +103,10 @@ fn errors(of: Errors) -> String {
     let Errors { calls, errors } = of;
     match calls {
         0 => "no calls".to_owned(),
-        _ => format!("{errors} of {calls} calls ({})", share(errors, calls)),
+        _ => {
+            let of = count(calls, "call");
+            format!("{errors} of {of} ({})", share(errors, calls))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::clients::names;
 use super::data::Collected;
 use super::document::{Block, Column, Line, Table};
+use crate::cli::plural::count;
 use dualgauge_model::lifecycle::{DeletionVerdict, RouteReport, span};
 
 /// The reasons that a row shows.
@@ -52,12 +53,11 @@ pub(super) fn section(collected: &Collected) -> Vec<Block> {
     }
     let rest = with(collected, DeletionVerdict::NotDeprecated).len();
     if rest > 0 {
-        let line = Line::text(format!(
-            "{rest} of {} routes have no announced deprecation (",
+        let line = Line::text("Routes without an announced deprecation (").and_code("deprecated");
+        let line = line.and(format!(
+            " of the route): {rest} of {}. There is no verdict on them.",
             collected.usage.routes.len()
         ));
-        let line = line.and_code("deprecated");
-        let line = line.and(" of the route), so there is no verdict on them.");
         blocks.push(Block::Paragraph(line));
     }
     blocks
@@ -73,7 +73,7 @@ fn reasons(route: &RouteReport) -> Line {
         .collect::<Vec<_>>()
         .join("; ");
     if more > 0 {
-        text.push_str(&format!("; and {more} more reasons"));
+        text.push_str(&format!("; and {}", count(more, "more reason")));
     }
     Line::text(text.replace('`', ""))
 }

@@ -109,7 +109,7 @@ impl Period {
                     )
                 }
                 _ => format!(
-                    "Calls of {late} of {} routes have been counted without a gap for less than the period.",
+                    "Routes whose calls have been counted without a gap for less than the period: {late} of {}.",
                     routes.len()
                 ),
             };
