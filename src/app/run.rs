@@ -90,7 +90,7 @@ pub enum RunError {
     Log(#[from] log::LogError),
 }
 
-/// Returns the cause that a message names itself: the port is taken.
+/// Returns the explanation of a port that is in use, and an empty text for other errors.
 fn in_use(error: &io::Error) -> &'static str {
     match error.kind() == io::ErrorKind::AddrInUse {
         true => ": another process uses this port",
@@ -115,8 +115,8 @@ pub enum StartLog {
     /// Lines are written at once.
     #[default]
     Written,
-    /// Warnings are written after the start, and discarded if it fails: the error has the reason. A level below `warn`
-    /// is for finding faults, so its lines are written at once.
+    /// Warnings are written after the start, and discarded if it fails: the error has the reason. With a more
+    /// verbose level than `warn`, all lines are written at once.
     HeldWarnings,
 }
 
@@ -175,7 +175,7 @@ fn run_on(
     let services = WorkerServices::new(&names, sending.spans(), memory, recording);
     // Only the workers keep the links open.
     let workers = Workers::start(listeners, first, services)
-        .map_err(calls_unbound(config.listen.address.value))?;
+        .map_err(call_listener_error(config.listen.address.value))?;
     // Before readiness is reported: a signal that follows at once must start a drain.
     let signals = runtime.block_on(async { Signals::listen() })?;
     let addresses = BoundAddresses::new(&workers, &sockets, &plan)?;
@@ -211,7 +211,7 @@ fn run_on(
     runtime.block_on(operate(control, life, tokens, page))
 }
 
-/// Returns the tokens of the admin API. Without tokens, other machines cannot use it, and neither can this one.
+/// Returns the tokens of the admin API. Warns if there are none and the address is not loopback: the API is then disabled.
 fn admin_tokens(config: &RawConfig, address: SocketAddr) -> AdminTokens {
     if config.admin_tokens.is_empty() && !is_loopback(address.ip()) {
         tracing::warn!(
@@ -277,12 +277,14 @@ fn sockets(
     // The admin listener is opened first, because the workers accept calls as soon as they start.
     let admin = match inherited.admin_for(address)? {
         Some(given) => given,
-        None => StdListener::bind(address).map_err(unbound("--admin", "admin.address", address))?,
+        None => {
+            StdListener::bind(address).map_err(listen_error("--admin", "admin.address", address))?
+        }
     };
     admin.set_nonblocking(true)?;
     let given = inherited.calls_for(listen)?;
     let listeners = listening_sockets::open(listen, count, &given);
-    let listeners = listeners.map_err(calls_unbound(listen))?;
+    let listeners = listeners.map_err(call_listener_error(listen))?;
     let calls = match given.is_empty() {
         false => given,
         true => {
@@ -298,11 +300,11 @@ fn sockets(
     Ok((listeners, sockets))
 }
 
-fn calls_unbound(address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
-    unbound("--listen", "listen.address", address)
+fn call_listener_error(address: SocketAddr) -> impl FnOnce(io::Error) -> RunError {
+    listen_error("--listen", "listen.address", address)
 }
 
-fn unbound(
+fn listen_error(
     option: &'static str,
     key: &'static str,
     address: SocketAddr,

@@ -293,7 +293,7 @@ fn is_admin(response: &Response<Bytes>) -> bool {
     answers && is(CACHE_CONTROL, "no-store") && is(X_CONTENT_TYPE_OPTIONS, "nosniff")
 }
 
-/// Returns the hint of the command line, which names its options, where that of the API names a header.
+/// Returns a hint that names options of the command line. The hint of the API names a header instead.
 fn own_hint(response: &Response<Bytes>) -> Option<String> {
     match response.status() {
         StatusCode::UNAUTHORIZED => Some(format!(

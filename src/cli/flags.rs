@@ -180,10 +180,13 @@ pub(super) fn flags(arguments: &FlagsArguments) -> Result<ExitCode, CommandError
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds the current percentage of the flag to a change.
+/// Adds the current percentage of the flag to a change. The change fails if the flag changes meanwhile.
 fn keep_percent(admin: &AdminClient, question: &mut FlagQuery) -> Result<(), AdminFault> {
     let flag = admin.get(&question.path)?;
     question.body.get_or_insert_default()["percent"] = flag["percent"].clone();
+    if question.tag.is_none() {
+        question.tag = flag["tag"].as_str().map(str::to_owned);
+    }
     Ok(())
 }
 

@@ -87,8 +87,8 @@ pub(super) struct RestArguments {
     mcp: Option<String>,
     #[command(flatten)]
     serve: ServeArguments,
-    /// Timeout of the list of tools, with the start of the program, in seconds, 1 to 600; for a program, 30 or more is
-    /// also the timeout of each call
+    /// Timeout of the list of tools, with the start of the program, in seconds, 1 to 600; calls of a program may take 30
+    /// seconds, or 5 more than this if it is 30 or more
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// The program of an MCP server over standard input and output, with its arguments; it inherits the environment
@@ -213,7 +213,7 @@ impl RestArguments {
         })
     }
 
-    /// Returns the lines with the time limits of a program: its start takes no longer than `--timeout`, which ends first.
+    /// Returns the configuration lines with the time limits of a program. They are longer than `--timeout`, which ends first.
     fn start_limits(&self) -> String {
         match self.timeout {
             ..DEFAULT_START => format!("queue_timeout = \"{DEFAULT_START}s\"\n"),
@@ -376,8 +376,8 @@ answer = "docs"
     }
 }
 
-/// Returns the path of a program in the current folder: that of a configuration is in the folder of its file. A name
-/// without a `/` is looked up in `PATH`.
+/// Makes the path of a program absolute, because a configuration file resolves paths in its own folder. A name without a
+/// `/` stays as it is: it is looked up in `PATH`.
 fn from_current_folder(program: &str) -> String {
     let path = std::path::absolute(program).ok();
     let path = path.filter(|_| program.contains('/'));

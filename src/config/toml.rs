@@ -103,7 +103,7 @@ impl TomlDocument {
         Ok(graft.problems)
     }
 
-    /// Returns true for a header such as `[[route]]` after a table of its own, which is a key of the same name.
+    /// Returns true if the duplicate key is the name in a `[[name]]` header: an earlier header has made it a table.
     fn is_late_list(&self, at: usize, message: &str) -> bool {
         let before = self.text.get(..at);
         message == "duplicate key" && before.is_some_and(|before| before.ends_with("[["))

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::support::{Message, Proxy, Upstream, Wire, becomes, eventually};
+use crate::support::{Message, Proxy, Upstream, Wire, becomes, eventually, sha256};
 use crate::two_servers::{self, MOVER, Servers, answers};
 
 fn started() -> (Servers, Proxy) {
@@ -126,8 +125,7 @@ fn the_console_checks_host_origin_and_method_as_the_api_does() {
 #[test]
 fn with_tokens_only_the_pages_are_open() {
     let servers = Servers::start();
-    let digest = Sha256::digest("secret");
-    let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = sha256("secret");
     let config = format!(
         "{}\n[admin]\ntokens = {{ anna = \"sha256:{hash}\" }}\n",
         servers.config()

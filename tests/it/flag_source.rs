@@ -4,12 +4,10 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use sha2::{Digest as _, Sha256};
-
 use crate::scene::{json, saying};
 use crate::stages::{CLIENTS, flag};
 use crate::support::certificates::{Door, authority, certified};
-use crate::support::{Message, Proxy, Upstream, becomes, both, eventually};
+use crate::support::{Message, Proxy, Upstream, becomes, both, eventually, sha256};
 
 const ROUTE: &str =
     "[[route]]\nname = \"agent.get\"\nrest = \"GET /agents/{id}\"\nrpc = \"agents/get\"\n";
@@ -64,8 +62,7 @@ fn ready(proxy: &Proxy) -> (u16, String) {
 #[test]
 fn a_second_dualgauge_is_a_source_as_it_is() {
     let servers = Servers::start();
-    let digest = Sha256::digest("opensesame");
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = sha256("opensesame");
     let source = servers.proxy(
         &format!("[admin.tokens]\nedge = \"sha256:{digest}\"\n"),
         &[],

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use dualgauge::telemetry::clock::whole_unix_seconds as now;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::scene::{body_of, call, json as json_answer, saying};
-use crate::support::{Proxy, Upstream, becomes, both, program, rest_only, run_to_end};
+use crate::support::{Proxy, Upstream, becomes, both, program, rest_only, run_to_end, sha256};
 use crate::websocket::ends::connect;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -72,10 +71,7 @@ impl Scene {
     fn of(listen: &str) -> Scene {
         let rest = Upstream::answering(json_answer(r#""rest""#));
         let rpc = saying(r#""result":"rpc""#);
-        let hash: String = Sha256::digest("top-secret")
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hash = sha256("top-secret");
         let ends = both(&rest, &rpc).replace("[listen]\n", &format!("[listen]\n{listen}\n"));
         let config = format!("{ends}{ROUTES}{}{BEARER}", CLIENTS.replace("KEY", &hash));
         let files = [("flags.toml", FLAGS), ("hmac.key", SECRET)];

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
-
 use crate::every_kind::{FLAGS, Scene};
-use crate::support::{Proxy, becomes};
+use crate::support::{Proxy, becomes, sha256};
 
 const CALL_LABELS: [&str; 6] = ["route", "client", "side", "stage", "outcome", "blame"];
 const DURATION_LABELS: [&str; 5] = ["route", "client", "side", "stage", "outcome"];
@@ -218,8 +216,7 @@ fn what_callers_choose_adds_no_series() {
 
 /// A scene with every level of the log, a client that is told by its API key, and a route with types.
 fn scene_with_secrets() -> Scene {
-    let digest = Sha256::digest("secret-key");
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = sha256("secret-key");
     let tables = format!(
         r#"
 [log]

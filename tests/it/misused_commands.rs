@@ -1,9 +1,8 @@
 //! Commands that ask a running process, as people use them wrongly.
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use crate::support::{Ended, Proxy, program, run_to_end};
+use crate::support::{Ended, Proxy, Upstream, Wire, program, run_to_end, sha256};
 use crate::two_servers::{MOVER, Servers};
 
 /// A key for the callers of `mover`, and its flag with a part of them.
@@ -50,6 +49,51 @@ fn a_new_stage_keeps_the_percentage_of_the_flag() {
     }
     let said = refused(&proxy, &["flags", "set", "mvoer", "translate"]);
     assert!(said.contains("hint: did you mean `mover`?"), "{said}");
+}
+
+#[test]
+fn a_percentage_that_changes_meanwhile_is_not_overwritten() {
+    let servers = Servers::start();
+    let proxy = part_of_mover(&servers);
+    let admin = proxy.admin();
+    // Another person changes the flag when the command has read it.
+    let between = Upstream::serving(move |request| {
+        let forward = |start: &str, fields: &str, body: &str| {
+            let mut wire = Wire::connect(admin);
+            wire.send(format!("{start}\r\nHost: {admin}\r\n{fields}\r\n{body}"));
+            wire.read_answer()
+        };
+        let sized = |body: &str| {
+            let length = body.len();
+            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n")
+        };
+        let tag = request.head.one("if-match");
+        let tag = tag.map_or_else(String::new, |tag| format!("If-Match: {tag}\r\n"));
+        let fields = format!("{tag}{}", sized(request.text()));
+        let answer = forward(&request.head.start, &fields, request.text());
+        if request.head.start.starts_with("GET /api/v1/flags/mover ") {
+            let other = r#"{"stage":"translate","percent":50}"#;
+            let start = "PUT /api/v1/flags/mover HTTP/1.1";
+            assert_eq!(forward(start, &sized(other), other).status(), 200);
+        }
+        let head = answer.head.to_string().replace('\n', "\r\n");
+        [head.as_bytes(), b"\r\n", &answer.body].concat()
+    });
+    let between = format!("http://{}", between.address());
+    let ended = run_to_end(program(&[
+        "flags", "set", "mover", "shadow", "--admin", &between,
+    ]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended.errors.contains("the flag has changed"),
+        "{}",
+        ended.errors
+    );
+    let flag = proxy.ask("GET", "/api/v1/flags/mover", "").json();
+    assert_eq!(
+        (&flag["stage"], &flag["percent"]),
+        (&json!("translate"), &json!(50))
+    );
 }
 
 #[test]
@@ -116,10 +160,7 @@ fn brownouts_that_are_not_announced_are_called_off_with_a_note() {
 #[test]
 fn a_missing_or_unknown_token_is_told_with_the_options_for_it() {
     let servers = Servers::start();
-    let hash: String = Sha256::digest("secret")
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = sha256("secret");
     let config = format!(
         "{}\n[admin]\ntokens = {{ anna = \"sha256:{hash}\" }}\n",
         servers.config()

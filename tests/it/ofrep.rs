@@ -1,10 +1,9 @@
 //! OFREP on the admin listener: evaluations have the decisions of live calls, also after changes at run time.
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::stages::{CLIENTS, Scene, flag};
-use crate::support::{Proxy, Upstream, both, rest_only};
+use crate::support::{Proxy, Upstream, both, rest_only, sha256};
 
 const FLAGS: &str = "/ofrep/v1/evaluate/flags";
 
@@ -145,8 +144,7 @@ fn each_evaluation_has_a_log_line_at_debug() {
 #[test]
 fn evaluations_need_the_token() {
     let upstream = Upstream::nowhere();
-    let digest = Sha256::digest("opensesame");
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = sha256("opensesame");
     let config = format!(
         "{}\n[admin.tokens]\nshop = \"sha256:{digest}\"\n",
         rest_only(&upstream)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use dualgauge_recording::recording::{Reader, RecordedBody, RecordedCall, Responder};
 use serde_json::json;
 
-use crate::support::{Message, Proxy, Upstream, both, eventually, program, run_to_end};
+use crate::support::{Ended, Message, Proxy, Upstream, both, eventually, program, run_to_end};
 
 /// Stands in every value that must not be recorded.
 const PLANTED: &str = "PLANTED";
@@ -55,6 +55,16 @@ name = "moved"
 client = "mover"
 stage = "translate"
 "#;
+
+/// Replays a file with the configuration of a proxy.
+fn replay(proxy: &Proxy, file: &Path, more: &[&str]) -> Ended {
+    let mut command = program(&["replay"]);
+    command.arg(file).arg("--config");
+    command
+        .arg(proxy.folder().join("dualgauge.toml"))
+        .args(more);
+    run_to_end(command)
+}
 
 struct Scene {
     proxy: Proxy,

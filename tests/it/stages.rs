@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use dualgauge_model::rollout::bucket;
-use sha2::{Digest as _, Sha256};
 
 use crate::scene::{before_rest, before_rpc, body_of, call, json, problem, rpc_failure, saying};
-use crate::support::{Message, Proxy, Upstream, both, rest_only, rpc_only};
+use crate::support::{Message, Proxy, Upstream, both, rest_only, rpc_only, sha256};
 
 const ROUTES: &str = r#"
 [[route]]
@@ -100,10 +99,7 @@ fn a_client_is_known_by_its_headers() {
 
 #[test]
 fn a_client_is_known_by_its_api_key() {
-    let hash: String = Sha256::digest("top-secret")
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = sha256("top-secret");
     let client =
         format!("[[client]]\nname = \"batch\"\nmatch = {{ api_key = \"sha256:{hash}\" }}\n");
     let flags = flag("batch", "client = \"batch\"\nstage = \"translate\"");

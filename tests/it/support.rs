@@ -22,7 +22,7 @@ mod wire;
 use std::time::Duration;
 
 pub(crate) use admin::{becomes, eventually};
-pub(crate) use config::{both, rest_only, rpc_only};
+pub(crate) use config::{both, rest_only, rpc_only, sha256};
 pub(crate) use message::{Head, Message, chunked, fields};
 pub(crate) use multiplex::{Act, Multiplex};
 pub(crate) use proxy::{Ended, Proxy, program, run_to_end};

@@ -79,9 +79,9 @@ impl Control {
             .filter(|(index, _)| announces(*index))
             .map(|(_, route)| route.name.as_str())
             .collect();
-        let mut called_off: Vec<String> = self.overrides.called_off.iter().cloned().collect();
-        called_off.retain(|name| !announcing.contains(name.as_str()));
-        called_off
+        let called_off = self.overrides.called_off.iter();
+        let without = called_off.filter(|name| !announcing.contains(name.as_str()));
+        without.cloned().collect()
     }
 
     /// Returns the history of changes, the newest first.

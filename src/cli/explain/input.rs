@@ -131,7 +131,7 @@ fn check_json(body: &[u8]) -> Result<(), InputError> {
         return Err(InputError::NoRequest);
     }
     match scan_value(body, DEPTH) {
-        // The proxy has a limit of its own, which is explained.
+        // The explanation reports JSON that is too deep for the limit of the proxy.
         Err(fault) if !fault.is_too_deep() => Err(InputError::NoJson(fault)),
         Ok(_) | Err(_) => Ok(()),
     }

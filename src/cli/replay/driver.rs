@@ -125,7 +125,7 @@ impl Driver {
                     let route = call.call.route.clone();
                     match self.preparer.prepare(*call) {
                         Ok(prepared) => return Ok(Next::Call(place, Box::new(prepared))),
-                        // The file names the route.
+                        // A call that cannot be sent is not routed, so the name in the file decides.
                         Err(_) if !self.terms.selects(route.as_deref()) => {
                             summary.not_selected += 1
                         }

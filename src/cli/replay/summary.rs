@@ -356,7 +356,7 @@ impl Summary {
         if answered > 0 {
             let calls = count(answered, "call");
             self.notes.push(format!(
-                "{calls} skipped, because the new server answered them when they were recorded; record clients in `passthrough` or `shadow`, or use `--to both`"
+                "{calls} skipped, because the recorded response is from the new server; record clients in `passthrough` or `shadow`, or use `--to both`"
             ));
         }
     }

@@ -150,12 +150,7 @@ impl Transport for Stdio {
                 versions.escape_debug()
             )),
             (DiscoverResult::Sessions, Some(Revision::Stateless(wanted))) => {
-                Err(match child.late {
-                    LateDiscovery::Pending => "it does not answer `server/discover`".to_owned(),
-                    LateDiscovery::None | LateDiscovery::Stateless(..) => {
-                        format!("it does not list the revision {wanted}")
-                    }
-                })
+                Err(format!("it does not list the revision {wanted}"))
             }
             (DiscoverResult::Sessions, None | Some(Revision::Auto | Revision::Sessions(_))) => {
                 Ok(child)
@@ -165,17 +160,23 @@ impl Transport for Stdio {
 }
 
 impl Stdio {
-    /// Asks a child for its revisions. A child that exits is replaced by one that is not asked.
+    /// Asks a child for its revisions. If a handshake is possible too, a child that exits is replaced by one that is not
+    /// asked.
     async fn discover(&self, child: &mut Child) -> Result<DiscoverResult, String> {
         let start = self.plan.link.settings.start_timeout;
-        let limit = match self.plan.revision {
-            // Without a handshake to fall back on, the child has all the time.
-            Some(Revision::Stateless(_)) => start,
-            None | Some(Revision::Auto | Revision::Sessions(_)) => PROBE_TIMEOUT.min(start / 2),
+        let outcome = match self.plan.revision {
+            // The link has this limit itself.
+            Some(Revision::Stateless(_)) => child.probe().await,
+            None | Some(Revision::Auto | Revision::Sessions(_)) => {
+                let answered = timeout(PROBE_TIMEOUT.min(start / 2), child.probe()).await;
+                answered.unwrap_or(ProbeResult::TimedOut)
+            }
         };
-        let outcome = timeout(limit, child.probe()).await;
+        if let (ProbeResult::Exited, Some(Revision::Stateless(_))) = (&outcome, self.plan.revision)
+        {
+            return Err("it exited at `server/discover`".to_owned());
+        }
         let upstream = &*self.name;
-        let outcome = outcome.unwrap_or(ProbeResult::TimedOut);
         let next = match (&outcome, self.probe_history.get()) {
             (ProbeResult::Answered(found), _) => {
                 self.probe_history.set(ProbeHistory::Answered);

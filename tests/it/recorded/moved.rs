@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{FLAGS, RECORD, TABLES, files, state};
+use super::{FLAGS, RECORD, TABLES, files, replay, state};
 use crate::scene::{json as json_answer, saying};
-use crate::support::{Ended, Proxy, Upstream, becomes, both, program, run_to_end};
+use crate::support::{Proxy, Upstream, becomes, both, program, run_to_end};
 
 /// The servers differ in each response.
 fn start() -> (Proxy, [Upstream; 2]) {
@@ -29,30 +29,22 @@ fn record(proxy: &Proxy, moved: usize, others: usize) {
     );
 }
 
-fn replay(proxy: &Proxy, more: &[&str]) -> Ended {
-    let mut command = program(&["replay"]);
-    command.arg(&files(proxy)[0]).arg("--config");
-    command.arg(proxy.folder().join("dualgauge.toml"));
-    command.args(more);
-    run_to_end(command)
-}
-
 #[test]
 fn a_response_of_the_new_server_proves_nothing_in_a_replay() {
     let (proxy, _servers) = start();
     record(&proxy, 4, 0);
     for way in ["new", "old"] {
-        let ended = replay(&proxy, &["--to", way]);
+        let ended = replay(&proxy, &files(&proxy)[0], &["--to", way]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
         let expected = format!(
             "skipped: answered_by_new notes.list: 4 calls: 2, 3, 4, 5\n\
-             note: 4 calls skipped, because the new server answered them when they were recorded; record clients in `passthrough` or `shadow`, or use `--to both`\n\
+             note: 4 calls skipped, because the recorded response is from the new server; record clients in `passthrough` or `shadow`, or use `--to both`\n\
              0 calls compared ({way} with recorded): nothing proven; 4 skipped"
         );
         assert_eq!(ended.output, expected);
     }
     // Both servers answer now, and they differ.
-    let ended = replay(&proxy, &["--to", "both"]);
+    let ended = replay(&proxy, &files(&proxy)[0], &["--to", "both"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.output.contains("4 calls compared"), "{ended:?}");
 }
@@ -63,7 +55,11 @@ fn the_other_calls_of_the_recording_are_compared() {
     record(&proxy, 2, 3);
     let junit = proxy.folder().join("replay.xml");
     let junit_path = junit.to_str().unwrap();
-    let ended = replay(&proxy, &["--format", "json", "--junit", junit_path]);
+    let ended = replay(
+        &proxy,
+        &files(&proxy)[0],
+        &["--format", "json", "--junit", junit_path],
+    );
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let found: serde_json::Value = serde_json::from_str(&ended.output).unwrap();
     assert_eq!(
@@ -89,10 +85,7 @@ fn a_har_file_keeps_the_server_that_answered() {
     command.arg(&har).arg(&files(&proxy)[0]);
     let written = run_to_end(command);
     assert_eq!(written.code, Some(0), "{written:?}");
-    let mut command = program(&["replay"]);
-    command.arg(&har).arg("--config");
-    command.arg(proxy.folder().join("dualgauge.toml"));
-    let ended = run_to_end(command);
+    let ended = replay(&proxy, &har, &[]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.output.contains("answered_by_new"), "{ended:?}");
 }

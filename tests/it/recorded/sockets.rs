@@ -6,10 +6,10 @@ use dualgauge_patterns::side::Side;
 use dualgauge_recording::recording::{RecordedBody, RecordedCall, Responder};
 use serde_json::Value;
 
-use super::{RECORD, TABLES, calls, files, state};
+use super::{RECORD, TABLES, calls, files, replay, state};
 use crate::frames::FILE;
 use crate::scene::{Called, json as json_answer};
-use crate::support::{Proxy, Upstream, becomes, both, program, rpc_only, run_to_end};
+use crate::support::{Proxy, Upstream, becomes, both, rpc_only};
 use crate::websocket::ends::{accept, connect};
 
 const SAMPLE: &str = "sample = 100\nbodies = true\n";
@@ -29,13 +29,8 @@ fn body(body: &RecordedBody) -> String {
 
 /// Replays the recording of a proxy with its configuration.
 fn replayed(proxy: &Proxy, more: &[&str]) -> (Value, Option<i32>) {
-    let mut command = program(&["replay", "--format", "json"]);
-    command.arg(&files(proxy)[0]);
-    command
-        .arg("--config")
-        .arg(proxy.folder().join("dualgauge.toml"));
-    command.args(more);
-    let ended = run_to_end(command);
+    let options = [&["--format", "json"], more].concat();
+    let ended = replay(proxy, &files(proxy)[0], &options);
     let found = serde_json::from_str(&ended.output);
     let found = found.unwrap_or_else(|error| panic!("{error}: {ended:?}"));
     (found, ended.code)

@@ -255,11 +255,16 @@ fn a_refused_handshake_asks_the_next_child_again() {
 }
 
 #[test]
-fn a_revision_without_a_handshake_is_waited_for_as_long_as_a_start_may_take() {
+fn the_cause_of_a_lost_link_without_a_handshake_is_what_the_child_did() {
     let keys = "revision = \"2026-07-28\"\nstart_timeout = \"1s\"\nconnect_timeout = \"5s\"\n";
-    let proxy = before("silent", keys);
-    let failed = ask(&proxy, "echo");
-    assert_eq!(rpc_failure(&failed), (-31021, "upstream_unreachable"));
-    let lost = proxy.log_line(&["the link is lost"]);
-    assert!(!lost.contains("does not list the revision"), "{lost}");
+    for (era, cause) in [
+        ("silent", "it was not ready in time"),
+        ("mortal", "it exited at `server/discover`"),
+    ] {
+        let proxy = before(era, keys);
+        let failed = ask(&proxy, "echo");
+        assert_eq!(rpc_failure(&failed), (-31021, "upstream_unreachable"));
+        proxy.log_line(&["the link is lost", cause]);
+        assert!(!proxy.log().contains("prob"), "{}", proxy.log());
+    }
 }

@@ -1,9 +1,17 @@
 //! Configurations to begin with; a test puts top-level keys before them and tables behind them.
 
+use sha2::{Digest, Sha256};
+
 use super::Upstream;
 
 /// One worker, so that which connections are kept and reused is certain.
 const ONE_WORKER: &str = "[listen]\nworkers = 1\n";
+
+/// The SHA-256 digest of a text, in hexadecimal digits.
+pub(crate) fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// A REST upstream alone.
 pub(crate) fn rest_only(rest: &Upstream) -> String {

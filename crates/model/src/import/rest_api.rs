@@ -61,7 +61,7 @@ pub struct RestApiOperation {
     pub summary: String,
     /// Example arguments.
     pub arguments: Value,
-    /// The members of `arguments` whose values are placeholders, because the schema names no valid one.
+    /// The required members for which the schema names no valid value. In `arguments`, each has a placeholder or is absent.
     pub placeholders: Vec<String>,
 }
 

@@ -176,7 +176,7 @@ async function shownBody(response, kind) {
   if (kind.startsWith("image/")) {
     const image = make("img");
     image.alt = `${blob.size} bytes of ${kind}`;
-    image.addEventListener("load", () => URL.revokeObjectURL(image.src));
+    for (const event of ["load", "error"]) image.addEventListener(event, () => URL.revokeObjectURL(image.src));
     image.src = URL.createObjectURL(blob);
     return image;
   }

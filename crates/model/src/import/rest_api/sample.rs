@@ -19,31 +19,31 @@ const BOUNDS: [&str; 4] = [
 pub(super) struct Sample {
     /// The value: the required members of the schema.
     pub(super) value: Value,
-    /// The members whose values are placeholders, because the schema names no valid one.
+    /// The required members for which the schema names no valid value. Each has a placeholder or is absent.
     pub(super) placeholders: Vec<String>,
 }
 
 /// Returns an example value with the required members of a schema. References are not followed.
 pub(super) fn sample(schema: &Value) -> Sample {
     let mut sample = Sample::default();
-    sample.value = sample.value(schema, "", 0);
+    sample.value = sample.value_for(schema, "", 0);
     sample
 }
 
 impl Sample {
     /// Returns the value of the member with this name, or of the whole if the name is empty.
-    fn value(&mut self, schema: &Value, name: &str, depth: usize) -> Value {
+    fn value_for(&mut self, schema: &Value, name: &str, depth: usize) -> Value {
         if let Some(given) = given(schema) {
             return given.clone();
         }
-        if let Some((first, is_only)) = choice(schema)
+        if let Some((first, is_sufficient)) = choice(schema)
             && depth < DEEPEST
             && schema.get("properties").is_none()
         {
-            if !is_only {
+            if !is_sufficient {
                 self.placeholder(name);
             }
-            return self.value(first, name, depth + 1);
+            return self.value_for(first, name, depth + 1);
         }
         let kind = match schema.get("type") {
             Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
@@ -94,7 +94,7 @@ impl Sample {
             let property = properties.and_then(|properties| properties.get(member));
             match property.filter(|_| depth < DEEPEST && index < MOST) {
                 Some(property) => {
-                    let value = self.value(property, &path, depth + 1);
+                    let value = self.value_for(property, &path, depth + 1);
                     members.insert(member.to_owned(), value);
                 }
                 None => self.placeholder(&path),
@@ -121,7 +121,7 @@ fn given(schema: &Value) -> Option<&Value> {
         .or_else(|| first("enum"))
 }
 
-/// Returns the first of several schemas, and true if the others do not restrict its values.
+/// Returns the first of several schemas, and true if the others do not restrict the values that it allows.
 fn choice(schema: &Value) -> Option<(&Value, bool)> {
     ["allOf", "anyOf", "oneOf"].iter().find_map(|name| {
         let schemas = schema.get(*name)?.as_array()?;
