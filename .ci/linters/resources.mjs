@@ -1,5 +1,5 @@
-// Validates each ServiceMonitor and HTTPRoute among the documents on standard input (JSON lines) by the schemas of their
-// operators. Fails if there is none.
+// Validates each ServiceMonitor and HTTPRoute among the documents on standard input (JSON lines) by their published
+// schemas. Fails if there is none.
 import { createInterface } from "node:readline";
 import { HTTPRoute } from "@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute";
 import { ServiceMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor";

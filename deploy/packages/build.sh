@@ -40,9 +40,7 @@ build_program() {
         if [ -n "$plain" ]; then
             cargo rustc --locked --profile "$profile" --target "$TRIPLE" --package dualgauge --bin dualgauge
             mkdir -p "$target/optimized"
-            # `cp` cannot overwrite a program that runs; removing its name can.
-            rm -f "$target/optimized/dualgauge"
-            cp "$target/$TRIPLE/$(profile_folder)/dualgauge" "$target/optimized/dualgauge"
+            cp --remove-destination "$target/$TRIPLE/$(profile_folder)/dualgauge" "$target/optimized/dualgauge"
         else
             deploy/optimize --profile "$profile" ${recorded:+--recorded "$recorded"}
         fi
@@ -77,6 +75,8 @@ verify_program() {
 # Packages the program again into another folder, and compares the checksums. The profile is the input of both.
 verify_packages() {
     local again="$TARGET/release-again"
+    # An interrupted run leaves it without checksums, and deploy/release refuses such a folder.
+    rm -rf "$again"
     deploy/release --program "$program" --target "$TRIPLE" "$again"
     if ! diff <(grep -v -e -profile.tar.gz "$FOLDER/SHA256SUMS") "$again/SHA256SUMS"; then
         echo "error: packages of the same program differ; both are kept: $FOLDER, $again" >&2
